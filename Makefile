@@ -129,6 +129,7 @@ test-core-sample: $(STAMP)
 	PLUGRT_CORE=c $(PYTEST) -n $(WORKERS) -q tests/cpu/transforms/test_jit_calls.py \
 		tests/cpu/transforms/test_jit_donation.py tests/cpu/transforms/test_warm_calls.py \
 		tests/cpu/transforms/test_weak_types.py tests/cpu/execution/test_transfer.py \
+		tests/cpu/execution/test_core_launches.py \
 		tests/pjrt/capi/test_buffer.py tests/pjrt/execution/test_lasting_calls.py tests/pjrt/test_compiled_core.py
 
 ## make test-core-sanitized  both extensions in C built for GCC's sanitizers, and their tests; NAMES=runtime or sdk (20 minutes)

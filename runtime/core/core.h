@@ -71,7 +71,17 @@ int array_is_observed(PyObject *array);
 /* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
-/* ---- launcher.c: launches of one program on one device ---- */
+enum { FAILED = -1, NOT_HERE = 0, DONE = 1 };
+/* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
+   that the caller holds, and sets one new reference for each of the `produced` results: DONE.
+   FAILED with an exception; NOT_HERE if Python has to do it. */
+typedef struct {
+  PyObject_HEAD
+  int (*launch)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
+  Py_ssize_t produced;
+} Launching;
+
+/* ---- launcher.c: launches on one device of a library ---- */
 typedef struct {
   PyObject_HEAD
   Client *client;
@@ -83,16 +93,15 @@ typedef struct {
   int arity;         /* the number of arguments, -1 before the first launch, which Python checks */
 } Executable;
 typedef struct {
-  PyObject_HEAD
+  Launching head;
   Executable *executable;
   PyObject *owner; /* the plugrt.capi.loaded_executable.LoadedExecutable */
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Executable_Type, *Launcher_Type;
-/* Launches with `count` arguments, which the caller holds, and sets one new reference for each
-   result: DONE. FAILED with an exception; NOT_HERE if Python has to do it. */
-int launcher_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
-Py_ssize_t launcher_results(Launcher *self);
+
+/* ---- function_launcher.c: launches through functions that a backend gives ---- */
+extern PyTypeObject *FunctionLauncher_Type;
 
 /* ---- runner.c: a call's arrays to the pytree of its results ---- */
 extern PyTypeObject *Runner_Type;
@@ -114,6 +123,7 @@ int add_buffer(PyObject *module);
 int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_launcher(PyObject *module);
+int add_function_launcher(PyObject *module);
 int add_runner(PyObject *module);
 int add_calls(PyObject *module);
 PyObject *set_buffer_class(PyObject *module, PyObject *args);

@@ -206,13 +206,12 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
   return DONE;
 }
 
-Py_ssize_t launcher_results(Launcher *self) { return PyTuple_Size(self->executable->specs); }
-
-int launcher_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
-                    PyObject **results) {
+static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                           PyObject **results) {
+  Launcher *self = (Launcher *)object;
   Executable *program = self->executable;
   if (count != program->arity || program->client->refused) return NOT_HERE;
-  Py_ssize_t produced = launcher_results(self);
+  Py_ssize_t produced = self->head.produced;
   PJRT_Buffer *taken[ON_STACK], *made[ON_STACK];
   if (count <= ON_STACK && produced <= ON_STACK)
     return launch(self, arguments, count, taken, made, results);
@@ -232,9 +231,9 @@ static PyObject *launch_in_python(Launcher *self, PyObject *arguments) {
 
 static PyObject *launch_tuple(Launcher *self, PyObject *given, PyObject **arguments,
                               PyObject **results) {
-  Py_ssize_t count = PyTuple_Size(given), produced = launcher_results(self);
+  Py_ssize_t count = PyTuple_Size(given), produced = self->head.produced;
   for (Py_ssize_t i = 0; i < count; i++) arguments[i] = PyTuple_GetItem(given, i);
-  int state = launcher_launch(self, arguments, count, results);
+  int state = launcher_launch((PyObject *)self, arguments, count, results);
   if (state == NOT_HERE) return launch_in_python(self, given);
   if (state == FAILED) return NULL;
   PyObject *made = PyList_New(produced);
@@ -258,7 +257,7 @@ static PyObject *launcher_call(Launcher *self, PyObject *args, PyObject *kwargs)
   if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
   PyObject *given = PySequence_Tuple(sequence);
   if (!given) return NULL;
-  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + launcher_results(self) + 1) * sizeof *room);
+  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->head.produced + 1) * sizeof *room);
   PyObject *made = NULL;
   if (room) made = launch_tuple(self, given, room, room + PyTuple_Size(given));
   else PyErr_NoMemory();
@@ -280,6 +279,8 @@ static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
   self->executable = (Executable *)Py_NewRef(executable);
   self->owner = Py_NewRef(owner);
   self->mark = mark == Py_None ? NULL : Py_NewRef(mark);
+  self->head.produced = PyTuple_Size(self->executable->specs);
+  self->head.launch = launcher_launch;
   return 0;
 }
 

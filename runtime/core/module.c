@@ -74,7 +74,8 @@ static int fill(PyObject *module) {
     return -1;
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_launcher(module) || add_runner(module) || add_calls(module)
+                 add_launcher(module) || add_function_launcher(module) || add_runner(module) ||
+                 add_calls(module)
              ? -1
              : 0;
 }

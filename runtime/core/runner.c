@@ -1,4 +1,4 @@
-/* Runner: from the arrays of a call to the pytree of its results, one launch on one device.
+/* Runner: from the arrays of a call to the pytree of its results, by one launch.
 
    Calls that it does not take (deleted arrays, values that are no arrays, a program that Python has
    to look at first) are those of the Python function that it was made with. */
@@ -9,7 +9,7 @@ enum { LEAF = 0, LIST = 1, TUPLE = 2, DICT = 3 };
 
 typedef struct {
   PyObject_HEAD
-  Launcher *launcher;
+  Launching *launcher;
   PyObject *signatures; /* of the results, a tuple */
   PyObject *slow;       /* slow(values): the same in Python */
   PyObject *explain;    /* explain(values, error): raises what explains the error of a launch */
@@ -108,11 +108,14 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
     held[count] = Py_NewRef(((Array *)value)->shards); /* a thread may delete the array meanwhile */
   }
   int state = NOT_HERE;
-  if (count == self->count && !may_share(self, values)) state = launcher_launch(self->launcher, held, count, results);
+  if (count == self->count && !may_share(self, values)) {
+    PyObject *launcher = (PyObject *)self->launcher;
+    state = self->launcher->launch(launcher, held, count, results);
+  }
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   while (count) Py_DECREF(held[--count]);
   if (state == DONE) {
-    PyObject *made = wrap(self, results, launcher_results(self->launcher));
+    PyObject *made = wrap(self, results, self->launcher->produced);
     if (self->gifts && mark_donated(self, values)) Py_CLEAR(made);
     return made;
   }
@@ -126,7 +129,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
 PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values, Py_ssize_t count) {
   Runner *self = (Runner *)object;
   if (count != self->arity) return run_slowly(self, given);
-  Py_ssize_t produced = launcher_results(self->launcher);
+  Py_ssize_t produced = self->launcher->produced;
   PyObject *held[ON_STACK], *results[ON_STACK];
   if (self->count <= ON_STACK && produced <= ON_STACK)
     return run(self, given, values, held, results);
@@ -202,17 +205,21 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"launcher", "arity", "kept", "donated", "taker",   "signatures",
                           "form",     "template", "keys", "slow",    "explain", NULL};
   PyObject *launcher, *kept, *donated, *taker, *signatures, *template, *keys, *slow, *explain;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nO!O!UO!iOOOO", names, Launcher_Type, &launcher,
-                                   &self->arity, &PyTuple_Type, &kept, &PyTuple_Type, &donated,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!UO!iOOOO", names, &launcher, &self->arity,
+                                   &PyTuple_Type, &kept, &PyTuple_Type, &donated,
                                    &taker, &PyTuple_Type, &signatures, &self->form, &template,
                                    &keys, &slow, &explain))
     return -1;
-  if (self->launcher || !((Launcher *)launcher)->executable) {
+  if (Py_TYPE(launcher) != Launcher_Type && Py_TYPE(launcher) != FunctionLauncher_Type) {
+    PyErr_Format(PyExc_TypeError, "a runner is made of a launcher of the core; got %R", launcher);
+    return -1;
+  }
+  if (self->launcher || !((Launching *)launcher)->launch) {
     PyErr_SetString(PyExc_TypeError, "a runner is made once, of a launcher that is made");
     return -1;
   }
   Py_ssize_t results = PyTuple_Size(signatures);
-  if (self->form < LEAF || self->form > DICT || results != launcher_results((Launcher *)launcher) ||
+  if (self->form < LEAF || self->form > DICT || results != ((Launching *)launcher)->produced ||
       (self->form == LEAF && results != 1) ||
       (self->form == DICT && !(PyDict_CheckExact(template) && PyTuple_CheckExact(keys) &&
                                PyTuple_Size(keys) == results))) {
@@ -223,7 +230,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   self->gifts = self->count < 0 ? -1 : read_numbers(self, donated, &self->donated);
   if (self->gifts < 0 || !are_kept(self)) return -1;
   self->taker = Py_NewRef(taker);
-  self->launcher = (Launcher *)Py_NewRef(launcher);
+  self->launcher = (Launching *)Py_NewRef(launcher);
   self->signatures = Py_NewRef(signatures);
   self->template = Py_NewRef(template);
   self->keys = Py_NewRef(keys);

@@ -1,6 +1,6 @@
 """The compiled core, built from ``runtime/core``: what Python uses of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 class Client:
@@ -48,10 +48,23 @@ class Launcher:
     ) -> None: ...
     def __call__(self, arguments: Sequence[Any], /) -> list[Any]: ...
 
+class FunctionLauncher:
+    """Launches a program through functions that its backend gives."""
+
+    def __init__(
+        self,
+        launch: Callable[[list[Any]], Any],
+        results: int,
+        take: Callable[[Any], Sequence[Any]] | None,
+        argument_class: type | None,
+        unless: tuple[Sized, ...],
+        explain: Callable[[Exception, list[Any]], Exception] | None,
+    ) -> None: ...
+
 class Runner:
     def __init__(
         self,
-        launcher: Launcher,
+        launcher: Launcher | FunctionLauncher,
         arity: int,
         kept: tuple[int, ...],
         donated: tuple[int, ...],

@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn, TypeAlias
 
@@ -294,6 +294,23 @@ class ExecuteOptions:
     def __post_init__(self) -> None:
         require_types(self, {"launch_id": INTEGER, "non_donatable_input_indices": tuple | list})
         check_execute_options(self.launch_id, self.non_donatable_input_indices)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSteps:
+    """`LoadedExecutable.launcher` as functions for the compiled core: no Python code runs between.
+
+    ``take(launch(arguments))`` is what the launcher returns for a list of arguments, which must all
+    be of exactly ``argument_class``. While an object in ``unless`` is not empty, as after the
+    executable was deleted, the launcher is called instead. ``explain(error, arguments)`` returns
+    the exception to raise for one that ``launch`` or ``take`` raised.
+    """
+
+    launch: Callable[[list[Any]], Any]
+    take: Callable[[Any], Sequence[Any]]
+    argument_class: type
+    unless: tuple[Sized, ...]
+    explain: Callable[[Exception, list[Any]], Exception]
 
 
 @dataclass(frozen=True, slots=True)
@@ -804,6 +821,14 @@ class LoadedExecutable(_BackendObject, ABC):
         their attribute ``held``.
         """
         return self.execute
+
+    @property
+    def launch_steps(self) -> LaunchSteps | None:
+        """What the compiled core calls in place of `launcher`; None: it calls that. Optional.
+
+        For backends whose ``launcher`` is a short function in Python around others in C.
+        """
+        return None
 
     def lending_launcher(
         self, lent: Sequence[int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, NoReturn
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
@@ -16,7 +16,7 @@ from plugrt.errors import (
     InvalidArgument,
     PlugrtError,
 )
-from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
+from plugrt.interface import ExecuteOptions, LaunchSteps, LoadedExecutable, Shards
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -52,6 +52,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         "_handlers",
         "_launch",
         "_parameter_types",
+        "_refusals",
         "_result_pairs",
         "_result_places",
         "_result_types",
@@ -65,6 +66,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         self._executable = executable
         self._devices = tuple(d for d in devices if d.is_addressable)
         self._deleted = False
+        self._refusals: list[str] = []
         self._donated = executable.donated
         self._parameter_types = executable.parameter_types
         self._sources = client.place(devices)
@@ -168,6 +170,26 @@ class CpuLoadedExecutable(LoadedExecutable):
         """
         return self._launch_donating if self._donated else self._launch_raw
 
+    @property
+    def launch_steps(self) -> LaunchSteps | None:
+        """As `_launch_raw`, between a launch in jaxlib and its results."""
+        if self._donated:
+            return None
+        return LaunchSteps(
+            launch=self._launch,
+            take=methodcaller("consume_with_handlers", self._handlers, False),
+            argument_class=adapter.RawArray,
+            unless=(collecting, self._refusals),
+            explain=self._explain,
+        )
+
+    def _explain(self, error: Exception, raws: list[Any]) -> Exception:
+        if not isinstance(error, JAXLIB_ERRORS):
+            return error
+        found = self._launch_error(error, raws)
+        found.__cause__ = error
+        return found
+
     @with_argument_errors
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
@@ -210,6 +232,7 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     def delete(self) -> None:
         self._deleted = True
+        self._refusals.append("deleted")
         self._launch = self._refuse_launch
 
     def is_deleted(self) -> bool:

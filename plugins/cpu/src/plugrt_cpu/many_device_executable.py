@@ -44,6 +44,10 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         return self.execute
 
+    @property
+    def launch_steps(self) -> None:
+        return None
+
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         return None
 

@@ -11,6 +11,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placer import make_placer
+from plugrt.interface import LoadedExecutable
 
 _LEAF, _LIST, _TUPLE, _DICT = range(4)
 
@@ -33,9 +34,6 @@ def compile_runner(
         return slow
     if plan.sources != tuple(("result", i) for i in range(len(program.outputs))):
         return slow
-    launcher = program.executable.launcher
-    if type(launcher) is not core.Launcher:
-        return slow
     if make_placer(avals, program.types, plan.kept, program.launch) is not None:
         return slow
     template = keys = None
@@ -43,7 +41,7 @@ def compile_runner(
         template = tree.unflatten(out_tree, range(out_tree.num_leaves))
         keys = tuple(sorted(template, key=template.__getitem__))
     return core.Runner(  # type: ignore[no-any-return]
-        launcher=launcher,
+        launcher=_launcher_of(program.executable, len(program.outputs)),
         arity=len(avals),
         kept=plan.kept,
         donated=plan.donated,
@@ -54,6 +52,25 @@ def compile_runner(
         keys=keys,
         slow=slow,
         explain=partial(_explain, program),
+    )
+
+
+def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
+    """Returns what the core launches by: a library's function, or functions of the backend."""
+    launcher, steps = executable.launcher, executable.launch_steps
+    if type(launcher) is core.Launcher:
+        return launcher
+    if steps is not None:
+        return core.FunctionLauncher(
+            launch=steps.launch,
+            results=results,
+            take=steps.take,
+            argument_class=steps.argument_class,
+            unless=steps.unless,
+            explain=steps.explain,
+        )
+    return core.FunctionLauncher(
+        launch=launcher, results=results, take=None, argument_class=None, unless=(), explain=None
     )
 
 

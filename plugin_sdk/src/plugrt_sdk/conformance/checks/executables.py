@@ -259,3 +259,34 @@ def lent(subject: PluginSubject) -> None:
         source[:] = -1
     for i, [[total]] in enumerate(found):
         expect_same_bits(total.to_host(), i + ONE, f"the result of launch {i}:")
+
+
+@CHAPTER.check(
+    "launcher.steps", refusable=True, why="calls in the compiled core differ from those in Python",
+    covers=("LoadedExecutable.launch_steps",),
+    rests_on="plugrt.interface.LoadedExecutable.launch_steps",
+)  # fmt: skip
+def steps(subject: PluginSubject) -> None:
+    """A launch in steps gives what the launcher gives, explains its errors, and ends with it."""
+    program = subject.compile(programs.ADD)
+    found = program.launch_steps
+    if found is None:
+        subject.refuse("launch_steps is None: the compiled core calls the launcher")
+    x, y = (subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE))
+    [total], [twice] = program.launcher([x, y]), program.launcher([x, x])
+    expect(type(total) is found.argument_class, f"a {found.argument_class}", type(total))
+    expect(not any(map(len, found.unless)), "nothing that hinders a launch", found.unless)
+    results = found.take(found.launch([total, twice]))
+    [[result]] = open_results(subject, program, results)
+    expect_same_bits(result.to_host(), 13 * ONE, "the sum")
+    [[gone]] = open_results(subject, program, [twice])
+    gone.delete()
+    try:
+        found.take(found.launch([total, twice]))
+    except Exception as error:  # noqa: BLE001  # a backend's own: judged by its explanation
+        explained = found.explain(error, [total, twice])
+        expect(isinstance(explained, DeletedBuffer), "DeletedBuffer", describe(explained))
+    else:
+        expect(False, "an error for a deleted argument", "none")
+    program.delete()
+    expect(any(map(len, found.unless)), "what hinders a launch once deleted", found.unless)

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import CompileOptions, LaunchSteps, Program
 from plugrt_sdk.conformance.mutants.faults import Faults, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
@@ -60,6 +60,17 @@ def _lending_late(self: BackendLoadedExecutable, lent: Sequence[int]) -> Any:
     return launch
 
 
+def _turned_steps(self: BackendLoadedExecutable) -> LaunchSteps:
+    """Returns steps of which the first takes its arguments in the wrong order."""
+    return LaunchSteps(
+        launch=_turned(self),
+        take=list,
+        argument_class=tuple,
+        unless=([],),
+        explain=lambda error, arguments: error,
+    )
+
+
 def _divide_nothing(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
     """Takes whole arrays, and says that it has chosen parts."""
     options = replace(options, use_auto_spmd_partitioning=False)
@@ -93,4 +104,5 @@ EXECUTABLES: Mapping[str, Faults] = {
     ),
     "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
     "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
+    "executables.launcher.steps": Faults(loaded={"launch_steps": property(_turned_steps)}),
 }

@@ -1,0 +1,110 @@
+"""Calls in the compiled core through a backend's own functions: jaxlib's, and some made here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer, FailedPrecondition
+
+pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+H = np.arange(4, dtype=np.float32)
+
+
+def _runner(function: Any) -> Any:
+    [runner] = set(function._pipeline.calls.values())
+    return runner
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_calls_run_in_the_core_on_one_device_and_on_several(devices: int) -> None:
+    sharding: Any = plugrt.devices()[0]
+    if devices == 2:
+        if len(plugrt.devices()) < 2:
+            pytest.skip("no second device here")
+        mesh = plugrt.make_mesh((2,), ("i",), devices=plugrt.devices()[:2])
+        spec = plugrt.sharding.PartitionSpec("i")
+        sharding = plugrt.sharding.NamedSharding(mesh, spec)
+    add = plugrt.jit(lambda a, b: (a + b, a - b))
+    x, y = (plugrt.device_put(value, sharding) for value in (3 * H, H))
+    for _ in range(3):
+        total, difference = add(x, y)
+        np.testing.assert_array_equal(np.asarray(total), 4 * H)
+        np.testing.assert_array_equal(np.asarray(difference), 2 * H)
+        assert total.sharding.is_equivalent_to(x.sharding, 1)
+    assert type(_runner(add)) is core.Runner
+    y.delete()
+    with pytest.raises(DeletedBuffer, match="argument b of"):
+        add(x, y)
+
+
+def test_errors_of_a_launch_are_explained_as_in_python() -> None:
+    add = plugrt.jit(lambda a, b: a + b)
+    x, y = plugrt.device_put(H), plugrt.device_put(H)
+    add(x, y)
+    y.addressable_shards[0].data.delete()  # the array does not know of it
+    with pytest.raises(DeletedBuffer, match=r"deleted|donated"):
+        add(x, y)
+    [traced] = add._pipeline.traces.values()
+    [[executable]] = traced.loaded.values()
+    executable.delete()
+    with pytest.raises(FailedPrecondition, match="was deleted"):
+        add(x, x)
+
+
+class _Given:
+    """What a program of another backend may take."""
+
+
+def _run(x: Any, **given: Any) -> Any:
+    """Calls a runner of functions that are given, with one array; "slow" is what Python returns."""
+    steps = {"take": None, "argument_class": None, "unless": (), "explain": None, **given}
+    launcher = core.FunctionLauncher(results=2, **steps)
+
+    def explain(values: Any, error: Exception) -> Any:
+        raise error
+
+    form, signatures = 2, (x._signature, x._signature)
+    return core.Runner(launcher, 1, (0,), signatures, form, None, None, lambda _: "slow", explain)(
+        (x,)
+    )
+
+
+def test_a_runner_takes_what_a_backends_functions_give() -> None:
+    x = plugrt.device_put(H)
+    held, full, empty = x._shards, [1], []
+    for take in (None, tuple):
+        one, other = _run(x, launch=lambda given: [*given, "other"], take=take)
+        assert one._shards is held
+        assert other._shards == "other"
+    assert _run(x, launch=list, unless=(empty, full)) == "slow"
+    assert _run(x, launch=list, argument_class=_Given) == "slow"
+    assert len(_run(x, launch=lambda g: g * 2, unless=(empty,), argument_class=type(held))) == 2
+
+
+def test_a_runner_refuses_what_a_backends_functions_must_not_give() -> None:
+    x = plugrt.device_put(H)
+
+    def fail(given: Any) -> Any:
+        raise KeyError(len(given))
+
+    with pytest.raises(ValueError, match="gave 1 results where its program has 2"):
+        _run(x, launch=list)
+    with pytest.raises(KeyError, match="1"):
+        _run(x, launch=fail)
+    with pytest.raises(LookupError, match="explained") as caught:
+        _run(x, launch=fail, explain=lambda error, given: LookupError("explained", error, given))
+    assert caught.value.args[2] == [x._shards]
+    with pytest.raises(TypeError, match="is no exception: 'a text'"):
+        _run(x, launch=fail, explain=lambda error, given: "a text")
+    with pytest.raises(TypeError, match="has no len"):
+        _run(x, launch=list, unless=(1,))
+    with pytest.raises(TypeError, match="a launcher of the core; got"):
+        core.Runner(fail, 1, (0,), (None,), 0, None, None, list, list)
+    made = core.FunctionLauncher.__new__(core.FunctionLauncher)
+    with pytest.raises(TypeError, match="of a launcher that is made"):
+        core.Runner(made, 1, (0,), (None,), 0, None, None, list, list)
