@@ -76,7 +76,8 @@ def _run(x: Any, **given: Any) -> Any:
 
 def test_a_runner_takes_what_a_backends_functions_give() -> None:
     x = plugrt.device_put(H)
-    held, full, empty = x._shards, [1], []
+    held, full = x._shards, [1]
+    empty: list[int] = []
     for take in (None, tuple):
         one, other = _run(x, launch=lambda given: [*given, "other"], take=take)
         assert one._shards is held
