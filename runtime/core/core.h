@@ -71,7 +71,6 @@ int array_is_observed(PyObject *array);
 /* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
-enum { FAILED = -1, NOT_HERE = 0, DONE = 1 };
 /* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
    that the caller holds, and sets one new reference for each of the `produced` results: DONE.
    FAILED with an exception; NOT_HERE if Python has to do it. */
