@@ -38,6 +38,7 @@ LAYERS = [
         "flatbuffers",
         "hlo_proto",
         "op_sharding_proto",
+        "callback_exits",
         "host_callbacks",
         "launch_watch",
         "shared_callbacks",

@@ -155,6 +155,15 @@ def test_comparison_with_other_things_is_not_elementwise() -> None:
             op(None, X)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, traced])
+def test_lists_are_no_operands(wrap: Callable[..., Any]) -> None:
+    """An integer times a list repeated the list, which Python takes its ``__index__`` for."""
+    for x in (xp.asarray(3), X):
+        for call in (lambda x: x * [1, 2], lambda x: (1.5,) * x, lambda x: [1, 2] - x):
+            with pytest.raises(NotAnArray, match=r"takes no (list|tuple) as an operand.*asarray"):
+                wrap(call)(x)
+
+
 def test_what_devices_lack_is_refused_with_its_dtype() -> None:
     with pytest.raises(UnsupportedDtype, match="object"):
         X + np.array([1, "a", None], object)

@@ -142,10 +142,14 @@ def test_a_listener_that_raises(caplog: pytest.LogCaptureFixture, recorded: Reco
     assert ("duration", STAGES[2]) in of_jax(recorded)
 
 
-def test_a_stage_that_fails_records_its_begin_alone(recorded: Recorded) -> None:
+@behaviour(8, "a stage that fails ends for listeners as well, after the time that it took")
+def test_a_stage_that_fails_ends_for_listeners_too(recorded: Recorded) -> None:
+    """Only its begin was recorded: a listener that pairs both was left with an open stage."""
+
     def f(x: Any) -> Any:
         raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
         jit(f)(X)
-    assert of_jax(recorded) == [("scalar", STAGES[0])]
+    assert of_jax(recorded) == [(kind, STAGES[0]) for kind in ("scalar", "duration", "span")]
+    assert monitoring.TRACE not in [event for _, event, _, _ in recorded]  # it gives no trace

@@ -68,6 +68,21 @@ def test_a_function_that_was_never_seen(caplog: pytest.LogCaptureFixture) -> Non
     assert f"{__file__}:{line}: never seen <lambda> defined at {__file__}:{line}" in said
 
 
+@behaviour(9, "it says so where a line makes a function anew each time that it runs")
+def test_a_function_that_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+    def call() -> None:
+        jit(lambda x: x * 6)(X)
+
+    says = [misses(caplog, call)[0] for _ in range(2)]
+    redefined = "another function that is defined there was: each time that line runs it makes"
+    assert [redefined in said for said in says] == [False, True]
+    f = jit(lambda x: x * 7)
+    misses(caplog, lambda: f(X))
+    f.clear_cache()
+    [said] = misses(caplog, lambda: f(X))
+    assert redefined not in said  # the same one
+
+
 @behaviour(9, "it names which part of the key differs: types, structure, static values, settings")
 @pytest.mark.parametrize(
     ("call", "reasons"),

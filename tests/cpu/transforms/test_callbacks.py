@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
 import threading
@@ -159,6 +160,40 @@ def test_an_exception_tells_the_line_in_the_function_and_the_line_of_the_call() 
     assert f"{__file__}:{call.__code__.co_firstlineno + 1} raised ZeroDivisionError: " in said
     assert f'File "{__file__}", line {line + 1}, in divide' in said
     assert "plugrt/" not in said.replace(__file__, "")
+
+
+@behaviour(
+    6,
+    "`SystemExit`, `KeyboardInterrupt` and the like reach the caller as they are",
+    jax="an error like others",
+)
+def test_exits_reach_the_caller() -> None:
+    """They were `Internal`: `except RuntimeError` took Ctrl-C for a fault of the program."""
+    x, ones = np.ones(3, np.float32), np.ones(100_000, np.float32)
+
+    class Leave(BaseException):
+        pass
+
+    def leave(_: Any) -> Any:
+        raise raised
+
+    for raised in (SystemExit(3), KeyboardInterrupt(), Leave("x")):
+        for call in (
+            lambda: np.asarray(jitted(lambda x: plugrt.pure_callback(leave, THREE, x))(x)),
+            lambda: jitted(lambda x: xp.sin(x) + plugrt.pure_callback(leave, ones, x)[0])(
+                ones
+            ).block_until_ready(),
+            lambda: (
+                jitted(lambda x: plugrt.debug.callback(leave, x))(x),
+                plugrt.effects_barrier(),
+            ),
+        ):
+            with pytest.raises(type(raised)) as caught:
+                call()
+            assert caught.value is raised
+            with contextlib.suppress(type(raised)):  # where the result was waited for, not this
+                plugrt.effects_barrier()
+    np.testing.assert_array_equal(jitted(lambda x: x + 1)(x), [2, 2, 2])
 
 
 def test_outside_of_a_trace_an_exception_is_its_own() -> None:

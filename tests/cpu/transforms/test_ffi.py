@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import array_api as xp
 from plugrt import ffi
 from plugrt.capi.client import Client
 from plugrt.errors import (
@@ -20,6 +21,7 @@ from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
     InvalidArgument,
+    NotAnArray,
     PjrtError,
     Unimplemented,
 )
@@ -216,6 +218,46 @@ def test_wrong_use(scale: Any) -> None:
             ffi.ffi_call(name, wrong)
     with pytest.raises(PjrtError, match="plugrt_nobody"):
         np.asarray(ffi.ffi_call("plugrt_nobody", THREE)(np.ones(3, np.float32)))
+    with pytest.raises(NotAnArray, match=rf"operand 0 of '{name}' is \[1\] of type list"):
+        ffi.ffi_call(name, THREE)([1])
+    with pytest.raises(ArgumentTypeError, match=r"attribute 'k' of .* is an array of plugrt"):
+        ffi.ffi_call(name, THREE)(np.ones(3, np.float32), k=xp.ones(3))
+
+
+def call_python(handler: Any) -> Any:
+    """Returns what a program gets from a handler in Python, for an array of three ones."""
+    name = next(_names)
+    ffi.register_target(name, handler, platform=plugrt.get_backend().platform)
+    return np.asarray(ffi.ffi_call(name, THREE)(np.ones(3, np.float32)))
+
+
+@behaviour(
+    22,
+    "a Python handler that returns a result in the place of filling it in is refused",
+    jax="has no handlers in Python",
+)
+def test_a_handler_that_returns() -> None:
+    """What the device's memory had held before was the result, without a word."""
+    with pytest.raises(InvalidArgument, match=r"returned array\(.*fills the results in"):
+        call_python(lambda arguments, results, attributes: arguments[0] * 2)
+
+
+@behaviour(
+    22,
+    "a Python handler that ends the process does: `SystemExit` reaches the caller",
+    jax="has no handlers in Python",
+)
+def test_a_handler_that_exits() -> None:
+    def leave(arguments: Any, results: Any, attributes: Any) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit, match="3"):
+        call_python(leave)
+
+    def fill(arguments: Any, results: Any, attributes: Any) -> None:
+        results[0][...] = 4
+
+    np.testing.assert_array_equal(call_python(fill), [4, 4, 4])  # the next one is as ever
 
 
 def test_a_handler_of_another_platform_is_not_asked_for() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import NotAnArray
-from plugrt.execution.array import array_of_shards
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.sharded_transfer import gather
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import move

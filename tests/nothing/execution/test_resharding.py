@@ -9,7 +9,7 @@ import pytest
 
 from plugrt.errors import DeviceMismatch, Internal, PjrtError, ShapeError
 from plugrt.execution import exchange_plan
-from plugrt.execution.array import array_of_shards
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.exchanges import exchange
 from plugrt.execution.index_boxes import device_boxes
 from plugrt.execution.mesh import Mesh

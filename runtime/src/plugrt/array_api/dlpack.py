@@ -9,7 +9,8 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray
-from plugrt.execution.array import Array, array_on, duplicate
+from plugrt.execution.array import Array, duplicate
+from plugrt.execution.array_making import array_on
 from plugrt.execution.default_device import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put

@@ -16,7 +16,7 @@ from plugrt.array_api import matrix_products
 from plugrt.array_api.elementwise import arithmetic, bitwise, comparison, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.array_api.numpy_protocols import make_protocols
-from plugrt.errors import ArgumentError
+from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.array_methods import install
 from plugrt.execution.array_types import is_registered
@@ -62,12 +62,14 @@ UNARY: dict[str, Operation[Any, Any]] = {
 
 _OPERANDS = (Tracer, Array, np.ndarray, np.generic, bool, int, float, complex)
 _PLAIN = (int, float, bool)
+_CONTAINERS = (list, tuple)
 
 
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # The fast path of `Operation.__call__`, repeated here because another call costs a tenth of an
     # operator's time. Anything but two arrays goes to `apply_mixed`.
     find, token, state = function.find, config.token, _state
+    computes = function not in COMPARISONS.values()
 
     def forward(self: Any, other: Any, /) -> Any:
         try:
@@ -98,10 +100,20 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             run = find((token(), pair[0]._signature, pair[1]._signature))
             return function(*pair) if run is None else run(pair)
         if not known and not isinstance(other, _OPERANDS) and not is_registered(other):
+            if computes and type(other) in _CONTAINERS:
+                raise _no_operand(function, other)
             return NotImplemented
         return function(other, self) if swap else function(self, other)
 
     return forward, reflected
+
+
+def _no_operand(function: Operation[Any, Any], other: list[Any] | tuple[Any, ...]) -> NotAnArray:
+    # Left to Python, ``*`` repeats the list as often as the array says.
+    return NotAnArray(
+        f"{function._title} takes no {type(other).__name__} as an operand, as {other!r:.60} is: "
+        "an array of it is array_api.asarray(...)"
+    )
 
 
 def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:

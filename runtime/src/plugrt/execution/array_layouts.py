@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt.execution.array import Array, array_on
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import array_on
 from plugrt.execution.relayout import relayout
 from plugrt.interface import Layout
 

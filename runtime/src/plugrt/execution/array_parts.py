@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
-from plugrt.execution.array import Array, array_of_shards
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.host_data import host_array
 from plugrt.execution.index_boxes import Box, box_shape, device_boxes, relative_box
 from plugrt.execution.sharding import Index, Sharding

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.errors import AlreadyExists, Internal, PjrtError
+from plugrt.callback_exits import keep_exit
+from plugrt.errors import AlreadyExists, Internal, InvalidArgument, PjrtError
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
@@ -49,13 +50,21 @@ class WatchedHandler(WatchedFunction):
 
         def call() -> None:
             try:
-                self._function(arguments, results, attributes)
+                returned: object = self._function(arguments, results, attributes)
             except PjrtError:
                 raise
-            except Exception as error:
-                raise Internal(
+            except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
+                failure = Internal(
                     f"the handler of {self._target!r} raised {type(error).__name__}: {error}"
-                ) from error
+                )
+                keep_exit(failure.message, error)
+                raise failure from error
+            if returned is not None:
+                raise InvalidArgument(
+                    f"the handler of {self._target!r} returned {returned!r:.60}, which goes "
+                    "nowhere: it is a function of (arguments, results, attributes) that fills the "
+                    "results in, as in results[0][...] = value"
+                )
 
         def blank() -> None:
             for result in results:

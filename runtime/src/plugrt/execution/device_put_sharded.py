@@ -8,7 +8,8 @@ from typing import Any
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution import tree
-from plugrt.execution.array import Array, array_of_shards
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.host_data import host_array
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put, move

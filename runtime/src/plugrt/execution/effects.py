@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.callback_exits import raise_exit
 from plugrt.errors import ArgumentError, PjrtError, Unimplemented
 from plugrt.execution.watched_launches import WatchedLaunches, functions_to_watch
 from plugrt.execution.wrapped_executable import WrappedExecutable
@@ -83,8 +84,9 @@ def effects_barrier() -> None:
     """Waits until all that was launched has had its side effects.
 
     Raises the error of a callback with an effect (`io_callback`, `debug.callback`) that failed
-    since the last barrier, of several the oldest. In a callback it waits for what that callback
-    launched. As ``jax.effects_barrier``, which waits for launches of the calling thread alone.
+    since the last barrier, of several the oldest; `SystemExit` and the like as they were. In a
+    callback it waits for what that callback launched. As ``jax.effects_barrier``, which waits for
+    launches of the calling thread alone.
 
     >>> seen = []
     >>> f = plugrt.jit(lambda x: plugrt.debug.callback(lambda v: seen.append(int(v)), x))
@@ -96,6 +98,7 @@ def effects_barrier() -> None:
     _await(_of_this_thread() if callback_depth() else _of_all_threads())
     failure = take_failure()
     if failure is not None:
+        raise_exit(failure)
         raise failure
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import DeviceMismatch, NotAnArray
 from plugrt.execution.agreements import agree_on_program
-from plugrt.execution.array import Array, array_of_shards
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch_log import LaunchLog
 from plugrt.execution.sharding import Sharding

@@ -8,7 +8,8 @@ import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.array import Array, share_buffers
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype

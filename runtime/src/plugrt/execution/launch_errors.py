@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from plugrt.callback_exits import raise_exit
 from plugrt.errors import DeletedBuffer, Internal, InvalidArgument
 from plugrt.execution.array import Array
 from plugrt.execution.plan import Plan
@@ -16,8 +17,10 @@ def raise_explained(
     """Raises what explains the error of a launch of ``values``; else the error itself.
 
     `DeletedBuffer` names a deleted argument or constant, `InvalidArgument` an array that is donated
-    and also needed otherwise.
+    and also needed otherwise. What a Python function of the program raised to end the process is
+    raised as it was (`raise_exit`).
     """
+    raise_exit(error)
     _refuse_deleted(error, values, plan, constants)
     for i in plan.donated:
         if any(values[i] is constant for constant in constants):

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import Aval, ParameterType
-from plugrt.execution.array import Array, array_holding, blank, share_buffers
+from plugrt.execution.array import Array, array_holding, blank
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.placement import Launch

@@ -9,7 +9,8 @@ import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
 from plugrt.distributed.agreement import require_agreement
-from plugrt.execution.array import Array, array_of_shards
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device, TensorType

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.execution.addressable import require_addressable
-from plugrt.execution.array import Array, share_buffers
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.exchanges import exchange
 from plugrt.execution.global_resharding import reshard_globally

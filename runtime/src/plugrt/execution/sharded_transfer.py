@@ -10,7 +10,8 @@ import numpy.typing as npt
 from plugrt.aligned_arrays import allocate_aligned
 from plugrt.errors import NotAnArray
 from plugrt.execution.addressable import require_addressable
-from plugrt.execution.array import Array, array_of_shards, new_array
+from plugrt.execution.array import Array, new_array
+from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature

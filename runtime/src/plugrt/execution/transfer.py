@@ -16,8 +16,9 @@ from plugrt.argument_errors import require_flag
 from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.agreements import agree_on_data
-from plugrt.execution.array import Array, array_on, duplicate, new_array
+from plugrt.execution.array import Array, duplicate, new_array
 from plugrt.execution.array_layouts import change_layout
+from plugrt.execution.array_making import array_on
 from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.divided import is_divided, replicate

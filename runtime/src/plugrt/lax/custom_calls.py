@@ -10,8 +10,9 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution import tree
+from plugrt.execution.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir
@@ -70,6 +71,7 @@ def custom_call(
                 f"result_types of custom_call have shape and dtype; got {t!r:.60}"
             )
     types = tuple(TensorType(tuple(t.shape), np.dtype(t.dtype)) for t in listed)
+    _refuse_unsuited(call_target_name, operands, backend_config)
     results = _custom_call(
         tuple(operands),
         call_target_name,
@@ -83,6 +85,22 @@ def custom_call(
         batch_dims,
     )
     return results if several else results[0]
+
+
+def _refuse_unsuited(target: str, operands: Sequence[Any], config: object) -> None:
+    """Raises for operands that are containers, and for arrays as attributes: people swap them."""
+    for i, operand in enumerate(operands):
+        if operand is None or isinstance(operand, tuple | list | dict):
+            raise NotAnArray(
+                f"operand {i} of {target!r} is {operand!r:.60} of type {type(operand).__name__}, "
+                "which is not an array (array_api.asarray makes one)"
+            )
+    for name, value in config.items() if isinstance(config, Mapping) else ():
+        if isinstance(value, Array):
+            raise ArgumentTypeError(
+                f"attribute {name!r} of {target!r} is an array of plugrt; attributes are a part of "
+                "the program: pass numpy.asarray(...) of it, or the array as an operand"
+            )
 
 
 @operation(

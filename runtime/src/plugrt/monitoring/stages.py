@@ -40,11 +40,12 @@ def compile_log_level() -> int:
 
 @contextmanager
 def record_stage(event: str, fun_name: str) -> Iterator[None]:
-    """Records what runs in the block as a stage of ``fun_name``, unless it raises.
+    """Records what runs in the block as a stage of ``fun_name``.
 
     As JAX does: a scalar with the time at the begin, then a duration and a time span, under JAX's
-    name of the stage; with plugrt's own duration for tracing and lowering. (What it records of a
-    compilation, plugrt's does only where the backend compiled: not for what the cache had.)
+    name of the stage, also where the block raises; with plugrt's own duration for tracing and
+    lowering, if it does not. (What it records of a compilation, plugrt's does only where the
+    backend compiled: not for what the cache had.)
 
     Raises what the block raises.
     """
@@ -53,12 +54,16 @@ def record_stage(event: str, fun_name: str) -> Iterator[None]:
     # As in JAX, a function has its bare name as long as it is no program.
     name = fun_name if event == TRACE else f"jit({fun_name})"
     record_scalar(theirs, begin, fun_name=name)
-    yield
-    seconds = time.perf_counter() - start
-    if ours is not None:
-        logger.log(compile_log_level(), "Finished %s %s in %.3f s", ours, fun_name, seconds)
-    if is_anyone_listening():
-        if ours is not None:
-            record_event_duration_secs(event, seconds, fun_name=fun_name)
-        record_event_duration_secs(theirs, seconds, fun_name=name)
-        record_event_time_span(theirs, begin, begin + seconds, fun_name=name)
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        seconds = time.perf_counter() - start
+        if ours is not None and not failed:
+            logger.log(compile_log_level(), "Finished %s %s in %.3f s", ours, fun_name, seconds)
+        if is_anyone_listening():
+            if ours is not None and not failed:
+                record_event_duration_secs(event, seconds, fun_name=fun_name)
+            record_event_duration_secs(theirs, seconds, fun_name=name)
+            record_event_time_span(theirs, begin, begin + seconds, fun_name=name)

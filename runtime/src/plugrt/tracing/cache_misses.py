@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import TensorType
@@ -13,6 +15,12 @@ from plugrt.monitoring.stages import logger
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
+_REDEFINED = (
+    "; but another function that is defined there was: each time that line runs it makes another, "
+    "of which nothing is known. Fix: define and jit the function once, outside of what is repeated"
+)
+_unseen: BoundedCache[str, weakref.ref[Any]] = BoundedCache(1024)
+"""The last function that was never seen before of those that are defined on a line."""
 Key = tuple[Any, ...]
 """That of a trace: the settings, the call's structure with its static values, and types."""
 
@@ -28,7 +36,8 @@ def explain_miss(function: Any, key: Key, known: Iterable[Key], names: Sequence[
     of = _define(function)
     candidates = [_differences(key, other, names) for other in known]
     if not candidates:
-        logger.warning("TRACING CACHE MISS at %s: never seen %s", where, of)
+        again = _REDEFINED if _is_redefined(function, of) else ""
+        logger.warning("TRACING CACHE MISS at %s: never seen %s%s", where, of, again)
         return
     reasons = min(candidates, key=len)
     lines = "".join(f"\n  * {reason}" for reason in reasons)
@@ -41,9 +50,23 @@ def explain_miss(function: Any, key: Key, known: Iterable[Key], names: Sequence[
     )
 
 
+def _is_redefined(function: Any, of: str) -> bool:
+    """Whether another function of the same name and line was as unknown before."""
+    inner = _unwrap(function)
+    if not hasattr(inner, "__code__"):
+        return False
+    before = _unseen.pop(of, None)
+    _unseen.keep(of, weakref.ref(inner))
+    return before is not None and before() is not inner
+
+
+def _unwrap(function: Any) -> Any:
+    return inspect.unwrap(getattr(function, "func", function))
+
+
 def _define(function: Any) -> str:
     """Returns the function's name, and where it is defined."""
-    inner = inspect.unwrap(getattr(function, "func", function))
+    inner = _unwrap(function)
     name = getattr(inner, "__name__", repr(inner))
     code = getattr(inner, "__code__", None)
     return f"{name} defined at {code.co_filename}:{code.co_firstlineno}" if code else str(name)

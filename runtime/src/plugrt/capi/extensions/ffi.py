@@ -72,7 +72,7 @@ def make_c_handler(target: str, handler: Handler) -> Any:
                 _call(handler, frame)
         except PjrtError as error:
             return _error(frame, error.code, error.message)
-        except Exception as error:  # noqa: BLE001 - C cannot unwind; the launch gets the error
+        except BaseException as error:  # noqa: BLE001 - C cannot unwind; the launch gets the error
             message = f"the handler of {target!r} raised {type(error).__name__}: {error}"
             return _error(frame, _INTERNAL, message)
         return ffi.NULL

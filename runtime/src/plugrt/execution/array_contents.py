@@ -1,0 +1,193 @@
+"""`Contents`: the buffers of an array: reading them, waiting for them, and where they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import monitoring
+from plugrt.argument_errors import with_checked_methods
+from plugrt.callback_exits import raise_exit
+from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
+from plugrt.execution.array_conversions import Conversions
+from plugrt.execution.deletion import Deletion
+from plugrt.execution.replica_sharding import ReplicaSharding
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature
+from plugrt.execution.transfer_guard import check_transfer
+from plugrt.interface import Buffer, Shards, TensorType
+from plugrt.monitoring.listeners import listening, record_event_duration_secs
+from plugrt.settings.declarations import config
+
+_token = config.token
+
+
+@with_checked_methods
+class Contents(Conversions):
+    """The methods of `Array` that look at its buffers."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _shards: Any
+        _extra: Any
+        _signature: Signature
+
+        @property
+        def sharding(self) -> Sharding: ...
+
+    def _live(self) -> Shards:
+        return self._open_shards(self._held())
+
+    def _open_shards(self, held: Any) -> Shards:
+        if _is_sequence(type(held)):  # type: ignore[arg-type]
+            return held  # type: ignore[no-any-return]
+        signature = self._signature
+        opener = signature.opener or _keep_opener(signature)
+        return opener(held)
+
+    def _held(self) -> Any:
+        held = self._shards  # read once: another thread may delete it
+        if held is None:
+            raise DeletedBuffer(self._deleted_message())
+        return held
+
+    def _deleted_message(self) -> str:
+        loss = self._extra
+        what = f"the array {self._signature.tensor_type} was"
+        return (
+            f"{what} {loss if isinstance(loss, Deletion) else 'deleted'}; it cannot be used again"
+        )
+
+    def _host(self) -> npt.NDArray[Any]:
+        """The contents as a read-only NumPy array, kept for the next time."""
+        held = self._held()
+        host: npt.NDArray[Any] | None = self._extra
+        if host is None:
+            if _token().guarded:
+                self._check_read(explicit=False)
+            start = time.perf_counter() if listening else 0.0
+            shards = self._open_shards(held)
+            try:
+                host = self._read(shards)
+            except Internal as error:
+                raise_exit(error)
+                raise
+            self._extra = host
+            if start:
+                record_event_duration_secs(
+                    monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
+                )
+        return host
+
+    def _read(self, shards: Shards) -> npt.NDArray[Any]:
+        sharding = self._signature.sharding
+        if type(sharding) is SingleDeviceSharding:
+            read = getattr(shards, "to_host", None)  # a backend's shards may read at once
+            return read() if read else self._first(shards).to_host()
+        if sharding.is_fully_replicated and len(sharding.devices) == 1:
+            return self._first(shards).to_host().reshape(self.shape)
+        return self._assemble(shards)
+
+    def _check_read(self, *, explicit: bool) -> None:
+        """Has the transfer guard look at a read, unless that is a view, or was made before."""
+        sharding = self._signature.sharding
+        client = sharding.devices[0].client
+        if self._extra is None and not client.capabilities.zero_copy_get:
+            what = f"{self._signature.tensor_type}, from {sharding!r}"
+            check_transfer("device_to_host", what, explicit=explicit)
+
+    def _first(self, shards: Shards) -> Buffer:
+        """The first part here; raises `NotAnArray` where other processes have all of them."""
+        if not shards:
+            having = sorted({d.process_index for d in self._signature.sharding.devices})
+            raise NotAnArray(
+                f"{self._signature} has no part in this process: process "
+                f"{', '.join(map(str, having))} has it. Read it there; or device_put it, in all "
+                "processes, to devices of this one too"
+            )
+        return shards[0]
+
+    def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
+        sharding = self._signature.sharding
+        if type(sharding) is ReplicaSharding:
+            return sharding.read(shards)
+        if sharding.is_fully_replicated:
+            return self._first(shards).to_host().reshape(self.shape)
+        if not sharding.is_fully_addressable:
+            raise NotAnArray(
+                f"{self._signature} has parts in other processes; read .addressable_shards, "
+                "or call plugrt.process_allgather(x, tiled=True) in all processes"
+            )
+        for shard in shards:
+            shard.copy_to_host_async()
+        host = np.empty(self.shape, self.dtype)
+        where = sharding.devices_indices_map(self.shape)
+        for device, shard in zip(sharding.addressable_devices, shards, strict=True):
+            host[where[device]] = shard.to_host()
+        host.flags.writeable = False
+        return host
+
+    def _only_buffer(self, use: str) -> Buffer:
+        shards = self._live()
+        if len(shards) > 1:
+            raise BufferUnavailable(
+                f"{use} takes an array on one device; this one is on {len(shards)} "
+                f"({self.sharding!r}). Take one of .addressable_shards, or device_put it first"
+            )
+        return self._first(shards)
+
+    def copy_to_host_async(self) -> None:
+        """Begins to copy the contents to the host, so that reading them need not wait."""
+        for shard in self._live():
+            shard.copy_to_host_async()
+
+    def block_until_ready(self) -> Self:
+        """Waits until the contents are there and returns the array; raises if making it failed."""
+        start = time.perf_counter() if listening else 0.0
+        shards = self._live()
+        wait = getattr(shards, "block_until_ready", None)
+        try:
+            if wait is not None:
+                wait()
+            else:
+                for shard in shards:
+                    shard.block_until_ready()
+        except Internal as error:
+            raise_exit(error)
+            raise
+        if start:
+            record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the contents are there, so that reading them would not wait."""
+        return all(shard.ready_event().is_ready() for shard in self._live())
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the parts in this process take on their devices."""
+        return sum(shard.on_device_size_in_bytes() for shard in self._live())
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the data of an array on one device; valid until it is deleted."""
+        return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
+
+
+@cache  # an abstract class takes three times as long to say so
+def _is_sequence(cls: type) -> bool:
+    return issubclass(cls, Sequence)
+
+
+def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
+    sharding = signature.sharding
+    device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
+    memory = device.memory(memory_kind) if memory_kind else device.default_memory()
+    shape = sharding.shard_shape(signature.shape)
+    part = TensorType(shape, signature.dtype, signature.layout)
+    signature.opener = device.client.opener(part, memory)
+    return signature.opener

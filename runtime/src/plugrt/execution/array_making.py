@@ -1,0 +1,52 @@
+"""Arrays of buffers that there are: one, the parts on several devices, or another array's."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.execution.array import Array, array_holding, new_array
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature, intern_signature
+from plugrt.interface import Buffer, Layout, Shards
+
+_sharers_lock = threading.Lock()
+
+
+def share_buffers(array: Array, signature: Signature) -> Array:
+    """Returns another array of the same buffers: deleting or donating one keeps the other.
+
+    The memory is freed with the last of them.
+    """
+    made = array_holding(array._held(), signature)
+    with _sharers_lock:
+        sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
+        if sharers is None:
+            sharers = array._sharers = [weakref.ref(array)]
+        if len(sharers) & (len(sharers) - 1) == 0:  # at each power of two: drop dead references
+            sharers[:] = [sharer for sharer in sharers if sharer() is not None]
+        sharers.append(weakref.ref(made))
+    made._sharers = sharers
+    return made
+
+
+def array_on(
+    buffer: Buffer, committed: bool, weak: bool = False, layout: Layout | None = None
+) -> Array:
+    """Returns the array of one buffer on its device; ``layout`` is one other than the default."""
+    device, memory = buffer.device, buffer.memory
+    memory_kind = None if memory is device.default_memory() else memory.kind
+    sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
+    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
+    return new_array(device.client.shards((buffer,)), signature)
+
+
+def array_of_shards(
+    shape: Sequence[int], dtype: np.dtype[Any], sharding: Sharding, buffers: Shards
+) -> Array:
+    """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
+    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True))
