@@ -2,8 +2,8 @@
 
 `SingleDeviceSharding` is one device; `NamedSharding` divides dimensions over the named axes of a
 `Mesh` of devices, as a `PartitionSpec` says, `PositionalSharding` over the places of an array of
-devices without names; `PmapSharding` is one slice on each of several
-devices, or the whole on each of them.
+devices without names, `GSPMDSharding` as a compiler's message says; `PmapSharding` is one slice on
+each of several devices, or the whole on each of them.
 
 `set_mesh` and `use_mesh` make a mesh that of the calls of a thread, and `get_mesh` and
 `get_abstract_mesh` say which it is.
@@ -11,6 +11,7 @@ devices, or the whole on each of them.
 
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.auto_sharding import AUTO
+from plugrt.execution.gspmd_sharding import GSPMDSharding
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec
@@ -21,6 +22,7 @@ from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mes
 __all__ = [
     "AUTO",
     "AbstractMesh",
+    "GSPMDSharding",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",

@@ -16,6 +16,7 @@ from plugrt.errors import (
     ArgumentTypeError,
     InvalidArgument,
     NotAnArray,
+    ShapeError,
     StructureError,
     Unimplemented,
     UnsupportedDtype,
@@ -23,7 +24,7 @@ from plugrt.errors import (
 from plugrt.execution import array_types
 from plugrt.execution.array_types import register_array_type
 from plugrt.execution.put_target import Space
-from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
@@ -178,6 +179,10 @@ def test_pytrees_of_targets() -> None:
         device_put((X, X), (first, first, first))
     with pytest.raises(ValueError, match="must be a tree prefix"):
         jax.device_put((X, X), (jax.devices()[0],) * 3)
+    whole, slices = device_put(X, last), PmapSharding(devices()[:1])
+    with pytest.raises(ShapeError, match=r"the value at \['b'\]\[0\]: PmapSharding"):
+        device_put({"a": whole, "b": [np.ones((2, 2))]}, {"a": first, "b": slices}, donate=True)
+    np.testing.assert_array_equal(whole, X)  # nothing is donated by a call that failed
 
 
 @behaviour(2, "`src=` is taken, and checked")

@@ -320,11 +320,12 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
             in_shardings=over("x"),
             out_shardings=NamedSharding(Mesh(devices()[:2], "x"), P()),
         ),
-        r"in_shardings, out_shardings and device are of different devices: NamedSharding",
+        r"jit of .<lambda>.:\n  in_shardings: NamedSharding.* on the devices \[0, 1, 2.*, 6, 7\]"
+        r" of .*\n  out_shardings: NamedSharding.* on the devices \[0, 1\] of .*\nOne program runs",
     ),
     "in_shardings and device": (
         lambda: plugrt.jit(lambda a: a, in_shardings=over("x"), device=_elsewhere()),
-        r"different devices: .* and SingleDeviceSharding\(",
+        r"in_shardings: NamedSharding.* on the devices .*\n  device on .*:5 of",
     ),
 }  # fmt: skip
 
@@ -342,12 +343,18 @@ def test_wrong_uses() -> None:
     f = plugrt.jit(lambda a, b=0: a + b, in_shardings=over("x"))
     with pytest.raises(ArgumentMismatch, match="argument a lies on the devices as"):
         f(plugrt.device_put(A, over("y")))
-    with pytest.raises(ShapeError, match="size 3 cannot be divided by 2"):
+    with pytest.raises(ShapeError, match=r"argument a: .*size 3 cannot be divided by 2"):
         f(A[:3])
-    with pytest.raises(StructureError, match="takes no keywords"):
+    with pytest.raises(ShapeError, match=r"argument a: .*array has 0: PartitionSpec\(\) is"):
+        f(1.0)
+    with pytest.raises(StructureError, match=r"takes no keywords.*; got b="):
         f(A, b=A)
     with pytest.raises(StructureError, match=r"out_shardings=.* is not a pytree prefix"):
         plugrt.jit(lambda a: a, out_shardings=(over("x"), over("y")))(A)
+    two = plugrt.jit(lambda a, n: a * n, static_argnums=1, in_shardings=(over("x"), None))
+    said = "arguments that are not static, .*: it has a tuple of 2, where they have a tuple of 1$"
+    with pytest.raises(StructureError, match=said):
+        two(A, 3)
     constrain = plugrt.with_sharding_constraint
     for wrong, error, said in (
         ("x", TypeError, "takes shardings; got str"),
@@ -359,10 +366,31 @@ def test_wrong_uses() -> None:
     ):  # fmt: skip
         with pytest.raises(error, match=said):
             plugrt.jit(lambda a, w=wrong: constrain(a, w)).lower(A)
-    with pytest.raises(ShapeError, match="size 3 cannot be divided by 2"):
-        plugrt.jit(lambda a: constrain(a[:3], over("x")))(A)
+    with pytest.raises(ShapeError, match=r"x\['b'\] of with_s.*: .*size 3 cannot be divided by 2"):
+        plugrt.jit(lambda a: constrain({"a": a, "b": a[:3]}, over("x")))(A)
     with pytest.raises(NotImplementedError, match="within pmap"):
         plugrt.pmap(lambda a: constrain(a, over("x")))(A)
+
+
+@behaviour(105, "conditionals and loops leave what they compute with divided")
+def test_control_flow_stays_divided() -> None:
+    x = plugrt.device_put(A, over("x"))
+
+    @plugrt.jit
+    def f(v: Any) -> list[Any]:
+        return [
+            lax.cond(xp.sum(v) > 0, lambda v: v + 1, xp.sin, v),
+            lax.cond(v[0, 0], lambda v: v + 1, lambda v: v - 1, v),
+            lax.switch(xp.argmax(v[0]), [lambda v: v + 1, xp.sin, lambda v: v * 2], v),
+            lax.while_loop(lambda v: xp.sum(v) < 4000, lambda v: v + v, v),
+            lax.scan(lambda c, _: (c + 1, None), v, None, length=3)[0],
+        ]
+
+    results = f(x)
+    for result, expected in zip(results, (A + 1, A - 1, A * 2, A * 2, A + 3), strict=True):
+        np.testing.assert_array_equal(result, expected)
+    if chooses():
+        assert [spec_of(result) for result in results] == [P("x")] * 5
 
 
 @behaviour(105, "callbacks, `disable_jit`, debug checks and control flow take arrays over a mesh")

@@ -13,6 +13,7 @@ import plugrt
 from plugrt.errors import ArgumentError, ArgumentTypeError, DeviceMismatch, InvalidArgument
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.mesh import Mesh, make_mesh
+from support.behaviour import behaviour
 from support.fake_client import FakeClient
 
 
@@ -88,6 +89,10 @@ def test_devices_of_other_processes() -> None:
     assert not Mesh(columns.local_devices, "x").is_multi_process
 
 
+@behaviour(
+    103, "meshes, and shardings over them, are pickled by the ids of their devices",
+    jax="pickles specs and shapes of meshes alone",
+)  # fmt: skip
 def test_a_pickled_mesh_names_its_backend_and_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     client = FakeClient(count=4)
     monkeypatch.setattr("plugrt.plugins.backends.backends", lambda: {"mine": client})

@@ -16,6 +16,7 @@ from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec as P
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from support.behaviour import behaviour
 from support.fake_client import FakeClient
 
 SIZES = (2, 3, 2)
@@ -97,6 +98,7 @@ def test_dimensions_beyond_the_spec_are_whole(mesh: Mesh) -> None:
         sharding.shard_shape((6,))
 
 
+@behaviour(103, "a dimension that does not divide is refused, with both numbers and what to do")
 def test_uneven_division_is_refused_with_the_numbers(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P(("y", "z")))
     said = "divides dimension 0 into 6 equal parts.*size 16 cannot be divided by 6: pad it to 18"
@@ -106,6 +108,7 @@ def test_uneven_division_is_refused_with_the_numbers(mesh: Mesh) -> None:
     assert sharding.shard_shape((0, 2)) == (0, 2)
 
 
+@behaviour(103, "shardings of all classes that divide alike are equivalent; over shapes alone, too")
 def test_equality_and_equivalence(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P("x"))
     assert sharding == NamedSharding(mesh, P("x"))
@@ -118,6 +121,13 @@ def test_equality_and_equivalence(mesh: Mesh) -> None:
     assert not sharding.is_equivalent_to(NamedSharding(turned, P("x")), 1)
     renamed = Mesh(mesh.devices.reshape(2, 6), ("a", "b"))
     assert NamedSharding(renamed, P("a")).is_equivalent_to(sharding, 1)
+    shape = mesh.abstract_mesh
+    abstract = NamedSharding(shape, P("x"))
+    assert abstract.num_devices == mesh.size
+    assert abstract.is_equivalent_to(NamedSharding(shape, P("x", None)), 2)
+    assert not abstract.is_equivalent_to(NamedSharding(shape, P("y")), 2)
+    assert not abstract.is_equivalent_to(sharding, 1)
+    assert not sharding.is_equivalent_to(abstract, 1)
     assert sharding != NamedSharding(mesh, P("x"), memory_kind="device")
     assert sharding.is_equivalent_to(NamedSharding(mesh, P("x"), memory_kind="device"), 1)
     whole = NamedSharding(mesh, P())

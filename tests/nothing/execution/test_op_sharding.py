@@ -122,6 +122,10 @@ def test_a_sharding_without_names() -> None:
     sharding = GSPMDSharding(devices, write_op_sharding(Tiling((2, 2), (0, 1, 2, 3))))
     assert sharding.shard_shape((4, 6)) == (2, 3)
     assert GSPMDSharding.get_replicated(devices).is_fully_replicated
+    for whole in (b"\x08\x00", b"\x08\x03\x1a\x03\x01\x01\x04\x22\x04\x00\x01\x02\x03\x30\x01"):
+        assert GSPMDSharding(devices, whole).is_fully_replicated, whole
+        assert GSPMDSharding(devices, whole).shard_shape((4, 6)) == (4, 6)
+    assert not sharding.is_fully_replicated
     assert sharding == GSPMDSharding(devices, sharding.op_sharding)
     assert sharding != GSPMDSharding.get_replicated(devices)
     assert sharding.with_memory_kind("device").memory_kind == "device"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import plugrt
 from plugrt.errors import StructureError
 from plugrt.execution import tree
+from plugrt.execution.tree_prefixes import spread_prefix
 
 Point = namedtuple("Point", "x y")
 
@@ -62,7 +63,7 @@ def test_a_prefix_is_spread_over_what_it_begins() -> None:
     assert tree.broadcast_prefix({"a": [7, (8, None)], "b": 9}, full) == [7, 8, 9]
     wanted = r"axes=\{'a': \(1, 2\).* is not a pytree prefix of the arguments, .*'b': \*"
     with pytest.raises(StructureError, match=wanted):
-        tree.spread_prefix({"a": (1, 2), "b": 0}, full, "axes", "the arguments")
+        spread_prefix({"a": (1, 2), "b": 0}, full, "axes", "the arguments")
 
 
 def test_the_order_of_a_dict_does_not_matter() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
-from plugrt.execution.op_sharding import read_op_sharding, write_op_sharding
+from plugrt.execution.op_sharding import read_op_sharding, states_whole, write_op_sharding
 from plugrt.execution.tiled_sharding import TiledSharding
 from plugrt.execution.tiling import Tiling
 from plugrt.interface import Device
@@ -16,16 +17,20 @@ class GSPMDSharding(TiledSharding):
     """An array divided into equal parts as an ``xla.OpSharding`` says, without names of axes.
 
     What programs that were compiled without a mesh state of their results. ``op_sharding`` is that
-    message, serialised; ``b""`` is the whole on each device. As ``jax.sharding.GSPMDSharding``,
+    message, or its bytes; ``b""`` is the whole on each device. As ``jax.sharding.GSPMDSharding``,
     which JAX has dropped. Raises `InvalidArgument` for no devices or one that is named twice, and,
     once there is an array, `InvalidReply` for a message of other devices.
+
+    >>> sharding = plugrt.sharding.GSPMDSharding.get_replicated(plugrt.devices("cpu")[:2])
+    >>> sharding.shard_shape((8, 4))
+    (8, 4)
     """
 
     __slots__ = ("_hash", "_message")
 
     @with_argument_errors
     def __init__(
-        self, devices: Sequence[Device], op_sharding: bytes, *, memory_kind: str | None = None
+        self, devices: Sequence[Device], op_sharding: Any, *, memory_kind: str | None = None
     ) -> None:
         found = tuple(devices)
         if not found or not all(isinstance(device, Device) for device in found):
@@ -34,9 +39,12 @@ class GSPMDSharding(TiledSharding):
             )
         if len(set(found)) != len(found):
             raise InvalidArgument(f"GSPMDSharding names a device twice: {list(found)}")
+        if callable(serialize := getattr(op_sharding, "SerializeToString", None)):
+            op_sharding = serialize()
         if not isinstance(op_sharding, bytes):
             raise ArgumentTypeError(
-                f"GSPMDSharding takes a serialised xla.OpSharding; got {op_sharding!r:.100}"
+                "GSPMDSharding takes an xla.OpSharding, as a message or serialised; got "
+                f"{type(op_sharding).__name__} {op_sharding!r:.100}"
             )
         super().__init__(found, memory_kind)
         self._message = op_sharding
@@ -63,7 +71,7 @@ class GSPMDSharding(TiledSharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return not self._message
+        return not self._message or states_whole(self._message)
 
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
         return GSPMDSharding(self._devices, self._message, memory_kind=kind)

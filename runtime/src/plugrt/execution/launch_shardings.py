@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from plugrt.errors import ArgumentMismatch
+from plugrt.errors import ArgumentMismatch, ShapeError
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.auto_sharding import AUTO
 from plugrt.execution.chosen_shardings import UNSPECIFIED, is_chosen
-from plugrt.execution.device_claims import Claim
+from plugrt.execution.device_claims import Claim, sharding_claim
 from plugrt.execution.divided import is_divided, replicate
 from plugrt.execution.gspmd_sharding import GSPMDSharding
 from plugrt.execution.mesh import Mesh, make_mesh
@@ -60,11 +60,8 @@ class AskedShardings:
             return []
         named = {"in_shardings": self.arguments, "out_shardings": self.results}
 
-        def claim(what: str, sharding: Sharding) -> Claim:
-            return Claim(sharding.devices, lambda: f"{what}: {sharding!r}", sharding)
-
         return [
-            claim(what, sharding)
+            sharding_claim(what, sharding)
             for what, shardings in named.items()
             for sharding in shardings
             if sharding is not None
@@ -158,7 +155,10 @@ def _argument_sharding(
             f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
             "device_put it to that first, or leave it out of in_shardings"
         )
-    asked.shard_shape(aval.shape)  # refuses what does not divide
+    try:
+        asked.shard_shape(aval.shape)
+    except ShapeError as error:
+        raise ShapeError(f"{describe()}: {error}") from None
     return asked
 
 

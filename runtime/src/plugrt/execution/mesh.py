@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import InvalidArgument
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution import mesh_context
 from plugrt.execution.abstract_mesh import AbstractMesh, read_axis_names
 from plugrt.execution.device_array import DeviceArray, find_devices, name_client, read_devices
@@ -148,6 +148,11 @@ def make_mesh(
     >>> plugrt.make_mesh((2, 2), ("x", "y"))
     Mesh('x': 2, 'y': 2)
     """
+    if not isinstance(axis_shapes, Iterable):
+        raise ArgumentTypeError(
+            f"make_mesh takes a sequence of sizes, one for each axis; got {axis_shapes!r:.100}: "
+            f"write ({axis_shapes!r:.20},)"
+        )
     abstract = AbstractMesh(axis_shapes, axis_names)
     have = backends.devices() if devices is None else list(devices)
     if len(have) < abstract.size:

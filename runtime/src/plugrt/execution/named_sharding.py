@@ -11,6 +11,7 @@ from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.sharding import Sharding
 from plugrt.execution.tiled_sharding import TiledSharding
 from plugrt.execution.tiling import Tiling
 from plugrt.interface import Device
@@ -42,7 +43,7 @@ class NamedSharding(TiledSharding):
         if not isinstance(spec, PartitionSpec):
             raise ArgumentTypeError(
                 f"NamedSharding takes a PartitionSpec; got {type(spec).__name__} {spec!r:.100}: "
-                f"write PartitionSpec({spec!r:.100})"
+                f"write PartitionSpec({_write_entries(spec):.100})"
             )
         unknown = [name for name in spec.axis_names if name not in mesh.axis_names]
         if unknown:
@@ -75,13 +76,33 @@ class NamedSharding(TiledSharding):
     def is_fully_replicated(self) -> bool:
         return all(self._mesh.shape[name] == 1 for name in self._spec.axis_names)
 
+    @property
+    def num_devices(self) -> int:
+        return self._mesh.size
+
+    @with_argument_errors
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if not isinstance(other, NamedSharding) or (self._has_devices and other._has_devices):
+            return super().is_equivalent_to(other, ndim)
+        return (
+            self._has_devices == other._has_devices
+            and self._mesh.size == other._mesh.size
+            and self._memory_kind == other._memory_kind
+            and self.tiling(ndim) == other.tiling(ndim)
+        )
+
+    @property
+    def _has_devices(self) -> bool:
+        return isinstance(self._mesh, Mesh)
+
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self._mesh, self._spec, memory_kind=kind)
 
     def _make_tiling(self, ndim: int) -> Tiling:
         if len(self._spec) > ndim:
+            cure = "" if ndim else ": PartitionSpec() is for scalars"
             raise ShapeError(
-                f"{self!r} names {len(self._spec)} dimensions, and the array has {ndim}"
+                f"{self!r} names {len(self._spec)} dimensions, and the array has {ndim}{cure}"
             )
         sizes = self._mesh.shape
         where = dict(zip(sizes, np.indices(self._mesh.axis_sizes), strict=True))
@@ -111,6 +132,11 @@ class NamedSharding(TiledSharding):
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
         return f"NamedSharding({self._mesh!r}, {self._spec!r}{where})"
+
+
+def _write_entries(spec: object) -> str:
+    entries = spec if isinstance(spec, tuple | list) else () if spec is None else (spec,)
+    return ", ".join(map(repr, entries))
 
 
 def _rebuild(mesh: AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:

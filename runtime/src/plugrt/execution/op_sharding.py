@@ -62,6 +62,18 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
     return Tiling(tuple(sizes[:ndim]), tuple(tiles))
 
 
+def states_whole(content: Content) -> bool:
+    """Whether a message says that each device has the whole; `InvalidReply` for what is none."""
+    try:
+        values = {number: value for number, value in fields(content) if isinstance(value, int)}
+        sizes, last = integers(content, DIMENSIONS), integers(content, LAST_DIMENSIONS)
+    except ValueError as error:
+        raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
+    kind = values.get(TYPE, REPLICATED)
+    rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
+    return kind == REPLICATED or (kind == OTHER and math.prod(sizes[:rank]) == 1)
+
+
 def write_op_sharding(tiling: Tiling) -> bytes:
     """Returns the message of a tiling."""
     return write_tiles(tiling.parts, np.argsort(tiling.tiles, kind="stable").tolist())

@@ -8,12 +8,12 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.execution import tree
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.format import Format
 from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.specs_in_context import name_in_context
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.interface import Device
 from plugrt.memory_layout import AutoLayout
 
@@ -91,4 +91,4 @@ def spread(prefix: Any, x: Any, count: int, name: str, is_leaf: Callable[[Any], 
     """
     if is_leaf(prefix):
         return [prefix] * count
-    return tree.spread_prefix(prefix, x, f"device_put's {name}", "what is put", is_leaf)
+    return spread_prefix(prefix, x, f"device_put's {name}", "what is put", is_leaf)

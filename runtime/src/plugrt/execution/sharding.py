@@ -249,7 +249,7 @@ class PmapSharding(Sharding):
         `ShapeError` for a shape without that dimension, and where there are too few devices.
         """
         sizes = read_shape(shape)
-        if sharded_dim is not None and not 0 <= sharded_dim < len(sizes):
+        if sharded_dim is not None and operator.index(sharded_dim) not in range(len(sizes)):
             raise ShapeError(f"an array of shape {sizes} has no dimension {sharded_dim!r} to split")
         found = backends.devices() if devices is None else list(devices)
         if sharded_dim is None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.argument_errors import require_flag
-from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
+from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.agreements import agree_on_data
 from plugrt.execution.array import Array, duplicate, new_array
@@ -164,7 +164,7 @@ def _put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tup
     try:
         for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
             if type(leaf) is Array:
-                results[i] = _put_array(leaf, to, donated[i], alias)
+                results[i] = _put_array(leaf, to, alias)
             elif isinstance(leaf, Array):
                 results[i] = _place_tracer(leaf, to)
             elif alias or not (to is None or isinstance(to, Device)):
@@ -176,9 +176,16 @@ def _put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tup
             if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
+    except ShapeError as error:
+        path = tree.flatten_with_paths(x)[i][0]
+        raise ShapeError(f"the value at {path}: {error}" if path else str(error)) from None
     for target, numbered in hosts.items():
         require_here(target)
         _put_together(numbered, leaves, target, results)
+    for leaf, result, gone in zip(leaves, results, donated, strict=True):
+        if gone and type(leaf) is Array and result is not leaf:
+            # Not deleted, since the result may share buffers; unshared ones are freed here.
+            leaf._mark_lost(Deletion("device_put"))
     if not heard:
         return tree.unflatten(spec, results), 0
     made = [
@@ -267,7 +274,7 @@ def _place_tracer(x: Any, to: Target) -> Any:
     return x
 
 
-def _put_array(x: Array, to: Target, donate: bool, may_alias: bool | None) -> Array:
+def _put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
     held = x._held()
     if isinstance(to, Space):
         to = _space_of(x, to)
@@ -292,9 +299,6 @@ def _put_array(x: Array, to: Target, donate: bool, may_alias: bool | None) -> Ar
             result = change_layout(result, layout)
     if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._signature)
-    if donate and result is not x:
-        # Not deleted, since the result may share buffers; unshared ones are freed here.
-        x._mark_lost(Deletion("device_put"))
     return result
 
 

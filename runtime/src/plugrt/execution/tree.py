@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import optree
 from optree import PyTreeSpec
 
-from plugrt.errors import ArgumentError, ArgumentTypeError, StructureError
+from plugrt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
     "PyTreeSpec",
@@ -121,6 +121,17 @@ def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
     return [(a.codify(""), leaf) for a, leaf in zip(accessors, found, strict=True)]
 
 
+def entries(tree: Any) -> dict[Any, Any] | None:
+    """Returns the parts of a container by their index, key or attribute; None of a leaf.
+
+    Raises nothing: whatever is no container is a leaf.
+    """
+    if optree.tree_is_leaf(tree, namespace=NAMESPACE):
+        return None
+    level = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
+    return dict(zip(level.entries, level.children, strict=True))
+
+
 def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     """Returns the leaves and the structure where None is a leaf, as in a prefix of axes.
 
@@ -139,20 +150,6 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
     found, spec = flatten_with_none(prefix, is_leaf)
     numbers = optree.tree_unflatten(spec, range(len(found)))
     return [found[i] for i in optree.broadcast_prefix(numbers, full, namespace=NAMESPACE)]
-
-
-def spread_prefix(prefix: Any, full: Any, what: str, of: str, is_leaf: IsLeaf = None) -> list[Any]:
-    """Returns what `broadcast_prefix` does, for an argument that users give as a prefix.
-
-    ``what`` is its name and ``of`` says what ``full`` is, for the `StructureError` that is raised
-    where it is none.
-    """
-    try:
-        return broadcast_prefix(prefix, full, is_leaf)
-    except ValueError as error:
-        raise StructureError(
-            f"{what}={prefix!r:.300} is not a pytree prefix of {of}, {structure(full)}: {error}"
-        ) from error
 
 
 def sort_dicts(value: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval
 from plugrt.execution.auto_sharding import AUTO
@@ -18,9 +18,11 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.execution.sharding import PmapSharding, Sharding
 from plugrt.execution.specs_in_context import name_in_context
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged
+from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Shardings
 
 T = TypeVar("T")
@@ -50,18 +52,14 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     spec = tree.structure(x)
     given, structure = tree.flatten_with_none(shardings)
     named = tree.unflatten(structure, map(_read, given))
-    found: list[Sharding | None] = tree.spread_prefix(
+    found: list[Sharding | None] = spread_prefix(
         named, x, "with_sharding_constraint's shardings", "x"
     )
 
     def constrain(x: T) -> T:
         results: list[Any] = [
-            leaf
-            if one is None
-            else as_tracer(leaf, "x of with_sharding_constraint").constrained(
-                one, "with_sharding_constraint"
-            )
-            for leaf, one in zip(tree.leaves(x), found, strict=True)
+            leaf if one is None else _constrain(leaf, one, path)
+            for (path, leaf), one in zip(tree.flatten_with_paths(x), found, strict=True)
         ]
         constrained: T = tree.unflatten(spec, results)
         return constrained
@@ -82,6 +80,14 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
         reads_once=True, place=place,
     )  # fmt: skip
     return made
+
+
+def _constrain(leaf: Any, sharding: Sharding, path: str) -> Tracer:
+    try:
+        x = as_tracer(leaf, "x of with_sharding_constraint")
+        return x.constrained(sharding, "with_sharding_constraint")
+    except ShapeError as error:
+        raise ShapeError(f"x{path} of with_sharding_constraint: {error}") from None
 
 
 def _leaves_some_open(sharding: Sharding) -> bool:

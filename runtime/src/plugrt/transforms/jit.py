@@ -7,12 +7,12 @@ from enum import Enum, auto
 from typing import TypedDict, Unpack, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
-from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument
+from plugrt.errors import ArgumentError, InvalidArgument
+from plugrt.execution.device_claims import Claim, compare_claims
 from plugrt.execution.placement import read_compiler_options
-from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
-from plugrt.transforms.call_arguments import ArgumentRules, check_function
+from plugrt.transforms.call_arguments import ArgumentRules, check_function, function_name
 from plugrt.transforms.jit_formats import FormatPrefix
 from plugrt.transforms.jit_function import JitFunction
 from plugrt.typing import Shardings
@@ -117,7 +117,7 @@ def jit(
         FormatPrefix(in_shardings, "in_shardings"),
         FormatPrefix(out_shardings, "out_shardings"),
     )
-    device = _one_device(device, *formats)
+    device = _one_device(f"jit of {function_name(fun)!r}", device, *formats)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -138,23 +138,17 @@ def require_device(title: str, device: Device | None) -> Device | None:
     return device
 
 
-def _one_device(device: Device | None, *prefixes: FormatPrefix) -> Device | None:
+def _one_device(what: str, device: Device | None, *prefixes: FormatPrefix) -> Device | None:
     """Returns the device that ``device`` and the shardings name.
 
     None where none of them does, and where they name several: then they decide with the arguments.
     Raises `DeviceMismatch` where they name others than each other.
     """
     require_device("jit", device)
-    shardings = [sharding for prefix in prefixes for sharding in prefix.shardings]
-    asked = {sharding.devices: sharding for sharding in shardings}
+    claims = [claim for prefix in prefixes for claim in prefix.claims]
     if device is not None:
-        asked.setdefault((device,), SingleDeviceSharding(device))
-    if len(asked) > 1:
-        raise DeviceMismatch(
-            "jit's in_shardings, out_shardings and device are of different devices: "
-            + " and ".join(map(repr, asked.values()))
-        )
-    if not asked:
-        return None
-    [devices] = asked
-    return devices[0] if len(devices) == 1 else None
+        claims.append(Claim((device,), lambda: "device"))
+    cure = "One program runs on one device, or on the devices of one mesh: name the same in all"
+    for devices in compare_claims(claims, what, cure):
+        return devices[0] if len(devices) == 1 else None
+    return None

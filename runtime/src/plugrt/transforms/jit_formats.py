@@ -10,6 +10,7 @@ from typing import Any
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval
+from plugrt.execution.device_claims import Claim, sharding_claim
 from plugrt.execution.divided import is_divided
 from plugrt.execution.format import Format
 from plugrt.execution.launch_shardings import AskedShardings
@@ -20,6 +21,7 @@ from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceShardi
 from plugrt.execution.signature import Signature
 from plugrt.execution.specs_in_context import name_in_context
 from plugrt.execution.tiled_sharding import TiledSharding
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.memory_layout import AutoLayout
 from plugrt.tracing.tracer import Tracer
@@ -44,6 +46,11 @@ class FormatPrefix:
         """The shardings that it names."""
         return [s for s in map(_sharding_of, self._leaves) if s]
 
+    @property
+    def claims(self) -> list[Claim]:
+        """What its shardings say of the devices that a program runs on."""
+        return [sharding_claim(self._what, sharding) for sharding in self.shardings]
+
     def in_context(self) -> FormatPrefix:
         """Returns it with the specs that are by themselves over the mesh in the context."""
         if not any(isinstance(leaf, PartitionSpec) for leaf in self._leaves):
@@ -58,7 +65,7 @@ class FormatPrefix:
 
     def spread(self, full: Any, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
-        spread = tree.spread_prefix(self._prefix, full, f"jit {self._what}", of)
+        spread = spread_prefix(self._prefix, full, f"jit {self._what}", of)
         return [_read(leaf, self._what) for leaf in spread]
 
 
@@ -92,11 +99,14 @@ def ask_shardings(
 
 
 def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
-    ins = before.spread(bound.dynamic[0], "the positional arguments")
-    if len(ins) < count and before.shardings:
+    args, keywords = bound.dynamic
+    if keywords and before.shardings:
         raise StructureError(
-            "jit with in_shardings takes no keywords: they are for the positional arguments"
+            "jit with in_shardings takes no keywords, since they are for the positional arguments; "
+            f"got {', '.join(f'{name}=' for name in keywords)}"
         )
+    which = "the positional arguments"
+    ins = before.spread(args, f"{which} that are not static" if bound.statics else which)
     return [*map(_sharding_of, ins), *[None] * (count - len(ins))]
 
 

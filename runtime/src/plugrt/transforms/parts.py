@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
 from plugrt.execution import tree
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.regions import functions_by_name
@@ -28,7 +29,7 @@ def read_parts(what: str, prefix: Any, full: Any, types: Sequence[TensorType]) -
                 f"{what} takes None or a tuple of positive integers, such as (2, 1), for each "
                 f"array; got {leaf!r:.80}"
             )
-    found = tree.spread_prefix(prefix, full, what, "what it divides", _is_parts)
+    found = spread_prefix(prefix, full, what, "what it divides", _is_parts)
     for parts, one in zip(found, types, strict=True):
         if parts is not None and len(parts) != len(one.shape):
             raise ShapeError(

@@ -12,6 +12,7 @@ from plugrt.errors import (
     StructureError,
 )
 from plugrt.execution import tree
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.transforms.call_arguments import Bound
 
@@ -56,7 +57,7 @@ class AxisPrefix:
 
     def broadcast(self, full: Any, of: str) -> list[Axis]:
         """Returns the axis of each leaf of ``full``; `StructureError` if this is no prefix."""
-        return tree.spread_prefix(self.tree, full, f"pmap {self.what}", of)
+        return spread_prefix(self.tree, full, f"pmap {self.what}", of)
 
 
 def call_axes(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:

@@ -23,6 +23,7 @@ from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import AxisName, PartitionSpec
 from plugrt.execution.specs_in_context import require_mesh
+from plugrt.execution.tree_prefixes import spread_prefix
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir
@@ -286,7 +287,7 @@ class _Mapped:
 
     def _spread(self, what: str, specs: Any, full: Any) -> list[PartitionSpec]:
         of = "arguments" if what == "in_specs" else "results"
-        return tree.spread_prefix(specs, full, f"shard_map's {what}", f"the {of} of {self._title}")
+        return spread_prefix(specs, full, f"shard_map's {what}", f"the {of} of {self._title}")
 
     def _check_results(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,9 @@ def cond(
     def run(pred: Tracer, operands: Any) -> Any:
         if pred.shape:
             raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
-        holds = pred if pred.dtype == bool else compare(pred, full((), 0, pred.dtype), "NE")
-        make = lambda types: hlo.IfOp(types, holds.value, loc=active_trace().location())  # noqa: E731
+        # A case of two branches, as JAX has it: Shardy divides nothing through stablehlo.if.
+        fails = compare(pred, full((), 0, pred.dtype), "EQ")
+        make = partial(_make_case, convert(fails, np.int32), 2)
         return trace_branches(
             "cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make
         )
@@ -99,16 +101,16 @@ def switch(
             raise ShapeError(f"index of switch must be a scalar; found shape {index.shape}")
         if dtype_kind(index.dtype) not in "iu":
             raise DtypeError(f"index of switch must be an integer; found {index.dtype.name}")
-        which = _clamp_index(index, len(branches))
-
-        def make(types: Sequence[Any]) -> Any:
-            return hlo.CaseOp(types, which.value, len(branches), loc=active_trace().location())
-
+        make = partial(_make_case, _clamp_index(index, len(branches)), len(branches))
         names = [f"branches[{i}]" for i in range(len(branches))]
         return trace_branches("switch", names, branches, operands, make)
 
     given = {"index": index, "operands": operands}
     return launch("switch", branches, (), given, run, run_branch, reads_once=True)
+
+
+def _make_case(which: Tracer, count: int, types: Sequence[Any]) -> Any:
+    return hlo.CaseOp(types, which.value, count, loc=active_trace().location())
 
 
 def _all_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
