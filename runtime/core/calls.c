@@ -1,4 +1,4 @@
-/* Calls: the base of jitted functions, which finds the runner of a call with arrays alone.
+/* Calls: the base of jitted functions, which finds the runner of a call with arrays and host values.
 
    Any other call, and one whose runner is not there yet, is that of the Python function. */
 #include "core.h"
@@ -48,41 +48,48 @@ static int is_tracing(void) {
   return trace != Py_None;
 }
 
-/* Sets the runner of a call with these arrays, NULL if there is none yet. */
-static int find(Calls *self, PyObject *const *arrays, Py_ssize_t count, PyObject **found) {
+/* Sets the runner of a call with these values, NULL if there is none yet. `avals` is room. */
+static int find(Calls *self, PyObject *const *values, PyObject **avals, Py_ssize_t count,
+                PyObject **found) {
+  *found = NULL;
   PyObject *token = PyObject_CallNoArgs(get_token);
   if (!token) return -1;
-  /* After that function, which is Python's: other threads run in it, and the garbage collector
+  Py_ssize_t ready = 0;
+  for (; ready < count; ready++) {
+    PyObject *value = values[ready];
+    avals[ready] = Py_TYPE(value) == array_class ? Py_NewRef(((Array *)value)->signature)
+                                                 : host_aval(value, token);
+    if (!avals[ready]) break;
+  }
+  /* After those functions, which are Python's: other threads run in them, and the garbage collector
      would show them a tuple that is not filled yet. */
-  PyObject *key = PyTuple_New(count + 1);
+  PyObject *key = ready == count ? PyTuple_New(count + 1) : NULL;
   if (!key) {
+    while (ready) Py_DECREF(avals[--ready]);
     Py_DECREF(token);
-    return -1;
+    return PyErr_Occurred() ? -1 : 0;
   }
-  int failed = PyTuple_SetItem(key, 0, token);
-  for (Py_ssize_t i = 0; !failed && i < count; i++)
-    failed = PyTuple_SetItem(key, i + 1, Py_NewRef(((Array *)arrays[i])->signature));
-  if (failed) {
-    Py_DECREF(key);
-    return -1;
-  }
+  PyTuple_SetItem(key, 0, token);
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + 1, avals[i]);
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
+/* `arrays` is room for twice as many. */
 static PyObject *call_arrays(Calls *self, PyObject *args, PyObject **arrays, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; i++) {
     arrays[i] = PyTuple_GetItem(args, i);
-    if (Py_TYPE(arrays[i]) != array_class || !((Array *)arrays[i])->signature)
-      return call_in_python((PyObject *)self, args, NULL);
+    int known = Py_TYPE(arrays[i]) == array_class ? ((Array *)arrays[i])->signature != NULL
+                                                  : is_host_value(arrays[i]);
+    if (!known) return call_in_python((PyObject *)self, args, NULL);
   }
   int tracing = is_tracing();
   if (tracing < 0) return NULL;
   if (tracing) return call_in_python((PyObject *)self, args, NULL);
   PyObject *runner;
-  if (find(self, arrays, count, &runner)) return NULL;
+  if (find(self, arrays, arrays + count, count, &runner)) return NULL;
   if (!runner) return call_in_python((PyObject *)self, args, NULL);
   PyObject *made = Py_TYPE(runner) == Runner_Type
                        ? runner_run(runner, args, arrays, count)
@@ -96,9 +103,9 @@ static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
   Py_ssize_t count = PyTuple_Size(args);
   if ((kwargs && PyDict_Size(kwargs)) || !self->runners || !count)
     return call_in_python((PyObject *)self, args, kwargs);
-  PyObject *on_stack[ON_STACK];
+  PyObject *on_stack[2 * ON_STACK];
   if (count <= ON_STACK) return call_arrays(self, args, on_stack, count);
-  PyObject **arrays = PyMem_Malloc(count * sizeof *arrays);
+  PyObject **arrays = PyMem_Malloc(2 * count * sizeof *arrays);
   if (!arrays) return PyErr_NoMemory();
   PyObject *made = call_arrays(self, args, arrays, count);
   PyMem_Free(arrays);

@@ -6,10 +6,22 @@
 PyTypeObject *Client_Type;
 Py_ssize_t calls_under_way, forks;
 
+/* Nobody is told of what a function of Python raises that a destructor has called. */
+static void end_note(Client *self, PyObject *answer) {
+  if (!answer) PyErr_WriteUnraisable((PyObject *)self);
+  Py_XDECREF(answer);
+}
+
+void client_log_failure(Client *self, const char *function, PJRT_Error *error) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  end_note(self, PyObject_CallFunction(self->log_failure, "sK", function,
+                                       (unsigned long long)(uintptr_t)error));
+  PyErr_Restore(type, value, traceback);
+}
+
 void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
   if (self->abandoned) return;
-  PyObject *answer = NULL;
-  PyObject *type, *value, *traceback;
   if (self->destroy) {
     struct PJRT_Buffer_Destroy_Args args;
     memset(&args, 0, sizeof args);
@@ -19,24 +31,23 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
     BEGIN_LIBRARY_CALL
     error = self->destroy(&args);
     END_LIBRARY_CALL
-    if (!error) return;
-    PyErr_Fetch(&type, &value, &traceback);
-    answer = PyObject_CallFunction(self->log_failure, "K", (unsigned long long)(uintptr_t)error);
-  } else {
-    PyErr_Fetch(&type, &value, &traceback);
-    answer = PyObject_CallFunction(self->free_buffer, "K", (unsigned long long)(uintptr_t)address);
+    if (error) client_log_failure(self, "Buffer_Destroy", error);
+    return;
   }
-  if (!answer) PyErr_WriteUnraisable((PyObject *)self);
-  Py_XDECREF(answer);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  end_note(self, PyObject_CallFunction(self->free_buffer, "K",
+                                       (unsigned long long)(uintptr_t)address));
   PyErr_Restore(type, value, traceback);
 }
 
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"execute", "destroy", "is_deleted", "free_buffer", "log_failure", "pointer", NULL};
-  unsigned long long execute, destroy, is_deleted;
+  static char *names[] = {"execute",       "destroy",     "is_deleted",  "put",
+                          "destroy_event", "free_buffer", "log_failure", "pointer", NULL};
+  unsigned long long execute, destroy, is_deleted, put, destroy_event;
   PyObject *free_buffer, *log_failure, *pointer;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKOOO", names, &execute, &destroy, &is_deleted,
-                                   &free_buffer, &log_failure, &pointer))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKOOO", names, &execute, &destroy, &is_deleted,
+                                   &put, &destroy_event, &free_buffer, &log_failure, &pointer))
     return -1;
   if (self->pointer) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
@@ -46,6 +57,8 @@ static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
   self->destroy = (PJRT_Error *(*)(struct PJRT_Buffer_Destroy_Args *))(uintptr_t)destroy;
   self->is_deleted =
       (PJRT_Error * (*)(struct PJRT_Buffer_IsDeleted_Args *))(uintptr_t) is_deleted;
+  self->put = (PJRT_Error *(*)(struct PJRT_Client_BufferFromHostBuffer_Args *))(uintptr_t)put;
+  self->destroy_event = (PJRT_Error *(*)(struct PJRT_Event_Destroy_Args *))(uintptr_t)destroy_event;
   self->free_buffer = Py_NewRef(free_buffer);
   self->log_failure = Py_NewRef(log_failure);
   self->pointer = Py_NewRef(pointer);
@@ -83,6 +96,11 @@ static PyObject *client_abandon(Client *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+static PyMemberDef client_members[] = {
+    {"pending", T_BOOL, offsetof(Client, pending), 0,
+     "Whether a library may still read sources of earlier puts."},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyMethodDef client_methods[] = {
     {"refuse", (PyCFunction)client_refuse, METH_NOARGS, "Makes every later launch go to Python."},
     {"abandon", (PyCFunction)client_abandon, METH_NOARGS,
@@ -90,11 +108,12 @@ static PyMethodDef client_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot client_slots[] = {
-    {Py_tp_doc, "The functions of a library by which buffers are destroyed and programs launched."},
+    {Py_tp_doc, "The functions of a library by which buffers are made and destroyed, and programs launched."},
     {Py_tp_init, client_init},
     {Py_tp_traverse, client_traverse},
     {Py_tp_dealloc, client_dealloc},
     {Py_tp_methods, client_methods},
+    {Py_tp_members, client_members},
     {0, NULL},
 };
 static PyType_Spec client_spec = {"plugrt._core.Client", sizeof(Client), 0,

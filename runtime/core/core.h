@@ -12,7 +12,7 @@
 /* Calls with more arguments or results than this take memory from the heap. */
 #define ON_STACK 32
 
-enum { FAILED = -1, NOT_HERE = 0, DONE = 1 };
+enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
 typedef struct {
@@ -20,14 +20,18 @@ typedef struct {
   PJRT_Error *(*execute)(struct PJRT_LoadedExecutable_Execute_Args *);
   PJRT_Error *(*destroy)(struct PJRT_Buffer_Destroy_Args *);
   PJRT_Error *(*is_deleted)(struct PJRT_Buffer_IsDeleted_Args *);
+  PJRT_Error *(*put)(struct PJRT_Client_BufferFromHostBuffer_Args *); /* NULL: Python puts */
+  PJRT_Error *(*destroy_event)(struct PJRT_Event_Destroy_Args *);
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
-  PyObject *log_failure; /* log_failure(address of the error) */
-  char refused;          /* launches go to Python, which refuses them */
+  PyObject *log_failure; /* log_failure(name of the function, address of the error) */
+  char refused;          /* launches and puts go to Python, which refuses them */
+  char pending;          /* puts go to Python, which lets go of sources that are read by now */
   char abandoned;        /* nothing is destroyed any more */
 } Client;
 extern PyTypeObject *Client_Type;
 void client_destroy_buffer(Client *self, PJRT_Buffer *address);
+void client_log_failure(Client *self, const char *function, PJRT_Error *error);
 
 /* The calls of libraries that threads are in, counted with the GIL held; and the forks up to here:
    a call during which a function of Python forked is not the child's. */
@@ -71,12 +75,38 @@ int array_is_observed(PyObject *array);
 /* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
+/* ---- host_avals.c: host values in the key of a call ---- */
+/* The kind of NumPy's dtype ("b", "i", "u", "f", "c") and the bytes of an element, as one number. */
+#define ELEMENT(kind, size) ((kind) << 8 | (int)(size))
+/* The element type of a NumPy array, of which a view is taken; 0, and none, for anything else. */
+int view_host(PyObject *value, Py_buffer *view);
+/* The aval, a new reference; NULL where Python has to take the call, perhaps with an exception that
+   is not derived from Exception. */
+PyObject *host_aval(PyObject *value, PyObject *token);
+int is_host_value(PyObject *value); /* whether it may have an aval */
+
+/* ---- put.c: host values to buffers ---- */
+typedef struct {
+  PyObject_HEAD
+  Client *client;
+  PyObject *spec, *owner; /* of the buffers; what explains errors */
+  struct PJRT_Client_BufferFromHostBuffer_Args args; /* all but the data */
+  PyObject *keep;                                    /* what the arguments point to */
+  int element_type;
+  int number;                 /* whether the values are Python's numbers */
+  PyObject *last, *last_made; /* the last number and its buffer */
+} Put;
+extern PyTypeObject *Put_Type;
+/* Sets a new reference to the buffer: DONE. FAILED, or NOT_HERE, as a launch. */
+int put_value(Put *self, PyObject *value, PyObject **made);
+
 /* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
    that the caller holds, and sets one new reference for each of the `produced` results: DONE.
-   FAILED with an exception; NOT_HERE if Python has to do it. */
+   FAILED with an exception; NOT_HERE if Python has to do it, as `is_ready` (unless NULL) foresees. */
 typedef struct {
   PyObject_HEAD
   int (*launch)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
+  int (*is_ready)(PyObject *self, Py_ssize_t count);
   Py_ssize_t produced;
 } Launching;
 
@@ -121,6 +151,7 @@ int add_client(PyObject *module);
 int add_buffer(PyObject *module);
 int add_array(PyObject *module);
 int add_deletion(PyObject *module);
+int add_put(PyObject *module);
 int add_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_runner(PyObject *module);
@@ -129,5 +160,6 @@ PyObject *set_buffer_class(PyObject *module, PyObject *args);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
+PyObject *set_host_hooks(PyObject *module, PyObject *args);
 
 #endif

@@ -206,11 +206,15 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
   return DONE;
 }
 
+static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
+  Executable *program = ((Launcher *)object)->executable;
+  return count == program->arity && !program->client->refused;
+}
+
 static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
                            PyObject **results) {
   Launcher *self = (Launcher *)object;
-  Executable *program = self->executable;
-  if (count != program->arity || program->client->refused) return NOT_HERE;
+  if (!launcher_is_ready(object, count)) return NOT_HERE;
   Py_ssize_t produced = self->head.produced;
   PJRT_Buffer *taken[ON_STACK], *made[ON_STACK];
   if (count <= ON_STACK && produced <= ON_STACK)
@@ -281,6 +285,7 @@ static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
   self->mark = mark == Py_None ? NULL : Py_NewRef(mark);
   self->head.produced = PyTuple_Size(self->executable->specs);
   self->head.launch = launcher_launch;
+  self->head.is_ready = launcher_is_ready;
   return 0;
 }
 

@@ -57,6 +57,8 @@ static PyMethodDef functions[] = {
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
      "set_call_hooks(token, state, slowly, filter): what calls need of Python."},
+    {"set_host_hooks", set_host_hooks, METH_VARARGS,
+     "set_host_hooks(ndarray, avals): NumPy's class, and what finds the avals of host values."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,
@@ -74,8 +76,8 @@ static int fill(PyObject *module) {
     return -1;
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_launcher(module) || add_function_launcher(module) || add_runner(module) ||
-                 add_calls(module)
+                 add_put(module) || add_launcher(module) || add_function_launcher(module) ||
+                 add_runner(module) || add_calls(module)
              ? -1
              : 0;
 }

@@ -1,7 +1,7 @@
-/* Runner: from the arrays of a call to the pytree of its results, by one launch.
+/* Runner: from the arguments of a call to the pytree of its results, by one launch.
 
-   Calls that it does not take (deleted arrays, values that are no arrays, a program that Python has
-   to look at first) are those of the Python function that it was made with. */
+   Calls that it does not take (deleted arrays, values of another kind than it was made for, a program
+   that Python has to look at first) are those of the Python function that it was made with. */
 #include "core.h"
 
 PyTypeObject *Runner_Type;
@@ -21,6 +21,7 @@ typedef struct {
   Py_ssize_t gifts;     /* the number of those that the launch takes */
   Py_ssize_t *donated;  /* which arguments of the call these are */
   PyObject *taker;      /* the name of the function, for those who use them afterwards */
+  Put **puts;           /* of each of these, NULL where it is an array */
   int form;
 } Runner;
 
@@ -99,21 +100,33 @@ static int mark_donated(Runner *self, PyObject *const *values) {
   return 0;
 }
 
+/* Sets a new reference to what the launch takes of each argument, NULL where there is none yet. */
+static int hold(Runner *self, PyObject *const *values, PyObject **held) {
+  Launching *launcher = self->launcher;
+  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, self->count);
+  int state = ready ? DONE : NOT_HERE;
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    PyObject *value = values[self->kept[i]];
+    held[i] = NULL;
+    if (self->puts[i] || state != DONE) continue;
+    if (Py_TYPE(value) == array_class && ((Array *)value)->shards)
+      held[i] = Py_NewRef(((Array *)value)->shards); /* a thread may delete the array meanwhile */
+    else
+      state = NOT_HERE;
+  }
+  if (state == DONE && may_share(self, values)) state = NOT_HERE;
+  for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
+    if (self->puts[i]) state = put_value(self->puts[i], values[self->kept[i]], &held[i]);
+  return state;
+}
+
 static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyObject **held,
                      PyObject **results) {
-  Py_ssize_t count = 0;
-  for (; count < self->count; count++) {
-    PyObject *value = values[self->kept[count]];
-    if (Py_TYPE(value) != array_class || !((Array *)value)->shards) break;
-    held[count] = Py_NewRef(((Array *)value)->shards); /* a thread may delete the array meanwhile */
-  }
-  int state = NOT_HERE;
-  if (count == self->count && !may_share(self, values)) {
-    PyObject *launcher = (PyObject *)self->launcher;
-    state = self->launcher->launch(launcher, held, count, results);
-  }
+  int state = hold(self, values, held);
+  if (state == DONE)
+    state = self->launcher->launch((PyObject *)self->launcher, held, self->count, results);
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
-  while (count) Py_DECREF(held[--count]);
+  for (Py_ssize_t i = self->count; i--;) Py_XDECREF(held[i]);
   if (state == DONE) {
     PyObject *made = wrap(self, results, self->launcher->produced);
     if (self->gifts && mark_donated(self, values)) Py_CLEAR(made);
@@ -201,14 +214,38 @@ static int are_kept(Runner *self) {
   return 1;
 }
 
+static int read_puts(Runner *self, PyObject *puts) {
+  if (PyTuple_Size(puts) != self->count) {
+    PyErr_SetString(PyExc_ValueError, "a runner has a put, or None, for each argument kept");
+    return -1;
+  }
+  self->puts = PyMem_Calloc(self->count + 1, sizeof *self->puts);
+  if (!self->puts) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    PyObject *put = PyTuple_GetItem(puts, i);
+    if (put != Py_None && (Py_TYPE(put) != Put_Type || !((Put *)put)->client)) {
+      PyErr_SetString(PyExc_TypeError, "what puts an argument is a plugrt._core.Put or None");
+      return -1;
+    }
+  }
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    PyObject *put = PyTuple_GetItem(puts, i);
+    if (put != Py_None) self->puts[i] = (Put *)Py_NewRef(put);
+  }
+  return 0;
+}
+
 static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher", "arity", "kept", "donated", "taker",   "signatures",
-                          "form",     "template", "keys", "slow",    "explain", NULL};
-  PyObject *launcher, *kept, *donated, *taker, *signatures, *template, *keys, *slow, *explain;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!UO!iOOOO", names, &launcher, &self->arity,
-                                   &PyTuple_Type, &kept, &PyTuple_Type, &donated,
-                                   &taker, &PyTuple_Type, &signatures, &self->form, &template,
-                                   &keys, &slow, &explain))
+  static char *names[] = {"launcher",   "arity", "kept",     "puts", "donated", "taker",
+                          "signatures", "form",  "template", "keys", "slow",    "explain", NULL};
+  PyObject *launcher, *kept, *puts, *donated, *taker, *signatures, *template, *keys, *slow, *explain;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!O!UO!iOOOO", names, &launcher, &self->arity,
+                                   &PyTuple_Type, &kept, &PyTuple_Type, &puts, &PyTuple_Type,
+                                   &donated, &taker, &PyTuple_Type, &signatures, &self->form,
+                                   &template, &keys, &slow, &explain))
     return -1;
   if (Py_TYPE(launcher) != Launcher_Type && Py_TYPE(launcher) != FunctionLauncher_Type) {
     PyErr_Format(PyExc_TypeError, "a runner is made of a launcher of the core; got %R", launcher);
@@ -218,6 +255,8 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a runner is made once, of a launcher that is made");
     return -1;
   }
+  PyMem_Free(self->puts); /* of an earlier attempt, which was refused and kept none */
+  self->puts = NULL;
   Py_ssize_t results = PyTuple_Size(signatures);
   if (self->form < LEAF || self->form > DICT || results != ((Launching *)launcher)->produced ||
       (self->form == LEAF && results != 1) ||
@@ -228,7 +267,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   }
   self->count = read_numbers(self, kept, &self->kept);
   self->gifts = self->count < 0 ? -1 : read_numbers(self, donated, &self->donated);
-  if (self->gifts < 0 || !are_kept(self)) return -1;
+  if (self->gifts < 0 || !are_kept(self) || read_puts(self, puts)) return -1;
   self->taker = Py_NewRef(taker);
   self->launcher = (Launching *)Py_NewRef(launcher);
   self->signatures = Py_NewRef(signatures);
@@ -242,6 +281,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
 static int runner_traverse(Runner *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->launcher);
+  for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_VISIT(self->puts[i]);
   Py_VISIT(self->signatures);
   Py_VISIT(self->template);
   Py_VISIT(self->keys);
@@ -262,6 +302,8 @@ static void runner_dealloc(PyObject *object) {
   Py_XDECREF(self->slow);
   Py_XDECREF(self->explain);
   Py_XDECREF(self->taker);
+  for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF((PyObject *)self->puts[i]);
+  PyMem_Free(self->puts);
   PyMem_Free(self->kept);
   PyMem_Free(self->donated);
   free_object(object);

@@ -11,10 +11,13 @@ class Client:
         execute: int,
         destroy: int,
         is_deleted: int,
+        put: int,
+        destroy_event: int,
         free_buffer: Callable[[int], None],
-        log_failure: Callable[[int], None],
+        log_failure: Callable[[str, int], None],
         pointer: Any,
     ) -> None: ...
+    pending: bool
     def refuse(self) -> None: ...
     def abandon(self) -> None: ...
 
@@ -34,6 +37,20 @@ class Deletion:
     _taker: str
     _code: Any
     _at: int
+
+class Put:
+    def __init__(
+        self,
+        client: Client,
+        spec: Any,
+        owner: Any,
+        args: int,
+        keep: Any,
+        kind: str,
+        size: int,
+        number: bool,
+    ) -> None: ...
+    def __call__(self, value: Any, /) -> Any: ...
 
 class Executable:
     arity: int
@@ -67,6 +84,7 @@ class Runner:
         launcher: Launcher | FunctionLauncher,
         arity: int,
         kept: tuple[int, ...],
+        puts: tuple[Put | None, ...],
         donated: tuple[int, ...],
         taker: str,
         signatures: tuple[Any, ...],
@@ -93,6 +111,9 @@ def set_call_hooks(
     slowly: Callable[..., Any],
     filter: Callable[[Exception], None],
     /,
+) -> None: ...
+def set_host_hooks(
+    ndarray: type, avals: Callable[[Sequence[Any]], Sequence[Any] | None], /
 ) -> None: ...
 def calls_under_way() -> int: ...
 def forget_calls() -> None: ...

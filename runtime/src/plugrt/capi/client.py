@@ -295,6 +295,12 @@ class Client(ClientBase):
                 array=array, device=device, memory=memory, semantics=semantics, layout=layout,
             )  # fmt: skip
 
+    def compile_put(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, number: bool
+    ) -> Any:
+        """Returns what puts arrays, or numbers, in the core: see `Transfers.compile_put`."""
+        return self._transfers.compile_put(shape, dtype, device, number)
+
     @cached_property
     def _keeps_layouts(self) -> bool:
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []

@@ -20,7 +20,10 @@ from plugrt.compiled_core import core
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
-_OF_CORE = ("LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted")
+_OF_CORE = (
+    "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted", "Client_BufferFromHostBuffer",
+    "Event_Destroy",
+)  # fmt: skip
 
 
 def _do_nothing(args: Any) -> None:
@@ -116,9 +119,7 @@ class ClientHandle:
             if not exiting:
                 library.dispose("Buffer_Destroy", "buffer", ffi.cast("PJRT_Buffer*", address))
 
-        def log_failure(error: int) -> None:
-            library.log_failure("Buffer_Destroy", error)
-
+        log_failure = library.log_failure
         assert core is not None
         self.keep.append((free_at, log_failure))
         return core.Client(*addresses, free_at, log_failure, self.pointer)
@@ -198,6 +199,9 @@ class ClientHandle:
             else:
                 with self.lock:
                     self.pending.append((event, source))
+        if self.core is not None:
+            with self.lock:
+                self.core.pending = bool(self.pending)
 
     def _has_ended(self, event: Any) -> bool:
         """Whether a transfer has ended; False if the library cannot tell."""

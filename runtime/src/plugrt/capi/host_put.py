@@ -17,6 +17,7 @@ from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec, tiled_layout
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import Slot, new_struct
+from plugrt.compiled_core import core
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -35,6 +36,8 @@ _MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
 _MUTABLE_MINOR = 48
 """The minor version that added it."""
 _HANDLES = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
+_IN_C = frozenset(map(np.dtype, "?bBhHiIlLqQefdFD"))
+"""Whose arrays have a buffer that says what they are: those that the core puts."""
 _from_buffer = ffi.from_buffer
 
 
@@ -187,6 +190,43 @@ class Transfers:
             handle.hold(event, array)
         return buffer
 
+    def compile_put(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, number: bool
+    ) -> Any:
+        """Returns the core's put of arrays (or, with ``number``, of Python's numbers) on a device.
+
+        None where there is no core, and for what it leaves to `put` in any case.
+        """
+        if core is None or dtype not in _IN_C:
+            return None
+        key = (shape, dtype, device, None, None)
+        put = self._puts.get(key)
+        if put is None:
+            put = _PutArgs(BufferSpec(self._handle, shape, dtype, device))
+            self._puts.keep(key, put)
+        if put.spec.nbytes >= LARGE_BYTES:
+            return None
+        prepared, args = put.new_args()
+        address = int(ffi.cast("uintptr_t", args))
+        return core.Put(
+            client=self._handle.core,
+            spec=put.spec,
+            owner=self,
+            args=address,
+            keep=(prepared, put),
+            kind=dtype.kind,
+            size=dtype.itemsize,
+            number=number,
+        )
+
+    def _put_error(self, error: int) -> Exception:
+        """Returns the exception of a put of the core, for the address of its error."""
+        return self._handle.library.take_error(error)
+
+    def _missing_handle(self, address: int) -> None:
+        """Raises `InvalidReply` for a put of the core that gave NULL for a handle."""
+        self._handle.library.check_handles(ffi.cast(_ARGS + "*", address), _HANDLES)
+
     def _new(
         self,
         array: Any,
@@ -235,6 +275,9 @@ class ClosedTransfers:
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    def compile_put(self, *_: object) -> None:
+        """Returns None: there is nothing to put with."""
 
     def put(self, *_: object) -> NoReturn:
         """Raises `FailedPrecondition`."""

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 from plugrt.compiled_core import core
 from plugrt.execution import tree
-from plugrt.execution.arguments import Aval
+from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placer import make_placer
+from plugrt.execution.placer import make_placer, takes_host_value
 from plugrt.interface import LoadedExecutable
 
 _LEAF, _LIST, _TUPLE, _DICT = range(4)
@@ -24,8 +24,8 @@ def compile_runner(
 ) -> Callable[[Sequence[Any]], Any]:
     """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
 
-    That is ``slow`` itself where there is no core, or where a call needs more than a launch: an
-    argument is put or moved, a result is an argument, data are closed over.
+    That is ``slow`` itself where there is no core, or where a call needs more than puts of small
+    host values and a launch: an argument is moved, a result is an argument, data are closed over.
     """
     if core is None or program.executable is None:
         return slow
@@ -34,7 +34,8 @@ def compile_runner(
         return slow
     if plan.sources != tuple(("result", i) for i in range(len(program.outputs))):
         return slow
-    if make_placer(avals, program.types, plan.kept, program.launch) is not None:
+    puts = _compile_puts(program, avals)
+    if puts is None:
         return slow
     template = keys = None
     if form == _DICT:
@@ -44,7 +45,8 @@ def compile_runner(
         launcher=_launcher_of(program.executable, len(program.outputs)),
         arity=len(avals),
         kept=plan.kept,
-        donated=plan.donated,
+        puts=puts,
+        donated=tuple(i for i in plan.donated if not isinstance(avals[i], HostAval)),
         taker=plan.name,
         signatures=program.outputs,
         form=form,
@@ -79,6 +81,28 @@ def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) ->
         raise error  # with a frame of plugrt, by which it is known as its own, as Python's are
     except Exception as raised:  # noqa: BLE001  # always raised again, explained
         program.explain(values, raised)
+
+
+def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
+    """Returns what puts each argument that the program takes, None for an array that is there.
+
+    None for a program with arguments that the core does not place.
+    """
+    launch, kept = program.launch, program.plan.kept
+    arrays = [i for i in kept if not isinstance(avals[i], HostAval)]
+    if make_placer(avals, program.types, arrays, launch) is not None:
+        return None
+    hosts = [i for i in kept if isinstance(avals[i], HostAval)]
+    if not all(takes_host_value(launch, i) for i in hosts):
+        return None
+    puts: dict[int, Any] = {}
+    for i in hosts:
+        shape, dtype, weak = program.types[i]
+        if weak and i in program.plan.donated:  # the buffers of numbers are kept for later calls
+            return None
+        compile_put = getattr(launch.client, "compile_put", None)
+        puts[i] = compile_put and compile_put(shape, dtype, launch.devices[0], weak)
+    return None if None in puts.values() else tuple(map(puts.get, kept))
 
 
 def _form_of(spec: tree.PyTreeSpec) -> int | None:

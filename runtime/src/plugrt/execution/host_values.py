@@ -15,9 +15,11 @@ from plugrt.execution.default_device import default_device
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import beside, put, put_whole
+from plugrt.interface import Shards
 from plugrt.settings.declarations import config
 
 _scalars: BoundedCache[Any, Array] = BoundedCache(512)
+_held: BoundedCache[Any, Shards] = BoundedCache(512)
 _beside: BoundedCache[Any, Array] = BoundedCache(512)
 
 
@@ -45,14 +47,28 @@ def put_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype
     It is on each device of the sharding, and uncommitted. The same few values recur (``x + 1``,
     ``0.5 * x``).
     """
-    # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
-    plain = type(x) is not complex and x and x == x
-    key = (where, dtype, type(x), x if plain else repr(x))
+    key = _scalar_key(where, x, dtype)
     found = _scalars.get(key)
     if found is None:
         found = put_whole(cast(x, dtype), where, committed=False, weak=True)
         _scalars.keep(key, found)
     return found
+
+
+def hold_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Shards:
+    """Returns what launches take of a Python scalar, cached: not to be deleted, and no `Array`."""
+    key = _scalar_key(where, x, dtype)
+    found = _held.get(key)
+    if found is None:
+        found = put_whole(cast(x, dtype), where, committed=False, weak=True)._held()
+        _held.keep(key, found)
+    return found
+
+
+def _scalar_key(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Any:
+    # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
+    plain = type(x) is not complex and x and x == x
+    return where, dtype, type(x), x if plain else repr(x)
 
 
 def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:

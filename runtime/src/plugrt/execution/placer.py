@@ -12,7 +12,7 @@ from plugrt.execution.array import Array, duplicate, launch_form
 from plugrt.execution.array_layouts import change_layout
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.casting import cast
-from plugrt.execution.host_values import put_scalar
+from plugrt.execution.host_values import hold_scalar
 from plugrt.execution.launch_layouts import settled
 from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
@@ -73,6 +73,11 @@ def make_placer(
     if not hosts and [*needed] == [*range(len(avals))]:
         return _place_all([*needed], steps)
     return _place_needed(needed, hosts, steps, launch)
+
+
+def takes_host_value(launch: Launch, i: int) -> bool:
+    """Whether an argument is put as it is: on one device, in its default memory and layout."""
+    return _is_plain(launch.in_shardings[i]) and settled(launch.in_layout(i)) is None
 
 
 def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
@@ -176,7 +181,7 @@ def _make_scalar_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any],
         nonlocal last
         seen, shards = last
         if x is not seen:  # a literal in the source code is the same object each time
-            shards = put_scalar(target, x, dtype)._held()
+            shards = hold_scalar(target, x, dtype)
             last = (x, shards)
         return shards
 

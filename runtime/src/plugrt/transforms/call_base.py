@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plugrt.compiled_core import core
+from plugrt.execution.arguments import quick_avals
 from plugrt.execution.array import Array
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback
@@ -59,5 +62,6 @@ CallBase = PythonCalls
 if core is not None and not TYPE_CHECKING:
     CallBase = core.Calls
     core.set_call_hooks(_token, _state, PythonCalls.__call__, _filter_outside_traces)
+    core.set_host_hooks(np.ndarray, quick_avals)
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
-runners of calls with arrays alone, and leaves all others to `PythonCalls`."""
+runners of calls with arrays and host values, and leaves all others to `PythonCalls`."""

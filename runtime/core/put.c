@@ -1,0 +1,217 @@
+/* Put: copies host values of one type to one device of a library.
+
+   Its functions copy during the call, as they are asked to: nothing of the source is kept. Values
+   that it does not take (of another type or shape, not C-contiguous) are Python's to put. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core.h"
+
+PyTypeObject *Put_Type;
+
+static int put_init(Put *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"client", "spec", "owner", "args", "keep", "kind", "size", "number", NULL};
+  PyObject *client, *spec, *owner, *keep;
+  unsigned long long address;
+  int kind, size, number;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOKOCip", names, Client_Type, &client, &spec,
+                                   &owner, &address, &keep, &kind, &size, &number))
+    return -1;
+  if (self->client || !((Client *)client)->pointer) {
+    PyErr_SetString(PyExc_TypeError, "a put is made once, of a client that is made");
+    return -1;
+  }
+  memcpy(&self->args, (const void *)(uintptr_t)address, sizeof self->args);
+  self->element_type = ELEMENT(kind, size);
+  self->number = number;
+  self->client = (Client *)Py_NewRef(client);
+  self->spec = Py_NewRef(spec);
+  self->owner = Py_NewRef(owner);
+  self->keep = Py_NewRef(keep);
+  return 0;
+}
+
+static void destroy_event(Client *client, PJRT_Event *event) {
+  struct PJRT_Event_Destroy_Args args;
+  memset(&args, 0, sizeof args);
+  args.struct_size = SIZE_OF_Event_Destroy;
+  args.event = event;
+  PJRT_Error *error;
+  BEGIN_LIBRARY_CALL
+  error = client->destroy_event(&args);
+  END_LIBRARY_CALL
+  if (error) client_log_failure(client, "Event_Destroy", error);
+}
+
+/* Raises what a method of the owner returns for an address. */
+static int fail(Put *self, const char *method, const void *address) {
+  PyObject *found =
+      PyObject_CallMethod(self->owner, method, "K", (unsigned long long)(uintptr_t)address);
+  if (found) raise_exception(found);
+  return FAILED;
+}
+
+static int put_data(Put *self, const void *data, PyObject **made) {
+  Client *client = self->client;
+  struct PJRT_Client_BufferFromHostBuffer_Args args = self->args;
+  args.data = data;
+  PJRT_Error *error;
+  BEGIN_LIBRARY_CALL
+  error = client->put(&args);
+  END_LIBRARY_CALL
+  if (error) return fail(self, "_put_error", error);
+  if (!args.buffer || !args.done_with_host_buffer) return fail(self, "_missing_handle", &args);
+  /* Before Python runs again for anything: the source was read during the call. */
+  *made = buffer_holding(client, args.buffer, self->spec);
+  destroy_event(client, args.done_with_host_buffer);
+  return *made ? DONE : FAILED;
+}
+
+static int put_array(Put *self, PyObject *value, PyObject **made) {
+  Py_buffer view;
+  int type = view_host(value, &view);
+  if (!type) return NOT_HERE;
+  /* Another thread may have given the array another shape or dtype since the call's key was made. */
+  int same = type == self->element_type && (size_t)view.ndim == self->args.num_dims &&
+             PyBuffer_IsContiguous(&view, 'C');
+  for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->args.dims[i];
+  int state = same ? put_data(self, view.buf, made) : NOT_HERE;
+  PyBuffer_Release(&view);
+  return state;
+}
+
+typedef union {
+  char as_bool;
+  int32_t as_int32;
+  int64_t as_int64;
+  float as_float[2];
+  double as_double[2];
+} Number;
+
+/* Writes a Python number in the element type; 0 if that is not one of its own or needs NumPy's care.
+   A float that is no float32 becomes the nearest, as in NumPy, which warns of those beyond. */
+static int write_number(Put *self, PyObject *value, Number *out) {
+  double real, imaginary = 0;
+  long long number;
+  int overflow;
+  switch (self->element_type) {
+    case ELEMENT('b', 1):
+      if (!PyBool_Check(value)) return 0;
+      out->as_bool = value == Py_True;
+      return 1;
+    case ELEMENT('i', 4):
+    case ELEMENT('i', 8):
+      if (!PyLong_CheckExact(value)) return 0;
+      number = PyLong_AsLongLongAndOverflow(value, &overflow);
+      if (overflow) return 0;
+      if (self->element_type == ELEMENT('i', 8)) {
+        out->as_int64 = number;
+        return 1;
+      }
+      if (number < INT32_MIN || number > INT32_MAX) return 0;
+      out->as_int32 = (int32_t)number;
+      return 1;
+    case ELEMENT('f', 4):
+    case ELEMENT('f', 8):
+      if (!PyFloat_CheckExact(value)) return 0;
+      real = PyFloat_AsDouble(value);
+      break;
+    case ELEMENT('c', 8):
+    case ELEMENT('c', 16):
+      if (!PyComplex_CheckExact(value)) return 0;
+      real = PyComplex_RealAsDouble(value);
+      imaginary = PyComplex_ImagAsDouble(value);
+      break;
+    default:
+      return 0;
+  }
+  if (self->element_type == ELEMENT('f', 8) || self->element_type == ELEMENT('c', 16)) {
+    out->as_double[0] = real;
+    out->as_double[1] = imaginary;
+    return 1;
+  }
+  if ((isfinite(real) && fabs(real) > FLT_MAX) || (isfinite(imaginary) && fabs(imaginary) > FLT_MAX))
+    return 0;
+  out->as_float[0] = (float)real;
+  out->as_float[1] = (float)imaginary;
+  return 1;
+}
+
+static int put_number(Put *self, PyObject *value, PyObject **made) {
+  Number data;
+  if (value == self->last) { /* a literal in the source code is the same object each time */
+    *made = Py_NewRef(self->last_made);
+    return DONE;
+  }
+  if (!write_number(self, value, &data)) return NOT_HERE;
+  int state = put_data(self, &data, made);
+  if (state != DONE) return state;
+  PyObject *old = self->last, *old_made = self->last_made;
+  self->last = Py_NewRef(value);
+  self->last_made = Py_NewRef(*made);
+  Py_XDECREF(old);
+  Py_XDECREF(old_made);
+  return DONE;
+}
+
+int put_value(Put *self, PyObject *value, PyObject **made) {
+  Client *client = self->client;
+  if (client->refused || client->pending || !client->put || !client->destroy_event) return NOT_HERE;
+  return self->number ? put_number(self, value, made) : put_array(self, value, made);
+}
+
+static PyObject *put_call(Put *self, PyObject *args, PyObject *kwargs) {
+  PyObject *value, *made;
+  if (!self->client) {
+    PyErr_SetString(PyExc_TypeError, "this put was not made by its class");
+    return NULL;
+  }
+  if (kwargs && PyDict_Size(kwargs)) {
+    PyErr_SetString(PyExc_TypeError, "a put takes the value alone");
+    return NULL;
+  }
+  if (!PyArg_ParseTuple(args, "O", &value)) return NULL;
+  int state = put_value(self, value, &made);
+  if (state == NOT_HERE) Py_RETURN_NONE;
+  return state == DONE ? made : NULL;
+}
+
+static int put_traverse(Put *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->client);
+  Py_VISIT(self->spec);
+  Py_VISIT(self->owner);
+  Py_VISIT(self->keep);
+  Py_VISIT(self->last);
+  Py_VISIT(self->last_made);
+  return 0;
+}
+
+static void put_dealloc(PyObject *object) {
+  Put *self = (Put *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF((PyObject *)self->client);
+  Py_XDECREF(self->spec);
+  Py_XDECREF(self->owner);
+  Py_XDECREF(self->keep);
+  Py_XDECREF(self->last);
+  Py_XDECREF(self->last_made);
+  free_object(object);
+}
+
+static PyType_Slot put_slots[] = {
+    {Py_tp_doc, "Puts values of one type: put(value) -> Buffer, None for what Python has to put."},
+    {Py_tp_init, put_init},
+    {Py_tp_call, put_call},
+    {Py_tp_traverse, put_traverse},
+    {Py_tp_dealloc, put_dealloc},
+    {0, NULL},
+};
+static PyType_Spec put_spec = {"plugrt._core.Put", sizeof(Put), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, put_slots};
+
+int add_put(PyObject *module) {
+  Put_Type = type_of(module, &put_spec);
+  return Put_Type ? 0 : -1;
+}
