@@ -13,15 +13,14 @@ static void end_note(Client *self, PyObject *answer) {
 }
 
 void client_log_failure(Client *self, const char *function, PJRT_Error *error) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
   end_note(self, PyObject_CallFunction(self->log_failure, "sK", function,
                                        (unsigned long long)(uintptr_t)error));
-  PyErr_Restore(type, value, traceback);
 }
 
 void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
   if (self->abandoned) return;
+  PyObject *type, *value, *traceback; /* what is raised; a library may call Python */
+  PyErr_Fetch(&type, &value, &traceback);
   if (self->destroy) {
     struct PJRT_Buffer_Destroy_Args args;
     memset(&args, 0, sizeof args);
@@ -32,12 +31,10 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
     error = self->destroy(&args);
     END_LIBRARY_CALL
     if (error) client_log_failure(self, "Buffer_Destroy", error);
-    return;
+  } else {
+    end_note(self, PyObject_CallFunction(self->free_buffer, "K",
+                                         (unsigned long long)(uintptr_t)address));
   }
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  end_note(self, PyObject_CallFunction(self->free_buffer, "K",
-                                       (unsigned long long)(uintptr_t)address));
   PyErr_Restore(type, value, traceback);
 }
 

@@ -62,9 +62,8 @@ static int put_data(Put *self, const void *data, PyObject **made) {
   END_LIBRARY_CALL
   if (error) return fail(self, "_put_error", error);
   if (!args.buffer || !args.done_with_host_buffer) return fail(self, "_missing_handle", &args);
-  /* Before Python runs again for anything: the source was read during the call. */
+  destroy_event(client, args.done_with_host_buffer); /* the source was read during the call */
   *made = buffer_holding(client, args.buffer, self->spec);
-  destroy_event(client, args.done_with_host_buffer);
   return *made ? DONE : FAILED;
 }
 

@@ -91,6 +91,14 @@ class CallSequence:
             return {"b": self.host(), "a": [device_put(self.host()), 1.0]}
         return self.random.choice([None, "text", object(), [1, 2], np.array(["a"]), np.arange(3)])
 
+    def host_value(self, shape: tuple[int, ...]) -> Any:
+        """Returns a NumPy array of that shape, as programs have them, or a number."""
+        if self.random.random() < 0.4:
+            return self.random.choice([True, 0, 2, -(2**31), 2**31, 2**63, 0.5, -0.0, 1e39, 1j])
+        dtype = self.random.choice(["float32", "float32", "int32", "int64", "float64", ">i4"])
+        values = np.full(shape, self.random.randrange(9), dtype)
+        return np.repeat(values, 2)[::2] if shape and self.random.random() < 0.2 else values
+
     # --- steps --------------------------------------------------------------------------------
 
     def call(self) -> tuple[str, list[str]]:
@@ -107,14 +115,17 @@ class CallSequence:
         return self.make_calls(name, args, keywords)
 
     def call_with_arrays(self) -> tuple[str, list[str]]:
-        """Calls with arrays of one shape, now and then with one that needs more than a launch."""
+        """Calls with arrays and host values of one shape, now and then with something else."""
         name = self.random.choice(PLAIN)
         shape = (4,) if name == "closed" else self.random.choice([(4,), (4,), ()])
         args = []
         for _ in range(arity_of(self.functions[name])):
             fitting = [x for x in self.arrays if x.shape == shape]
-            if fitting and self.random.random() < 0.5:
+            chance = self.random.random()
+            if fitting and chance < 0.4:
                 args.append(self.random.choice(fitting))
+            elif chance > 0.75:
+                args.append(self.host_value(shape))
             else:
                 dtype = self.random.choice(["float32", "float32", "int32", "float16"])
                 where = self.random.choice([None, None, None, *self.devices[:2]])

@@ -11,13 +11,12 @@ from plugrt import interface
 from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.bounded_cache import BoundedCache
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec, tiled_layout
+from plugrt.capi.compiled_put import ARGS, MADE, compile_put, is_known
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import Slot, new_struct
-from plugrt.compiled_core import core
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -35,13 +34,7 @@ _ONLY_DURING_CALL = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
 _MUTABLE_MINOR = 48
 """The minor version that added it."""
-_HANDLES = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
-_IN_C = frozenset(map(np.dtype, "?bBhHiIlLqQefdFD"))
-"""Whose arrays have a buffer that says what they are: those that the core puts."""
 _from_buffer = ffi.from_buffer
-
-
-_ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 
 
 class _PutArgs:
@@ -65,7 +58,7 @@ class _PutArgs:
     def new_args(self) -> tuple[Prepared, Any]:
         """Returns (prepared, args): a struct complete but for the data and the semantics."""
         spec = self.spec
-        prepared = Prepared(_ARGS)
+        prepared = Prepared(ARGS)
         (args,) = prepared.structs
         args.client = spec.handle.pointer
         args.type = spec.element_type
@@ -137,7 +130,7 @@ class Transfers:
             raise self._handle.library.take_error(error)
         pointer, event = args.buffer, args.done_with_host_buffer
         if not (pointer and event):
-            self._handle.library.check_handles(args, _HANDLES)
+            self._handle.library.check_handles(args, MADE)
         buffer = Buffer(pointer, put.spec)
         self._drop_event(event)
         put.free.append(pair)
@@ -177,7 +170,7 @@ class Transfers:
         error = self._launch(args)
         if error:
             raise handle.library.take_error(error)
-        handle.library.check_handles(args, _HANDLES)
+        handle.library.check_handles(args, MADE)
         event = args.done_with_host_buffer
         if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not handle.event_is_ready(
             event
@@ -197,7 +190,7 @@ class Transfers:
 
         None where there is no core, and for what it leaves to `put` in any case.
         """
-        if core is None or dtype not in _IN_C:
+        if not is_known(dtype):
             return None
         key = (shape, dtype, device, None, None)
         put = self._puts.get(key)
@@ -206,26 +199,7 @@ class Transfers:
             self._puts.keep(key, put)
         if put.spec.nbytes >= LARGE_BYTES:
             return None
-        prepared, args = put.new_args()
-        address = int(ffi.cast("uintptr_t", args))
-        return core.Put(
-            client=self._handle.core,
-            spec=put.spec,
-            owner=self,
-            args=address,
-            keep=(prepared, put),
-            kind=dtype.kind,
-            size=dtype.itemsize,
-            number=number,
-        )
-
-    def _put_error(self, error: int) -> Exception:
-        """Returns the exception of a put of the core, for the address of its error."""
-        return self._handle.library.take_error(error)
-
-    def _missing_handle(self, address: int) -> None:
-        """Raises `InvalidReply` for a put of the core that gave NULL for a handle."""
-        self._handle.library.check_handles(ffi.cast(_ARGS + "*", address), _HANDLES)
+        return compile_put(put.spec, put.new_args()[0], number)
 
     def _new(
         self,

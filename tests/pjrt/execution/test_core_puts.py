@@ -1,0 +1,271 @@
+"""Host values as arguments of calls in the compiled core, on a real PJRT library."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt.capi import create_client, load_library
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.client import Client
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [
+    needs_library,
+    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+]
+H = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    path = library_path()
+    assert path is not None
+    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core puts")
+    with plugrt.default_device(made.devices()[0]):
+        yield made
+    plugrt.clear_caches()
+    made.close()
+
+
+@pytest.fixture
+def puts_in_python(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arrays that Python puts."""
+    seen: list[Any] = []
+    put = client._transfers.put
+
+    class Watched:
+        compile_put = client._transfers.compile_put
+
+        def put(self, array: Any, *rest: Any) -> Any:
+            seen.append(array)
+            return put(array, *rest)
+
+    monkeypatch.setattr(client, "_transfers", Watched())
+    return seen
+
+
+def _warm(function: Any, *args: Any) -> Any:
+    """Returns a jitted function that was called twice with such arguments."""
+    jitted = plugrt.jit(function)
+    for _ in range(2):
+        jitted(*args)
+    return jitted
+
+
+def test_arrays_of_each_dtype_and_numbers_are_put_by_the_core(
+    client: Client, puts_in_python: list[Any]
+) -> None:
+    one = plugrt.device_put(np.float32(1))
+    where = lambda a, b: xp.where(a == 1, b, a)  # noqa: E731
+    for code in "bBhHiIlLqQefdFD":
+        value = np.arange(6).reshape(2, 3).astype(code)
+        jitted = _warm(lambda a: a * 1, value)
+        puts_in_python.clear()
+        found = jitted(value + value.dtype.type(1))
+        assert not puts_in_python, code
+        assert (found.dtype, found.shape) == (value.dtype, (2, 3))
+        np.testing.assert_array_equal(np.asarray(found), value + value.dtype.type(1))
+    for shape in ((), (0, 3), (1, 2, 1, 2)):
+        value = np.ones(shape, np.float32)
+        value.flags.writeable = False
+        jitted = _warm(lambda a, b: a + b, value, one)
+        puts_in_python.clear()
+        assert jitted(value, one).shape == shape
+        assert not puts_in_python
+    numbers = ((2.5, -0.0), (7, -(2**31)), (2**40, -(2**62)), (True, False), (1j, -2j))
+    for array, (first, number_after) in zip("fil?F", numbers, strict=True):
+        one = plugrt.device_put(np.ones((), array))
+        jitted = _warm(where, one, first)
+        for number in (number_after, first, number_after):
+            puts_in_python.clear()
+            found = np.asarray(jitted(one, number))
+            assert not puts_in_python
+            assert (repr(found.item()), found.dtype.char) == (repr(number), np.dtype(array).char)
+    wide = _warm(lambda a, b: a + b, np.ones(2), 0.5)  # beside 64 bits a float has 64
+    assert np.asarray(wide(np.ones(2), 0.1)).tolist() == [1.1, 1.1]
+
+
+def test_what_the_buffer_protocol_cannot_say_is_put_by_python(
+    client: Client, puts_in_python: list[Any]
+) -> None:
+    jitted = _warm(lambda a: a + 1, H)
+    for odd in (np.arange(8, dtype=np.float32)[::2], H.astype(">f4"), H.view(np.memmap),
+                np.asfortranarray(np.ones((2, 3))), H.astype(ml_dtypes.bfloat16)):  # fmt: skip
+        for _ in range(3):
+            puts_in_python.clear()
+            np.testing.assert_array_equal(np.asarray(jitted(odd)), odd + odd.dtype.type(1))
+            # Of another byte order or a subclass, Python makes an array that the core puts.
+            plain = type(odd) is np.ndarray and odd.dtype.isnative
+            assert len(puts_in_python) == plain, odd
+    unaligned = np.frombuffer(b"." + H.tobytes(), np.float32, 4, offset=1)
+    np.testing.assert_array_equal(np.asarray(jitted(unaligned)), H + 1)
+    with pytest.raises(NotAnArray, match="which devices do not have"):
+        jitted(np.array(["a"]))
+    with pytest.raises(IntegerOverflow, match="does not fit int64"):
+        _warm(lambda a: a + 1, 1)(2**63)
+
+
+def test_the_settings_decide_what_an_array_is(client: Client) -> None:
+    jitted, host = plugrt.jit(lambda a: a + 1), np.arange(3)
+    for _ in range(3):
+        assert jitted(host).dtype == np.int64
+        assert jitted(2).dtype == np.int32
+        with plugrt.config.override(enable_x64=False), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that 64 bits are narrowed, once in a process
+            assert jitted(host).dtype == np.int32
+            assert jitted(2).dtype == np.int32
+            with pytest.raises(IntegerOverflow, match="JAX_ENABLE_X64 is 0"):
+                jitted(2**31)
+        with plugrt.config.override(enable_x64=True):
+            assert jitted(2).dtype == np.int64
+        with plugrt.transfer_guard("disallow"), pytest.raises(Exception, match="disallow"):
+            jitted(host)
+
+
+def test_a_call_reads_the_array_as_it_is_then_and_keeps_nothing_of_it(client: Client) -> None:
+    changing = np.zeros(4, np.float32)
+    jitted = _warm(lambda a, b: a + b, changing, H)
+    count = sys.getrefcount(changing)
+    results = []
+    for i in range(5):
+        changing[:] = i
+        results.append(jitted(changing, H))
+    changing[:] = 99
+    for i, result in enumerate(results):
+        np.testing.assert_array_equal(np.asarray(result), H + i)
+    assert sys.getrefcount(changing) == count
+    changing.resize(8, refcheck=False)  # no view of it is left
+    np.testing.assert_array_equal(np.asarray(jitted(changing[:4], H)), changing[:4] + H)
+
+
+class Counting:
+    """A client of the core whose functions are the library's, counted; a put can be made fail."""
+
+    def __init__(self, client: Client) -> None:
+        self.alive, self.fail_at = Counter[str](), -1
+        handle = client.handle()
+        self.made = handle.core
+        slots = handle.library.slots
+        self.functions = []
+        for name in ("LoadedExecutable_Execute", "Buffer_Destroy", "Client_BufferFromHostBuffer",
+                     "Event_Destroy"):  # fmt: skip
+            kind = f"PJRT_Error*(struct PJRT_{name}_Args*)"
+            self.functions.append(ffi.callback(kind, self._count(name, slots[name])))
+        addresses = [int(ffi.cast("uintptr_t", f)) for f in self.functions]
+        log = lambda *_: None  # noqa: E731
+        self.core = core.Client(*addresses, log, log, handle.pointer)
+
+    def _count(self, name: str, function: Any) -> Any:
+        def call(args: Any) -> Any:
+            if name == "Client_BufferFromHostBuffer":
+                self.fail_at -= 1
+                if self.fail_at == -1:
+                    args.struct_size = 1
+            error = function(args)
+            if not error and name == "Client_BufferFromHostBuffer":
+                self.alive.update(["buffer", "event"])
+            elif name != "LoadedExecutable_Execute":
+                self.alive.subtract(["buffer" if name == "Buffer_Destroy" else "event"])
+            return error
+
+        return call
+
+
+def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = client.handle()
+    counting = Counting(client)
+    monkeypatch.setattr(handle, "core", counting.core)
+    jitted = _warm(lambda a, b, c: a + b + c, H, H, H)
+    gc.collect()
+    counting.alive.clear()
+    np.testing.assert_array_equal(np.asarray(jitted(H, H, H)), 3 * H)
+    assert counting.alive["event"] == 0
+    errors = []
+    for fail_at in range(3):
+        counting.alive.clear()
+        counting.fail_at = fail_at
+        with pytest.raises(PjrtError) as caught:
+            jitted(H, H, H)
+        errors.append(caught.value)
+        assert not +counting.alive, fail_at
+    transfers = plugrt.capi.host_put.Transfers(client, handle)
+    real = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
+
+    def fail(args: Any) -> Any:
+        args.struct_size = 1
+        return real(args)
+
+    transfers._launch = fail
+    with pytest.raises(PjrtError) as expected:
+        transfers.put(H, client.devices()[0], None, 0)
+    assert {(type(e), str(e)) for e in errors} == {(type(expected.value), str(expected.value))}
+    np.testing.assert_array_equal(np.asarray(jitted(H, H, H)), 3 * H)
+
+
+def test_threads_put_delete_and_reshape_meanwhile(client: Client) -> None:
+    jitted = _warm(lambda a, b: a + b, plugrt.device_put(H), H)
+    current, host = [plugrt.device_put(H)], H.copy()
+    faults: list[BaseException] = []
+    done = threading.Event()
+
+    def call() -> None:
+        while not done.is_set():
+            try:
+                found = np.asarray(jitted(current[0], host))
+                assert found.shape in ((4,), (2, 4))
+                np.testing.assert_array_equal(found.reshape(-1)[-4:][0], found.reshape(-1)[0])
+            except DeletedBuffer:
+                pass
+            except (TypeError, ValueError) as error:  # the shapes do not go together just then
+                if "shape" not in str(error):
+                    faults.append(error)
+                    return
+            except BaseException as fault:  # noqa: BLE001  # whatever it is fails the test
+                faults.append(fault)
+                return
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for i in range(200):
+        old, current[0] = current[0], plugrt.device_put(H)
+        old.delete()
+        host.shape = (2, 2) if i % 2 else (4,)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert core.calls_under_way() == 0
+
+
+def test_references_stay_the_same_over_many_puts(client: Client) -> None:
+    jitted, values = plugrt.jit(lambda a, b, c: a + b * c), [0.5 * i for i in range(50)]
+    token = plugrt.config.token()
+    kept = (H, token, np.ndarray, np.dtype(np.float32), jitted, client.devices()[0])
+    jitted(H, H, 0.5)
+
+    def count() -> list[int]:
+        gc.collect()
+        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
+
+    for _ in range(2):  # the first round fills caches
+        before = count()
+        for i in range(5000):
+            jitted(H, H, values[i % 50])
+    assert max(abs(a - b) for a, b in zip(before, count(), strict=True)) < 50
