@@ -19,6 +19,7 @@ from plugrt import array_api as xp
 from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client import Client
+from plugrt.capi.client_handle import _OF_CORE
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
 from support.xla_cpu import library_path, needs_library
@@ -161,8 +162,7 @@ class Counting:
         self.made = handle.core
         slots = handle.library.slots
         self.functions = []
-        for name in ("LoadedExecutable_Execute", "Buffer_Destroy", "Client_BufferFromHostBuffer",
-                     "Event_Destroy"):  # fmt: skip
+        for name in _OF_CORE:
             kind = f"PJRT_Error*(struct PJRT_{name}_Args*)"
             self.functions.append(ffi.callback(kind, self._count(name, slots[name])))
         addresses = [int(ffi.cast("uintptr_t", f)) for f in self.functions]
@@ -178,8 +178,8 @@ class Counting:
             error = function(args)
             if not error and name == "Client_BufferFromHostBuffer":
                 self.alive.update(["buffer", "event"])
-            elif name != "LoadedExecutable_Execute":
-                self.alive.subtract(["buffer" if name == "Buffer_Destroy" else "event"])
+            elif name in ("Buffer_Destroy", "Event_Destroy"):
+                self.alive.subtract([name.partition("_")[0].lower()])
             return error
 
         return call
@@ -216,6 +216,18 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
         transfers.put(H, client.devices()[0], None, 0)
     assert {(type(e), str(e)) for e in errors} == {(type(expected.value), str(expected.value))}
     np.testing.assert_array_equal(np.asarray(jitted(H, H, H)), 3 * H)
+
+
+def test_a_host_value_is_donated_beside_an_array(client: Client) -> None:
+    for donated in ((0,), (1,), (0, 1)):
+        jitted = plugrt.jit(lambda a, b: (a + b, a - b), donate_argnums=donated)
+        for number in (H, 2.5) if donated == (0,) else (H,):
+            for _ in range(3):
+                x = plugrt.device_put(H)
+                total, difference = jitted(x, number)
+                np.testing.assert_array_equal(np.asarray(total), H + number)
+                np.testing.assert_array_equal(np.asarray(difference), H - number)
+                assert x.is_deleted() == (0 in donated)
 
 
 def test_threads_put_delete_and_reshape_meanwhile(client: Client) -> None:
