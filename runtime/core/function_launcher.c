@@ -8,7 +8,8 @@ PyTypeObject *FunctionLauncher_Type;
 typedef struct {
   Launching head;
   PyObject *launch;         /* launch(list of arguments) */
-  PyObject *take;           /* take(what it returned): the sequence of results; NULL: is that */
+  PyObject *take;           /* take(what it returned, …): the sequence of results; NULL: is that */
+  PyObject *taking[2];      /* the further arguments of that, NULL after the last */
   PyObject *argument_class; /* the class of arguments that are launched with; NULL: any */
   PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
@@ -68,7 +69,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   PyObject *made = PyObject_CallFunctionObjArgs(self->launch, given, NULL);
   if (made && self->take) {
     PyObject *launched = made;
-    made = PyObject_CallFunctionObjArgs(self->take, launched, NULL);
+    made = PyObject_CallFunctionObjArgs(self->take, launched, self->taking[0], self->taking[1], NULL);
     Py_DECREF(launched);
   }
   int state = made ? set_results(self, made, results) : FAILED;
@@ -81,16 +82,24 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
 static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
 
 static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launch", "results", "take", "argument_class", "unless", "explain", NULL};
-  PyObject *launching, *take, *argument_class, *unless, *explaining;
+  static char *names[] = {"launch",         "results", "take",    "take_arguments",
+                          "argument_class", "unless",  "explain", NULL};
+  PyObject *launching, *take, *taking, *argument_class, *unless, *explaining;
   Py_ssize_t produced;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOOO!O", names, &launching, &produced, &take,
-                                   &argument_class, &PyTuple_Type, &unless, &explaining))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOO!OO!O", names, &launching, &produced, &take,
+                                   &PyTuple_Type, &taking, &argument_class, &PyTuple_Type, &unless,
+                                   &explaining))
     return -1;
   if (self->launch || produced < 0) {
     PyErr_SetString(PyExc_TypeError, "a launcher is made once, of a program with results");
     return -1;
   }
+  if (PyTuple_Size(taking) > 2) {
+    PyErr_SetString(PyExc_ValueError, "what takes results has at most two further arguments");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_Size(taking); i++)
+    self->taking[i] = Py_NewRef(PyTuple_GetItem(taking, i));
   self->launch = Py_NewRef(launching);
   self->take = or_null(take);
   self->argument_class = or_null(argument_class);
@@ -105,6 +114,8 @@ static int function_launcher_traverse(FunctionLauncher *self, visitproc visit, v
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->launch);
   Py_VISIT(self->take);
+  Py_VISIT(self->taking[0]);
+  Py_VISIT(self->taking[1]);
   Py_VISIT(self->argument_class);
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
@@ -118,6 +129,8 @@ static void function_launcher_dealloc(PyObject *object) {
   PyObject_GC_UnTrack(object);
   Py_XDECREF(self->launch);
   Py_XDECREF(self->take);
+  Py_XDECREF(self->taking[0]);
+  Py_XDECREF(self->taking[1]);
   Py_XDECREF(self->argument_class);
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);

@@ -300,14 +300,16 @@ class ExecuteOptions:
 class LaunchSteps:
     """`LoadedExecutable.launcher` as functions for the compiled core: no Python code runs between.
 
-    ``take(launch(arguments))`` is what the launcher returns for a list of arguments, which must all
-    be of exactly ``argument_class``. While an object in ``unless`` is not empty, as after the
-    executable was deleted, the launcher is called instead. ``explain(error, arguments)`` returns
-    the exception to raise for one that ``launch`` or ``take`` raised.
+    ``take(launch(arguments), *take_arguments)``, of which there are at most two, is what the
+    launcher returns for a list of arguments, which must all be of exactly ``argument_class``.
+    While an object in ``unless`` is not empty, as after the executable was deleted, the launcher is
+    called instead. ``explain(error, arguments)`` returns the exception to raise for one that
+    ``launch`` or ``take`` raised.
     """
 
     launch: Callable[[list[Any]], Any]
-    take: Callable[[Any], Sequence[Any]]
+    take: Callable[..., Sequence[Any]]
+    take_arguments: tuple[Any, ...]
     argument_class: type
     unless: tuple[Sized, ...]
     explain: Callable[[Exception, list[Any]], Exception]

@@ -62,7 +62,14 @@ class _Given:
 
 def _run(x: Any, **given: Any) -> Any:
     """Calls a runner of functions that are given, with one array; "slow" is what Python returns."""
-    steps = {"take": None, "argument_class": None, "unless": (), "explain": None, **given}
+    steps = {
+        "take": None,
+        "take_arguments": (),
+        "argument_class": None,
+        "unless": (),
+        "explain": None,
+        **given,
+    }
     launcher = core.FunctionLauncher(results=2, **steps)
 
     def explain(values: Any, error: Exception) -> Any:
@@ -82,6 +89,8 @@ def test_a_runner_takes_what_a_backends_functions_give() -> None:
         one, other = _run(x, launch=lambda given: [*given, "other"], take=take)
         assert one._shards is held
         assert other._shards == "other"
+    one, other = _run(x, launch=list, take=lambda *all: [*all[0], all[1]], take_arguments=("a",))
+    assert (one._shards, other._shards) == (held, "a")
     assert _run(x, launch=list, unless=(empty, full)) == "slow"
     assert _run(x, launch=list, argument_class=_Given) == "slow"
     assert len(_run(x, launch=lambda g: g * 2, unless=(empty,), argument_class=type(held))) == 2
@@ -102,6 +111,8 @@ def test_a_runner_refuses_what_a_backends_functions_must_not_give() -> None:
     assert caught.value.args[2] == [x._shards]
     with pytest.raises(TypeError, match="is no exception: 'a text'"):
         _run(x, launch=fail, explain=lambda error, given: "a text")
+    with pytest.raises(ValueError, match="at most two further"):
+        _run(x, launch=list, take=list, take_arguments=(1, 2, 3))
     with pytest.raises(TypeError, match="has no len"):
         _run(x, launch=list, unless=(1,))
     with pytest.raises(TypeError, match="a launcher of the core; got"):

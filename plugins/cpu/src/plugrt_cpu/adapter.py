@@ -128,6 +128,12 @@ def result_handler(aval: Aval, sharding: Any) -> Any:
     return _jax.array_result_handler(aval, sharding, True, *_SKIP_CHECKS)
 
 
+take_results: Callable[[Any, list[Any], bool], list[Any]] = (
+    _jax.ExecuteResults.consume_with_handlers
+)
+"""Returns the arrays of a launch's results, made by a `result_handler` each."""
+
+
 def with_launch_id(launch: Callable[..., Any], launch_id: int) -> Callable[..., Any]:
     """Returns ``execute_sharded`` with a launch id, where jaxlib takes one (since 0.10.2)."""
     return partial(launch, launch_id=launch_id) if launch_id and _HAS_LAUNCH_ID else launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, NoReturn
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
@@ -177,7 +177,8 @@ class CpuLoadedExecutable(LoadedExecutable):
             return None
         return LaunchSteps(
             launch=self._launch,
-            take=methodcaller("consume_with_handlers", self._handlers, False),
+            take=adapter.take_results,
+            take_arguments=(self._handlers, False),
             argument_class=adapter.RawArray,
             unless=(collecting, self._refusals),
             explain=self._explain,

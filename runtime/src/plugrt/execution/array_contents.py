@@ -150,7 +150,9 @@ class Contents(Conversions):
     def block_until_ready(self) -> Self:
         """Waits until the contents are there and returns the array; raises if making it failed."""
         start = time.perf_counter() if listening else 0.0
-        shards = self._live()
+        shards = self._shards  # not by functions: after a launch each costs a microsecond
+        if not _is_sequence(type(shards)):  # type: ignore[arg-type]
+            shards = self._live()
         wait = getattr(shards, "block_until_ready", None)
         try:
             if wait is not None:

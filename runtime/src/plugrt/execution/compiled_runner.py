@@ -67,12 +67,19 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             launch=steps.launch,
             results=results,
             take=steps.take,
+            take_arguments=steps.take_arguments,
             argument_class=steps.argument_class,
             unless=steps.unless,
             explain=steps.explain,
         )
     return core.FunctionLauncher(
-        launch=launcher, results=results, take=None, argument_class=None, unless=(), explain=None
+        launch=launcher,
+        results=results,
+        take=None,
+        take_arguments=(),
+        argument_class=None,
+        unless=(),
+        explain=None,
     )
 
 

@@ -276,13 +276,13 @@ def steps(subject: PluginSubject) -> None:
     [total], [twice] = program.launcher([x, y]), program.launcher([x, x])
     expect(type(total) is found.argument_class, f"a {found.argument_class}", type(total))
     expect(not any(map(len, found.unless)), "nothing that hinders a launch", found.unless)
-    results = found.take(found.launch([total, twice]))
+    results = found.take(found.launch([total, twice]), *found.take_arguments)
     [[result]] = open_results(subject, program, results)
     expect_same_bits(result.to_host(), 13 * ONE, "the sum")
     [[gone]] = open_results(subject, program, [twice])
     gone.delete()
     try:
-        found.take(found.launch([total, twice]))
+        found.take(found.launch([total, twice]), *found.take_arguments)
     except Exception as error:  # noqa: BLE001  # a backend's own: judged by its explanation
         explained = found.explain(error, [total, twice])
         expect(isinstance(explained, DeletedBuffer), "DeletedBuffer", describe(explained))

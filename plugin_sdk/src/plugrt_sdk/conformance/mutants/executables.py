@@ -65,6 +65,7 @@ def _turned_steps(self: BackendLoadedExecutable) -> LaunchSteps:
     return LaunchSteps(
         launch=_turned(self),
         take=list,
+        take_arguments=(),
         argument_class=tuple,
         unless=([],),
         explain=lambda error, arguments: error,
