@@ -77,7 +77,18 @@ def _run(x: Any, **given: Any) -> Any:
 
     form, signatures = 2, (x._signature, x._signature)
     return core.Runner(
-        launcher, 1, (0,), (), "it", signatures, form, None, None, lambda _: "slow", explain
+        launcher,
+        1,
+        (0,),
+        (None,),
+        (),
+        "it",
+        signatures,
+        form,
+        None,
+        None,
+        lambda _: "slow",
+        explain,
     )((x,))
 
 
@@ -116,7 +127,7 @@ def test_a_runner_refuses_what_a_backends_functions_must_not_give() -> None:
     with pytest.raises(TypeError, match="has no len"):
         _run(x, launch=list, unless=(1,))
     with pytest.raises(TypeError, match="a launcher of the core; got"):
-        core.Runner(fail, 1, (0,), (), "it", (None,), 0, None, None, list, list)
+        core.Runner(fail, 1, (0,), (None,), (), "it", (None,), 0, None, None, list, list)
     made = core.FunctionLauncher.__new__(core.FunctionLauncher)
     with pytest.raises(TypeError, match="of a launcher that is made"):
-        core.Runner(made, 1, (0,), (), "it", (None,), 0, None, None, list, list)
+        core.Runner(made, 1, (0,), (None,), (), "it", (None,), 0, None, None, list, list)
