@@ -16,6 +16,8 @@ static PyObject *call_slowly; /* call_slowly(self, *args, **kwargs) */
 static PyObject *filter;      /* filter(error): takes plugrt's frames out of its traceback */
 static PyObject *trace_name;
 
+PyObject *settings_token(void) { return PyObject_CallNoArgs(get_token); }
+
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
   Py_ssize_t count = PyTuple_Size(args);
   PyObject *all = PyTuple_New(count + 1);
@@ -52,7 +54,7 @@ static int is_tracing(void) {
 static int find(Calls *self, PyObject *const *values, PyObject **avals, Py_ssize_t count,
                 PyObject **found) {
   *found = NULL;
-  PyObject *token = PyObject_CallNoArgs(get_token);
+  PyObject *token = settings_token();
   if (!token) return -1;
   Py_ssize_t ready = 0;
   for (; ready < count; ready++) {

@@ -96,6 +96,7 @@ static PyObject *client_abandon(Client *self, PyObject *unused) {
 static PyMemberDef client_members[] = {
     {"pending", T_BOOL, offsetof(Client, pending), 0,
      "Whether a library may still read sources of earlier puts."},
+    {"closed", T_BOOL, offsetof(Client, closed), 0, "Whether nothing is to be put any more."},
     {NULL, 0, 0, 0, NULL},
 };
 static PyMethodDef client_methods[] = {

@@ -27,6 +27,7 @@ typedef struct {
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */
   char refused;          /* launches and puts go to Python, which refuses them */
   char pending;          /* puts go to Python, which lets go of sources that are read by now */
+  char closed;           /* puts go to Python, which refuses them; launches go on */
   char abandoned;        /* nothing is destroyed any more */
 } Client;
 extern PyTypeObject *Client_Type;
@@ -84,6 +85,7 @@ int view_host(PyObject *value, Py_buffer *view);
    is not derived from Exception. */
 PyObject *host_aval(PyObject *value, PyObject *token);
 int is_host_value(PyObject *value); /* whether it may have an aval */
+int is_host_array(PyObject *value); /* whether it is NumPy's, not a number */
 
 /* ---- put.c: host values to buffers ---- */
 typedef struct {
@@ -99,6 +101,7 @@ typedef struct {
 extern PyTypeObject *Put_Type;
 /* Sets a new reference to the buffer: DONE. FAILED, or NOT_HERE, as a launch. */
 int put_value(Put *self, PyObject *value, PyObject **made);
+PyObject *put_array_quickly(PyObject *module, PyObject *args);
 
 /* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
    that the caller holds, and sets one new reference for each of the `produced` results: DONE.
@@ -161,5 +164,6 @@ PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
 PyObject *set_host_hooks(PyObject *module, PyObject *args);
+PyObject *settings_token(void); /* the settings of this thread, a new reference */
 
 #endif

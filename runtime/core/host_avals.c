@@ -103,6 +103,8 @@ PyObject *host_aval(PyObject *value, PyObject *token) {
   return aval;
 }
 
+int is_host_array(PyObject *value) { return Py_TYPE(value) == ndarray; }
+
 int is_host_value(PyObject *value) {
   return Py_TYPE(value) == ndarray || type_of_number(value) != 0;
 }

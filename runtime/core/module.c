@@ -59,6 +59,8 @@ static PyMethodDef functions[] = {
      "set_call_hooks(token, state, slowly, filter): what calls need of Python."},
     {"set_host_hooks", set_host_hooks, METH_VARARGS,
      "set_host_hooks(ndarray, avals): NumPy's class, and what finds the avals of host values."},
+    {"put_array", put_array_quickly, METH_VARARGS,
+     "put_array(known, array, target): a NumPy array on a device; None where Python has to put it."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,

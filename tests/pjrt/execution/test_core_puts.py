@@ -218,6 +218,45 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
     np.testing.assert_array_equal(np.asarray(jitted(H, H, H)), 3 * H)
 
 
+def test_device_put_of_an_array_is_the_cores_where_it_is_as_the_last_one(
+    client: Client, puts_in_python: list[Any]
+) -> None:
+    device = client.devices()[0]
+    for target in (None, device):
+        plugrt.device_put(H, target)
+        puts_in_python.clear()
+        made = plugrt.device_put(2 * H, target)
+        assert not puts_in_python
+        assert (made.committed, made.device, made.dtype) == (target is device, device, H.dtype)
+        np.testing.assert_array_equal(np.asarray(made), 2 * H)
+        for other in (H[::2], H.astype(">f4"), H.astype(np.float64), H.reshape(2, 2), 1.0):
+            found = np.asarray(plugrt.device_put(other, target))
+            np.testing.assert_array_equal(found, other)
+    with plugrt.config.override(enable_x64=False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert plugrt.device_put(H.astype(np.float64)).dtype == np.float32
+    with plugrt.transfer_guard("disallow_explicit"), pytest.raises(Exception, match="disallow"):
+        plugrt.device_put(H)
+    with pytest.raises(plugrt.errors.StructureError):
+        plugrt.device_put(H, {})  # has no hash
+
+
+def test_nothing_is_put_on_a_client_that_is_closed() -> None:
+    path = library_path()
+    assert path is not None
+    closed = create_client(load_library(path), {"cpu_device_count": 1}, name="closed")
+    device = closed.devices()[0]
+    jitted, x = plugrt.jit(lambda a, b: a + b), plugrt.device_put(H, device)
+    for _ in range(2):
+        jitted(x, H)
+        plugrt.device_put(H, device)
+    closed.close()
+    for call in (lambda: jitted(x, H), lambda: plugrt.device_put(H, device)):
+        with pytest.raises(plugrt.errors.FailedPrecondition, match="is closed"):
+            call()
+    np.testing.assert_array_equal(np.asarray(jitted(x, x)), 2 * H)
+
+
 def test_a_host_value_is_donated_beside_an_array(client: Client) -> None:
     for donated in ((0,), (1,), (0, 1)):
         jitted = plugrt.jit(lambda a, b: (a + b, a - b), donate_argnums=donated)

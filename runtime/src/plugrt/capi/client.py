@@ -337,6 +337,8 @@ class Client(ClientBase):
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.sweep()
+            if handle.core is not None:
+                handle.core.closed = True
             self._transfers = ClosedTransfers(self.name)
 
     def __repr__(self) -> str:

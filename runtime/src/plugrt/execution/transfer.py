@@ -26,6 +26,7 @@ from plugrt.execution.exchanges import exchange, moved_bytes
 from plugrt.execution.format import Format
 from plugrt.execution.host_data import host_array
 from plugrt.execution.put_target import Space, Target, is_target, read_target, require_here, spread
+from plugrt.execution.quick_puts import keep_put, put_quickly
 from plugrt.execution.relayout import other_layout
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import gather, put_sharded
@@ -103,6 +104,10 @@ def device_put(
     >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
     {'bias': Array(1.5, dtype=float32)}
     """
+    if donate is False and src is None and may_alias is None and not listening:
+        put = put_quickly(x, device)
+        if put is not None:
+            return put
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
@@ -111,6 +116,8 @@ def device_put(
         if may_alias is not None:
             require_flag("device_put", "may_alias", may_alias, optional=True)
         result = _put_host(x, read_target(device), may_alias)
+        if may_alias is None:
+            keep_put(x, device, result)
         moved = _bytes_of_move(x, result, may_alias) if listening else 0
     else:
         result, moved = _put_tree(x, device, src, donate, may_alias)
