@@ -10,12 +10,13 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import ffi, jit, lax, pmap
+from plugrt import ffi, jit, lax, monitoring, pmap
 from plugrt.errors import ConfigError, ProgramError
 from plugrt.plugins import LoweringContext
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.modules import parse
 from support.behaviour import behaviour
+from support.compiles import counting
 from support.jax_oracle import same
 
 X = np.float32([0.5, 1, 2])
@@ -66,6 +67,26 @@ def test_calls_with_and_without() -> None:
     compiled = jitted.lower(X).compile()
     with lowered(stablehlo_cosine=thousandfold):
         same(compiled(X), np.cos(X), rtol=1e-6)
+
+
+def test_outside_of_jit_each_program_is_compiled_once() -> None:
+    """Composites with a lowering and conditionals on the platform were compiled at each call."""
+    scale = 2.0
+
+    def scaled(x: Any) -> Any:
+        return x * array
+
+    mine = lax.composite(scaled, "my.scaled")
+    calls = [lambda: lax.platform_dependent(X, default=scaled), lambda: mine(X)]
+    with lowered(my_scaled=lambda context, x, *_: x * 1000):
+        for i in range(3):
+            array = plugrt.device_put(X * scale)  # what they close over may change
+            with counting() as counts:
+                chosen, replaced = (call() for call in calls)
+            same(chosen, X * X * scale)
+            same(replaced, X * 1000)
+            assert counts[monitoring.COMPILE] == (0 if i else 2)
+            scale += 1
 
 
 def test_set_for_the_process_and_taken_back() -> None:

@@ -46,15 +46,18 @@ def refused(call: Callable[[], Any], says: str) -> None:
 @pytest.mark.parametrize("warm", [False, True])
 def test_host_data_as_arguments(warm: bool) -> None:
     f, mapped, there = jit(add), pmap(lambda x: x + 1), put(0)
+    zero = plugrt.device_put(np.float32(0))
     compiled = jit(add).lower(X, X).compile()
     calls: dict[str, Callable[[], Any]] = {
         r"argument x of 'add', float32\[3\], to": lambda: f(X, X),
         r"argument y of 'add', float32\[\], to": lambda: f(there, 2.0),
         r"argument x of '<lambda>', float32\[1,3\]": lambda: mapped(X[None]),
         r"Disallowed host-to-device transfer: .*float32\[3\]": lambda: there * X,
+        r"host-to-device transfer: the scalar 0\.8125, to": lambda: there * 0.8125,
+        r"host-to-device transfer: the scalar np.float32\(7": lambda: np.float32(7) - there,
         r"argument x of 'add', float32": lambda: compiled(X, X),
         r"argument index of 'getitem', int32\[2\]": lambda: there[np.int32([0, 1])],
-        r"argument index of 'at', int32\[\]": lambda: there.at[1].set(there[0]),
+        r"argument index of 'at', int32\[\]": lambda: there.at[1].set(zero),
         r"argument x of 'fft', complex64": lambda: xp.fft.fft(np.complex64(X)),
     }
     for says, call in calls.items():

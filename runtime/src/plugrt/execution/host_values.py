@@ -15,6 +15,7 @@ from plugrt.execution.default_device import default_device
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import beside, put, put_whole
+from plugrt.execution.transfer_guard import check_transfer
 from plugrt.interface import Shards
 from plugrt.settings.declarations import config
 
@@ -83,6 +84,8 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
     found = _beside.get(key)
     if found is None:
         where = beside(signature.sharding)
+        if key[0].guarded:
+            check_transfer("host_to_device", f"the scalar {x!r}, to {where!r}", explicit=False)
         if isinstance(x, np.generic):
             found = put_whole(host_array(x), where, committed=False)
         elif isinstance(x, float | complex) and signature.dtype.char in "dD":

@@ -39,7 +39,7 @@ class Pipeline(Generic[T]):
     def __init__(self) -> None:
         self.calls: BoundedCache[Any, Runner] = BoundedCache(4096)
         self.traces: BoundedCache[Any, T] = BoundedCache(1024)
-        self.compiled: BoundedCache[Any, BoundedCache[Any, Any]] = BoundedCache(64)
+        self.compiled: BoundedCache[Any, Any] = BoundedCache(64)
 
     def get_runner(
         self,

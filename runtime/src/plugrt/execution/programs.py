@@ -92,8 +92,8 @@ class TracedProgram(Protocol):
     def out_memory_kinds(self) -> tuple[str | None, ...]:
         """The kind of memory that each flat output was put in; empty: all in the default."""
 
-    def sharing_compiled(self, compiled: BoundedCache[Any, BoundedCache[Any, Any]]) -> Self:
-        """Returns it with the ``loaded`` of an equal program in ``compiled``, by contents."""
+    def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Self:
+        """Returns it with what was compiled of an equal program in ``compiled``, by contents."""
 
     def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
         """Returns what a platform of these names compiles: itself, if nothing depends on it."""

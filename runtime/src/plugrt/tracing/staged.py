@@ -76,8 +76,8 @@ class Staged:
     _artifacts: dict[
         tuple[Version | None, EntryAttributes | None], tuple[bytes, Mapping[int, HostCallback]]
     ] = field(default_factory=dict)
-    _lowered: BoundedCache[Any, Staged] = field(default_factory=lambda: BoundedCache(64))
-    """By platform and rules."""
+    _lowered: BoundedCache[Any, Mapping[str, Any]] = field(default_factory=lambda: BoundedCache(64))
+    """By platform and rules, the fields of the trace for those that follow from the module."""
 
     @property
     def types(self) -> tuple[ParameterType, ...]:
@@ -97,8 +97,8 @@ class Staged:
             return self.module
         return replace(attributes, shardy=True).add_to(self.module)
 
-    def sharing_compiled(self, compiled: BoundedCache[Any, BoundedCache[Any, Any]]) -> Staged:
-        """Returns the trace with what was compiled of an equal one, by contents in ``compiled``.
+    def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Staged:
+        """Returns the trace with what was lowered and compiled of an equal one, in ``compiled``.
 
         What they closed over may differ, which programs take as arguments. Python functions that
         programs call belong to executables: such traces have their own.
@@ -108,7 +108,8 @@ class Staged:
         plan = self.plan
         digest = hashlib.sha256(self.text.encode()).digest()
         key = (digest, plan.name, plan.kept, plan.sources, plan.fed, plan.donated)
-        return replace(self, loaded=compiled.get_or_make(key, lambda: self.loaded))
+        loaded, lowered = compiled.get_or_make(key, lambda: (self.loaded, self._lowered))
+        return replace(self, loaded=loaded, _lowered=lowered)
 
     @property
     def depends_on_platform(self) -> bool:
@@ -130,9 +131,9 @@ class Staged:
             rules = with_plugin_rules(rules, platforms)
         if not rules and not self.asks_platform:
             return self
-        return self._lowered.get_or_make(
-            (*platforms, rules), lambda: _lower(self, platforms, rules)
-        )
+        key = (*platforms, rules)
+        fields = self._lowered.get_or_make(key, lambda: _lower(self, platforms, rules))
+        return replace(self, asks_platform=False, _lowered=BoundedCache(1), **fields)
 
     def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
         """Returns the module, with layouts and memories where a launch names some."""
@@ -175,8 +176,8 @@ class Staged:
         return str(self.module)
 
 
-def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Staged:
-    """Returns a trace for a platform; see `Staged.lowered_for`."""
+def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[str, Any]:
+    """Returns what differs of a trace for a platform; see `Staged.lowered_for`."""
     name = staged.plan.name
     module = parse(staged.bytecode, name)
     with module.context, ir.Location.unknown():
@@ -185,13 +186,4 @@ def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Staged:
         numbered = staged.replicas if staged.numbers_replicas else 0
         finished = finish_module(module, name, staged.callbacks, staged.uses_chlo, numbered, rules)
         drop_uncalled(module)
-    return replace(
-        staged,
-        module=module,
-        asks_platform=False,
-        loaded=BoundedCache(64),
-        placed=BoundedCache(64),
-        _artifacts={},
-        _lowered=BoundedCache(1),
-        **finished,
-    )
+    return {"module": module, "loaded": BoundedCache(64), "_artifacts": {}, **finished}
