@@ -20,6 +20,7 @@ from plugrt.errors import (
     AlreadyExists,
     ArgumentError,
     ArgumentTypeError,
+    DeletedBuffer,
     InvalidArgument,
     NotAnArray,
     PjrtError,
@@ -240,6 +241,23 @@ def test_a_handler_that_returns() -> None:
     """What the device's memory had held before was the result, without a word."""
     with pytest.raises(InvalidArgument, match=r"returned array\(.*fills the results in"):
         call_python(lambda arguments, results, attributes: arguments[0] * 2)
+
+
+def test_a_handler_that_fails_in_a_call_that_donates() -> None:
+    """Its INVALID_ARGUMENT was taken for a refusal of the argument, which the launch had taken."""
+
+    def fail(arguments: Any, results: Any, attributes: Any) -> None:
+        raise InvalidArgument("mine")
+
+    name = next(_names)
+    ffi.register_target(name, fail, platform=plugrt.get_backend().platform)
+    f = plugrt.jit(lambda x: ffi.ffi_call(name, THREE)(x), donate_argnums=0)
+    x = plugrt.device_put(np.ones(3, np.float32))
+    with pytest.raises(InvalidArgument, match="mine"):
+        np.asarray(f(x))
+    x.delete()
+    with pytest.raises(DeletedBuffer, match="argument x of '<lambda>'"):
+        f(x)
 
 
 @behaviour(

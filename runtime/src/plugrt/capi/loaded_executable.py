@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
@@ -39,6 +40,9 @@ _unpack = ffi.unpack
 _new: Any = object.__new__
 _get_signature = attrgetter("_spec.signature")
 _get_pointer = attrgetter("_pointer")
+
+_GONE = re.compile("delet|donat", re.IGNORECASE)
+"""What the refusal of an argument says that has no data any more."""
 
 
 class LoadedExecutable(interface.LoadedExecutable):
@@ -252,13 +256,14 @@ class LoadedExecutable(interface.LoadedExecutable):
     def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; a concurrent deletion takes precedence.
 
-        Arguments are refused with INVALID_ARGUMENT. After another error those that are gone were
-        donated to this launch, which failed later.
+        Deleted arguments are refused with INVALID_ARGUMENT, and words that XLA's clients have for
+        it. After another error, such as that of a function that the program calls, those that are
+        gone were donated to this launch, which failed later.
         """
         reported = self._handle.library.take_error(error)
         if self._deleted:
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
-        is_refusal = isinstance(reported, InvalidArgument)
+        is_refusal = isinstance(reported, InvalidArgument) and _GONE.search(reported.message)
         if self._donation and not is_refusal and self._donation.mark_taken(arguments):
             return reported
         return self._faults.find_deleted(arguments) or reported

@@ -20,10 +20,8 @@ from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
 _lock = threading.Lock()
-_handlers: dict[tuple[str, str], Handler | int | HandlerStages] = {}
-"""Platform and target to a function, or the address of one in C, or those of its stages."""
-_watched: dict[tuple[str, str], WatchedHandler] = {}
-"""Those that are Python functions, as clients get them."""
+_handlers: dict[tuple[str, str], WatchedHandler | int | HandlerStages] = {}
+"""Platform and target to a function as clients get it, the address of one in C, or its stages'."""
 _types: dict[tuple[str, str], tuple[int, int | None]] = {}
 """Platform and name to the addresses of a type's id and of its functions."""
 _known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
@@ -33,12 +31,12 @@ _known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKe
 class WatchedHandler(WatchedFunction):
     """The Python function of a custom call, as programs call it."""
 
-    __slots__ = ("_function", "_target")
+    __slots__ = ("_target", "function")
 
     def __init__(self, target: str, function: Handler) -> None:
         super().__init__()
         self._target = target
-        self._function = function
+        self.function = function
 
     def __call__(
         self,
@@ -50,7 +48,7 @@ class WatchedHandler(WatchedFunction):
 
         def call() -> None:
             try:
-                returned: object = self._function(arguments, results, attributes)
+                returned: object = self.function(arguments, results, attributes)
             except PjrtError:
                 raise
             except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
@@ -82,10 +80,10 @@ def register_target(target: str, handler: Handler | int | HandlerStages, platfor
 
     A second time with an equal one does nothing; raises `AlreadyExists` for another one.
     """
+    made = handler if isinstance(handler, int | HandlerStages) else WatchedHandler(target, handler)
     with _lock:
-        found = _handlers.setdefault((platform, target), handler)
-        if found is handler and not isinstance(handler, int | HandlerStages):
-            _watched.setdefault((platform, target), WatchedHandler(target, handler))
+        kept = _handlers.setdefault((platform, target), made)
+    found = kept.function if isinstance(kept, WatchedHandler) else kept
     if found is not handler and found != handler:
         raise AlreadyExists(
             f"the custom call target {target!r} has another handler on {platform!r}, "
@@ -137,11 +135,10 @@ def add_handlers(client: Client, program: Program) -> None:
             known.add(("type", name))
         for target in called:
             if ("handler", target) not in known:
-                handler = _watched.get((here, target)) or _handlers[here, target]
                 _add(
                     client,
                     f"the handler that was registered for the custom call {target!r}",
-                    partial(client.register_handler, target, handler),
+                    partial(client.register_handler, target, _handlers[here, target]),
                 )
                 known.add(("handler", target))
 
@@ -149,8 +146,9 @@ def add_handlers(client: Client, program: Program) -> None:
 def handlers_in(client: Client, program: Program) -> list[WatchedHandler]:
     """Returns the handlers of a client's platform in Python that a program may call, by name."""
     with _lock:
-        found = [(name, x) for (where, name), x in _watched.items() if where == client.platform]
-    return [x for name, x in sorted(found, key=lambda x: x[0]) if name.encode() in program.code]
+        here = sorted(name for where, name in _handlers if where == client.platform)
+        found = [_handlers[client.platform, name] for name in here if name.encode() in program.code]
+    return [x for x in found if isinstance(x, WatchedHandler)]
 
 
 def _add(client: Client, what: str, register: Callable[[], None]) -> None:

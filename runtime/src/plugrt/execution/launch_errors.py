@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from plugrt.callback_exits import raise_exit
-from plugrt.errors import DeletedBuffer, Internal, InvalidArgument
+from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.array import Array
 from plugrt.execution.plan import Plan
 
@@ -41,12 +41,13 @@ def raise_explained(
 def _refuse_deleted(
     error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
 ) -> None:
-    # A program that failed while it ran, in a callback say, had its donated arguments by then.
-    began = isinstance(error, Internal)
+    # A program that failed while it ran, in a function that it calls say, took what is donated.
+    refused = isinstance(error, DeletedBuffer)
     for i in plan.needed:
-        if began and i in plan.donated:
+        if i >= len(values) or type(values[i]) is not Array:
             continue
-        if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
+        before = values[i]._shards is None
+        if before or (values[i].is_deleted() and (refused or i not in plan.donated)):
             what = f"{plan.describe(i)} of {plan.name!r}"
             raise DeletedBuffer(f"{what}: {values[i]._deleted_message()}") from error
     for constant in constants:
