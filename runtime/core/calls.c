@@ -1,4 +1,5 @@
-/* Calls: the base of jitted functions, which finds the runner of a call with arrays and host values.
+/* Calls: the base of jitted functions, which finds the runner of a call with arrays and host
+   values, also within built-in containers and beside static values.
 
    Any other call, and one whose runner is not there yet, is that of the Python function. */
 #include "core.h"
@@ -7,7 +8,8 @@ PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *runners; /* dict: (settings, *signatures) to a runner */
+  PyObject *runners;                    /* dict: (settings, *signatures) to a runner */
+  PyObject *static_nums, *static_names; /* sets of those arguments; NULL for none */
 } Calls;
 
 static PyObject *get_token;   /* the settings of this thread, as one object */
@@ -50,9 +52,12 @@ static int is_tracing(void) {
   return trace != Py_None;
 }
 
-/* Sets the runner of a call with these values, NULL if there is none yet. `avals` is room. */
-static int find(Calls *self, PyObject *const *values, PyObject **avals, Py_ssize_t count,
-                PyObject **found) {
+/* Sets the runner of a call with these values, NULL if there is none yet; `form` is NULL where the
+   values are all there is of it. `avals` is room. */
+static int find(Calls *self, const CallForm *form, PyObject *const *values, PyObject **avals,
+                Py_ssize_t count, PyObject **found) {
+  int plain = !form || (form->structure == Py_None && !PyTuple_Size(form->statics));
+  Py_ssize_t head = plain ? 1 : 3;
   *found = NULL;
   PyObject *token = settings_token();
   if (!token) return -1;
@@ -65,53 +70,85 @@ static int find(Calls *self, PyObject *const *values, PyObject **avals, Py_ssize
   }
   /* After those functions, which are Python's: other threads run in them, and the garbage collector
      would show them a tuple that is not filled yet. */
-  PyObject *key = ready == count ? PyTuple_New(count + 1) : NULL;
+  PyObject *key = ready == count ? PyTuple_New(count + head) : NULL;
   if (!key) {
     while (ready) Py_DECREF(avals[--ready]);
     Py_DECREF(token);
     return PyErr_Occurred() ? -1 : 0;
   }
   PyTuple_SetItem(key, 0, token);
-  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + 1, avals[i]);
+  if (!plain) {
+    PyTuple_SetItem(key, 1, Py_NewRef(form->structure));
+    PyTuple_SetItem(key, 2, Py_NewRef(form->statics));
+  }
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + head, avals[i]);
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
-/* `arrays` is room for twice as many. */
-static PyObject *call_arrays(Calls *self, PyObject *args, PyObject **arrays, Py_ssize_t count) {
-  for (Py_ssize_t i = 0; i < count; i++) {
-    arrays[i] = PyTuple_GetItem(args, i);
-    int known = Py_TYPE(arrays[i]) == array_class ? ((Array *)arrays[i])->signature != NULL
-                                                  : is_host_value(arrays[i]);
-    if (!known) return call_in_python((PyObject *)self, args, NULL);
-  }
-  int tracing = is_tracing();
-  if (tracing < 0) return NULL;
-  if (tracing) return call_in_python((PyObject *)self, args, NULL);
+static int is_known(PyObject *value) {
+  return Py_TYPE(value) == array_class ? ((Array *)value)->signature != NULL : is_host_value(value);
+}
+
+/* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
+   exception. `room` is for as many. */
+static int run_values(Calls *self, const CallForm *form, PyObject *given, PyObject *const *values,
+                      PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
-  if (find(self, arrays, arrays + count, count, &runner)) return NULL;
-  if (!runner) return call_in_python((PyObject *)self, args, NULL);
-  PyObject *made = Py_TYPE(runner) == Runner_Type
-                       ? runner_run(runner, args, arrays, count)
-                       : PyObject_CallFunctionObjArgs(runner, args, NULL);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!is_known(values[i])) return NOT_HERE;
+  if (find(self, form, values, room, count, &runner)) return FAILED;
+  if (!runner) return NOT_HERE;
+  *made = run_any(runner, given, values, count);
   Py_DECREF(runner);
-  if (!made) filter_error();
-  return made;
+  if (!*made) filter_error();
+  return DONE;
+}
+
+/* Calls with the values in a tuple, or in what was taken apart. */
+static int call_values(Calls *self, const CallForm *form, PyObject *args, PyObject **made) {
+  Py_ssize_t count = form ? form->count : PyTuple_Size(args);
+  PyObject *on_stack[2 * ON_STACK], **room = on_stack;
+  if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
+    PyErr_NoMemory();
+    return FAILED;
+  }
+  PyObject **values = form ? form->leaves : room + count;
+  for (Py_ssize_t i = 0; !form && i < count; i++) values[i] = PyTuple_GetItem(args, i);
+  int state = run_values(self, form, form ? NULL : args, values, room, count, made);
+  if (room != on_stack) PyMem_Free(room);
+  return state;
+}
+
+/* Calls with containers, keywords or static arguments. */
+static int call_taken_apart(Calls *self, PyObject *args, PyObject *kwargs, PyObject **made) {
+  CallForm form;
+  int state = call_form_take(&form, args, kwargs, self->static_nums, self->static_names);
+  if (state != DONE) return state;
+  state = call_values(self, &form, NULL, made);
+  call_form_drop(&form);
+  return state;
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
-  Py_ssize_t count = PyTuple_Size(args);
-  if ((kwargs && PyDict_Size(kwargs)) || !self->runners || !count)
-    return call_in_python((PyObject *)self, args, kwargs);
-  PyObject *on_stack[2 * ON_STACK];
-  if (count <= ON_STACK) return call_arrays(self, args, on_stack, count);
-  PyObject **arrays = PyMem_Malloc(2 * count * sizeof *arrays);
-  if (!arrays) return PyErr_NoMemory();
-  PyObject *made = call_arrays(self, args, arrays, count);
-  PyMem_Free(arrays);
-  return made;
+  int state = self->runners ? is_tracing() : 1;
+  if (state < 0) return NULL;
+  if (state) return call_in_python((PyObject *)self, args, kwargs);
+  PyObject *made = NULL;
+  if (self->static_nums || self->static_names || (kwargs && PyDict_Size(kwargs)))
+    state = NOT_HERE;
+  else
+    state = call_values(self, NULL, args, &made);
+  if (state == NOT_HERE) state = call_taken_apart(self, args, kwargs, &made);
+  if (state == DONE) return made;
+  if (state == FAILED) { /* a static value without a hash, say, which Python refuses by its name */
+    PyObject *error = take_exception();
+    if (!error) return NULL;
+    Py_DECREF(error);
+  }
+  return call_in_python((PyObject *)self, args, kwargs);
 }
 
 static PyObject *get_runners(Calls *self, void *unused) {
@@ -134,11 +171,15 @@ static int set_runners(Calls *self, PyObject *value, void *unused) {
 static int calls_traverse(Calls *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->runners);
+  Py_VISIT(self->static_nums);
+  Py_VISIT(self->static_names);
   return 0;
 }
 
 static int calls_clear(Calls *self) {
   Py_CLEAR(self->runners);
+  Py_CLEAR(self->static_nums);
+  Py_CLEAR(self->static_names);
   return 0;
 }
 
@@ -148,6 +189,25 @@ static void calls_dealloc(PyObject *object) {
   free_object(object);
 }
 
+/* (numbers, names), frozensets. */
+static PyObject *set_statics(Calls *self, PyObject *args) {
+  PyObject *nums, *names;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyFrozenSet_Type, &nums, &PyFrozenSet_Type, &names))
+    return NULL;
+  if (self->static_nums || self->static_names) {
+    PyErr_SetString(PyExc_TypeError, "static arguments are set once");
+    return NULL;
+  }
+  if (PySet_Size(nums)) self->static_nums = Py_NewRef(nums);
+  if (PySet_Size(names)) self->static_names = Py_NewRef(names);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef calls_methods[] = {
+    {"_set_statics", (PyCFunction)set_statics, METH_VARARGS,
+     "_set_statics(numbers, names): which arguments are static."},
+    {NULL, NULL, 0, NULL},
+};
 static PyGetSetDef calls_getset[] = {
     {"_runners", (getter)get_runners, (setter)set_runners,
      "dict: the settings and the signatures of a call's arrays, to the runner.", NULL},
@@ -160,6 +220,7 @@ static PyType_Slot calls_slots[] = {
     {Py_tp_clear, calls_clear},
     {Py_tp_dealloc, calls_dealloc},
     {Py_tp_getset, calls_getset},
+    {Py_tp_methods, calls_methods},
     {0, NULL},
 };
 static PyType_Spec calls_spec = {
@@ -174,8 +235,10 @@ int add_calls(PyObject *module) {
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *token, *state, *slowly, *filtering;
-  if (!PyArg_ParseTuple(args, "OOOO", &token, &state, &slowly, &filtering)) return NULL;
+  PyObject *token, *state, *slowly, *filtering, *static_key;
+  if (!PyArg_ParseTuple(args, "OOOOO", &token, &state, &slowly, &filtering, &static_key))
+    return NULL;
+  if (set_static_key(static_key)) return NULL;
   get_token = Py_NewRef(token); /* kept for ever, as the classes are */
   trace_state = Py_NewRef(state);
   call_slowly = Py_NewRef(slowly);

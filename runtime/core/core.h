@@ -135,15 +135,56 @@ extern PyTypeObject *Executable_Type, *Launcher_Type;
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
 
-/* ---- runner.c: a call's arrays to the pytree of its results ---- */
+/* ---- tree.c: leaves to pytrees ---- */
+extern PyTypeObject *Tree_Type;
+Py_ssize_t tree_leaves(PyObject *tree);
+PyObject *tree_build(PyObject *tree, PyObject *const *leaves);
+
+/* ---- outputs.c: the results of a launch to what the call returns ---- */
+extern PyTypeObject *Outputs_Type;
+Py_ssize_t outputs_count(PyObject *outputs);
+/* Whether they are those of a call with so many arguments, of which it holds so many, and results. */
+int outputs_fit(PyObject *outputs, Py_ssize_t arity, Py_ssize_t held, Py_ssize_t produced);
+/* Whether one of the arguments `values` that is an output is that value. */
+int outputs_include(PyObject *outputs, PyObject *const *values, PyObject *value);
+/* Takes the results and makes the array of each output, all or none; 0, or -1 with an exception. */
+int outputs_wrap(PyObject *outputs, PyObject *const *values, PyObject *const *held,
+                 PyObject **results, Py_ssize_t produced, PyObject **arrays);
+PyObject *outputs_put_together(PyObject *outputs, PyObject **arrays); /* takes the arrays */
+
+/* ---- runner.c: a call's arrays to what it returns ---- */
 extern PyTypeObject *Runner_Type;
-/* `given` is the same sequence of arguments as an object, for Python. */
+/* `given` is the same sequence of arguments as an object, for Python; or NULL. */
 PyObject *runner_run(PyObject *self, PyObject *given, PyObject *const *values, Py_ssize_t count);
+
+/* ---- reordered.c: a runner, for the same arguments in another order ---- */
+extern PyTypeObject *Reordered_Type;
+PyObject *reordered_run(PyObject *self, PyObject *const *values, Py_ssize_t count);
+
+/* Calls what runs a call: one of these, or a function of its arguments as a tuple. */
+PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count);
+
+/* ---- call_form.c: a call taken apart ---- */
+typedef struct {
+  PyObject **leaves; /* new references */
+  Py_ssize_t count, room;
+  PyObject *structure; /* stands for the containers and keywords; None without any */
+  PyObject *statics;   /* stands for the static arguments, a tuple */
+  int level;
+  PyObject *on_stack[ON_STACK];
+} CallForm;
+/* Takes a call apart, whose static arguments have these numbers and names (sets, or NULL): DONE,
+   FAILED with an exception, or NOT_HERE. What it took is the caller's to drop. */
+int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
+                   PyObject *names);
+void call_form_drop(CallForm *form);
+int set_static_key(PyObject *function);
 
 /* ---- calls.c: the base of jitted functions ---- */
 extern PyTypeObject *Calls_Type;
 
 /* ---- module.c ---- */
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* of new references */
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds it to the module */
 void free_object(PyObject *object); /* ends the tp_dealloc of a collected type */
 /* The exception that is set, with its traceback, taken; NULL if it is none derived from Exception,
@@ -157,7 +198,10 @@ int add_deletion(PyObject *module);
 int add_put(PyObject *module);
 int add_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
+int add_tree(PyObject *module);
+int add_outputs(PyObject *module);
 int add_runner(PyObject *module);
+int add_reordered(PyObject *module);
 int add_calls(PyObject *module);
 PyObject *set_buffer_class(PyObject *module, PyObject *args);
 PyObject *set_array_class(PyObject *module, PyObject *cls);

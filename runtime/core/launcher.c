@@ -87,16 +87,10 @@ static PyType_Spec executable_spec = {"plugrt._core.Executable", sizeof(Executab
 
 /* ---- Launcher ---- */
 
-static PyObject *as_tuple(PyObject *const *items, Py_ssize_t count) {
-  PyObject *made = PyTuple_New(count);
-  for (Py_ssize_t i = 0; made && i < count; i++) PyTuple_SetItem(made, i, Py_NewRef(items[i]));
-  return made;
-}
-
 /* Raises what a method of the owner returns for the address of an error and the arguments. */
 static void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
                                Py_ssize_t count) {
-  PyObject *given = as_tuple(arguments, count);
+  PyObject *given = tuple_of(arguments, count);
   if (!given) return;
   PyObject *found = PyObject_CallMethod(self->owner, "_launch_error", "KO",
                                         (unsigned long long)(uintptr_t)error, given);
@@ -136,7 +130,7 @@ static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t c
     if (error) raise_error(self, error);
   }
   if (state != NOT_HERE) return state;
-  PyObject *given = as_tuple(arguments, count);
+  PyObject *given = tuple_of(arguments, count);
   PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
   Py_XDECREF(given);
   Py_XDECREF(done);

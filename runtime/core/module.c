@@ -16,6 +16,12 @@ void free_object(PyObject *object) {
   Py_DECREF((PyObject *)type);
 }
 
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
+  PyObject *made = PyTuple_New(count);
+  for (Py_ssize_t i = 0; made && i < count; i++) PyTuple_SetItem(made, i, Py_NewRef(items[i]));
+  return made;
+}
+
 PyObject *take_exception(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -56,7 +62,7 @@ static PyMethodDef functions[] = {
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
-     "set_call_hooks(token, state, slowly, filter): what calls need of Python."},
+     "set_call_hooks(token, state, slowly, filter, static_key): what calls need of Python."},
     {"set_host_hooks", set_host_hooks, METH_VARARGS,
      "set_host_hooks(ndarray, avals): NumPy's class, and what finds the avals of host values."},
     {"put_array", put_array_quickly, METH_VARARGS,
@@ -79,7 +85,8 @@ static int fill(PyObject *module) {
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_launcher(module) || add_function_launcher(module) ||
-                 add_runner(module) || add_calls(module)
+                 add_tree(module) || add_outputs(module) || add_runner(module) ||
+                 add_reordered(module) || add_calls(module)
              ? -1
              : 0;
 }

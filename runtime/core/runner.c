@@ -1,38 +1,46 @@
-/* Runner: from the arguments of a call to the pytree of its results, by one launch.
+/* Runner: from the arguments of a call to what it returns, by one launch.
 
    Calls that it does not take (deleted arrays, values of another kind than it was made for, a program
    that Python has to look at first) are those of the Python function that it was made with. */
 #include "core.h"
 
 PyTypeObject *Runner_Type;
-enum { LEAF = 0, LIST = 1, TUPLE = 2, DICT = 3 };
-
 typedef struct {
   PyObject_HEAD
   Launching *launcher;
-  PyObject *signatures; /* of the results, a tuple */
-  PyObject *slow;       /* slow(values): the same in Python */
-  PyObject *explain;    /* explain(values, error): raises what explains the error of a launch */
-  PyObject *keys;       /* of the results in a dict, in the order of the results; else NULL */
-  PyObject *template;   /* the dict with the keys in the order to return */
-  Py_ssize_t arity;     /* the number of a call's arguments */
-  Py_ssize_t count;     /* the number of those that the program takes */
-  Py_ssize_t *kept;     /* which these are */
-  Py_ssize_t gifts;     /* the number of those that the launch takes */
-  Py_ssize_t *donated;  /* which arguments of the call these are */
-  PyObject *taker;      /* the name of the function, for those who use them afterwards */
-  Put **puts;           /* of each of these, NULL where it is an array */
-  int form;
+  PyObject *outputs;   /* the Outputs */
+  PyObject *slow;      /* slow(values): the same in Python */
+  PyObject *explain;   /* explain(values, error): raises what explains the error of a launch */
+  Py_ssize_t arity;    /* the number of a call's arguments */
+  Py_ssize_t count;    /* the number of those that the program takes */
+  Py_ssize_t *kept;    /* which these are */
+  Put **puts;          /* what puts each of these, NULL where it is an array */
+  PyObject *constants; /* the arrays that it takes after them, a tuple */
+  Py_ssize_t fed;      /* the number of these */
+  Py_ssize_t others;   /* the number of arguments that are outputs and nothing else */
+  Py_ssize_t *passed;  /* which these are */
+  Py_ssize_t gifts;    /* the number of those that the launch takes */
+  Py_ssize_t *donated; /* which arguments of the call these are */
+  PyObject *taker;     /* the name of the function, for those who use them afterwards */
 } Runner;
 
-static PyObject *run_slowly(Runner *self, PyObject *given) {
-  return PyObject_CallFunctionObjArgs(self->slow, given, NULL);
+/* Calls a function with the arguments of a call, as a tuple, and another argument, if any. */
+static PyObject *call_with(PyObject *function, PyObject *given, PyObject *const *values,
+                           Py_ssize_t count, PyObject *more) {
+  PyObject *all = given ? Py_NewRef(given) : tuple_of(values, count);
+  PyObject *made = all ? PyObject_CallFunctionObjArgs(function, all, more, NULL) : NULL;
+  Py_XDECREF(all);
+  return made;
 }
 
-static void explain(Runner *self, PyObject *given) {
+static PyObject *run_slowly(Runner *self, PyObject *given, PyObject *const *values) {
+  return call_with(self->slow, given, values, self->arity, NULL);
+}
+
+static void explain(Runner *self, PyObject *given, PyObject *const *values) {
   PyObject *error = take_exception();
   if (!error) return;
-  PyObject *answer = PyObject_CallFunctionObjArgs(self->explain, given, error, NULL);
+  PyObject *answer = call_with(self->explain, given, values, self->arity, error);
   if (answer) { /* it always raises */
     Py_DECREF(answer);
     raise_exception(error);
@@ -41,46 +49,13 @@ static void explain(Runner *self, PyObject *given) {
   Py_DECREF(error);
 }
 
-static PyObject *put_together(Runner *self, PyObject *const *arrays, Py_ssize_t count) {
-  PyObject *made = self->form == LIST    ? PyList_New(count)
-                   : self->form == TUPLE ? PyTuple_New(count)
-                                         : PyDict_Copy(self->template);
-  if (!made) return NULL;
-  for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject *array = Py_NewRef(arrays[i]);
-    if (self->form == LIST) {
-      PyList_SetItem(made, i, array);
-    } else if (self->form == TUPLE) {
-      PyTuple_SetItem(made, i, array);
-    } else {
-      int failed = PyDict_SetItem(made, PyTuple_GetItem(self->keys, i), array);
-      Py_DECREF(array);
-      if (failed) {
-        Py_DECREF(made);
-        return NULL;
-      }
-    }
+/* Whether Python has to look at a donated argument, which may share its buffers with another array,
+   or is an output. */
+static int must_not_donate(Runner *self, PyObject *const *values) {
+  for (Py_ssize_t i = 0; i < self->gifts; i++) {
+    PyObject *value = values[self->donated[i]];
+    if (array_is_observed(value) || outputs_include(self->outputs, values, value)) return 1;
   }
-  return made;
-}
-
-/* Makes the arrays of the results in their place, and what the call returns; takes the results. */
-static PyObject *wrap(Runner *self, PyObject **results, Py_ssize_t count) {
-  int complete = 1;
-  for (Py_ssize_t i = 0; i < count; i++) {
-    results[i] = array_holding(results[i], PyTuple_GetItem(self->signatures, i));
-    complete = complete && results[i];
-  }
-  if (complete && self->form == LEAF) return results[0];
-  PyObject *made = complete ? put_together(self, results, count) : NULL;
-  for (Py_ssize_t i = 0; i < count; i++) Py_XDECREF(results[i]);
-  return made;
-}
-
-/* Whether a donated argument may share its buffers with another array: Python copies those. */
-static int may_share(Runner *self, PyObject *const *values) {
-  for (Py_ssize_t i = 0; i < self->gifts; i++)
-    if (array_is_observed(values[self->donated[i]])) return 1;
   return 0;
 }
 
@@ -100,55 +75,65 @@ static int mark_donated(Runner *self, PyObject *const *values) {
   return 0;
 }
 
-/* Sets a new reference to what the launch takes of each argument, NULL where there is none yet. */
+/* Takes hold of what an array has, which a thread may delete meanwhile; NULL if it is none, or has
+   nothing any more. */
+static PyObject *hold_array(PyObject *value) {
+  if (Py_TYPE(value) != array_class || !((Array *)value)->shards) return NULL;
+  return Py_NewRef(((Array *)value)->shards);
+}
+
+/* Sets a new reference to what the launch takes, and to what is passed on, NULL where there is none
+   yet. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   Launching *launcher = self->launcher;
-  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, self->count);
+  Py_ssize_t taken = self->count + self->fed;
+  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, taken);
   int state = ready ? DONE : NOT_HERE;
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    PyObject *value = values[self->kept[i]];
+  for (Py_ssize_t i = 0; i < taken + self->others; i++) {
     held[i] = NULL;
-    if (self->puts[i] || state != DONE) continue;
-    if (Py_TYPE(value) == array_class && ((Array *)value)->shards)
-      held[i] = Py_NewRef(((Array *)value)->shards); /* a thread may delete the array meanwhile */
-    else
-      state = NOT_HERE;
+    if (state != DONE || (i < self->count && self->puts[i])) continue;
+    PyObject *value = i < self->count ? values[self->kept[i]]
+                      : i < taken     ? PyTuple_GetItem(self->constants, i - self->count)
+                                      : values[self->passed[i - taken]];
+    if (!(held[i] = hold_array(value))) state = NOT_HERE;
   }
-  if (state == DONE && may_share(self, values)) state = NOT_HERE;
+  if (state == DONE && must_not_donate(self, values)) state = NOT_HERE;
   for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
     if (self->puts[i]) state = put_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
-static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyObject **held,
-                     PyObject **results) {
+static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyObject **room) {
+  Py_ssize_t taken = self->count + self->fed, all = taken + self->others;
+  Py_ssize_t produced = self->launcher->produced;
+  PyObject **held = room, **results = held + all, **arrays = results + produced;
   int state = hold(self, values, held);
   if (state == DONE)
-    state = self->launcher->launch((PyObject *)self->launcher, held, self->count, results);
+    state = self->launcher->launch((PyObject *)self->launcher, held, taken, results);
+  if (state == DONE && outputs_wrap(self->outputs, values, held, results, produced, arrays))
+    state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
-  for (Py_ssize_t i = self->count; i--;) Py_XDECREF(held[i]);
+  for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
   if (state == DONE) {
-    PyObject *made = wrap(self, results, self->launcher->produced);
+    PyObject *made = outputs_put_together(self->outputs, arrays);
     if (self->gifts && mark_donated(self, values)) Py_CLEAR(made);
     return made;
   }
-  if (state == FAILED) {
-    explain(self, given);
-    return NULL;
-  }
-  return run_slowly(self, given);
+  if (state == NOT_HERE) return run_slowly(self, given, values);
+  explain(self, given, values);
+  return NULL;
 }
 
 PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values, Py_ssize_t count) {
   Runner *self = (Runner *)object;
-  if (count != self->arity) return run_slowly(self, given);
-  Py_ssize_t produced = self->launcher->produced;
-  PyObject *held[ON_STACK], *results[ON_STACK];
-  if (self->count <= ON_STACK && produced <= ON_STACK)
-    return run(self, given, values, held, results);
-  PyObject **heap = PyMem_Malloc((self->count + produced) * sizeof *heap);
+  if (count != self->arity) return call_with(self->slow, given, values, count, NULL);
+  Py_ssize_t most = self->count + self->fed + self->others + self->launcher->produced +
+                    outputs_count(self->outputs);
+  PyObject *on_stack[3 * ON_STACK];
+  if (most <= 3 * ON_STACK) return run(self, given, values, on_stack);
+  PyObject **heap = PyMem_Malloc(most * sizeof *heap);
   if (!heap) return PyErr_NoMemory();
-  PyObject *made = run(self, given, values, heap, heap + self->count);
+  PyObject *made = run(self, given, values, heap);
   PyMem_Free(heap);
   return made;
 }
@@ -239,13 +224,13 @@ static int read_puts(Runner *self, PyObject *puts) {
 }
 
 static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher",   "arity", "kept",     "puts", "donated", "taker",
-                          "signatures", "form",  "template", "keys", "slow",    "explain", NULL};
-  PyObject *launcher, *kept, *puts, *donated, *taker, *signatures, *template, *keys, *slow, *explain;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!O!UO!iOOOO", names, &launcher, &self->arity,
+  static char *names[] = {"launcher", "arity", "kept",    "puts", "constants", "passed",
+                          "donated",  "taker", "outputs", "slow", "explain",   NULL};
+  PyObject *launcher, *kept, *puts, *constants, *passed, *donated, *taker, *outputs, *slow, *explain;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!O!O!O!UO!OO", names, &launcher, &self->arity,
                                    &PyTuple_Type, &kept, &PyTuple_Type, &puts, &PyTuple_Type,
-                                   &donated, &taker, &PyTuple_Type, &signatures, &self->form,
-                                   &template, &keys, &slow, &explain))
+                                   &constants, &PyTuple_Type, &passed, &PyTuple_Type, &donated,
+                                   &taker, Outputs_Type, &outputs, &slow, &explain))
     return -1;
   if (Py_TYPE(launcher) != Launcher_Type && Py_TYPE(launcher) != FunctionLauncher_Type) {
     PyErr_Format(PyExc_TypeError, "a runner is made of a launcher of the core; got %R", launcher);
@@ -257,24 +242,23 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   }
   PyMem_Free(self->puts); /* of an earlier attempt, which was refused and kept none */
   self->puts = NULL;
-  Py_ssize_t results = PyTuple_Size(signatures);
-  if (self->form < LEAF || self->form > DICT || results != ((Launching *)launcher)->produced ||
-      (self->form == LEAF && results != 1) ||
-      (self->form == DICT && !(PyDict_CheckExact(template) && PyTuple_CheckExact(keys) &&
-                               PyTuple_Size(keys) == results))) {
-    PyErr_SetString(PyExc_ValueError, "the results of a runner are not in that form");
+  self->count = read_numbers(self, kept, &self->kept);
+  self->others = self->count < 0 ? -1 : read_numbers(self, passed, &self->passed);
+  self->gifts = self->others < 0 ? -1 : read_numbers(self, donated, &self->donated);
+  if (self->gifts < 0 || !are_kept(self)) return -1;
+  self->fed = PyTuple_Size(constants);
+  if (!outputs_fit(outputs, self->arity, self->count + self->fed + self->others,
+                   ((Launching *)launcher)->produced)) {
+    PyErr_SetString(PyExc_ValueError, "the outputs of a runner are not those of its launches");
     return -1;
   }
-  self->count = read_numbers(self, kept, &self->kept);
-  self->gifts = self->count < 0 ? -1 : read_numbers(self, donated, &self->donated);
-  if (self->gifts < 0 || !are_kept(self) || read_puts(self, puts)) return -1;
+  if (read_puts(self, puts)) return -1;
+  self->constants = Py_NewRef(constants);
   self->taker = Py_NewRef(taker);
-  self->launcher = (Launching *)Py_NewRef(launcher);
-  self->signatures = Py_NewRef(signatures);
-  self->template = Py_NewRef(template);
-  self->keys = Py_NewRef(keys);
+  self->outputs = Py_NewRef(outputs);
   self->slow = Py_NewRef(slow);
   self->explain = Py_NewRef(explain);
+  self->launcher = (Launching *)Py_NewRef(launcher);
   return 0;
 }
 
@@ -282,9 +266,8 @@ static int runner_traverse(Runner *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->launcher);
   for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_VISIT(self->puts[i]);
-  Py_VISIT(self->signatures);
-  Py_VISIT(self->template);
-  Py_VISIT(self->keys);
+  Py_VISIT(self->outputs);
+  Py_VISIT(self->constants);
   Py_VISIT(self->slow);
   Py_VISIT(self->explain);
   return 0;
@@ -296,15 +279,15 @@ static void runner_dealloc(PyObject *object) {
   Runner *self = (Runner *)object;
   PyObject_GC_UnTrack(object);
   Py_XDECREF((PyObject *)self->launcher);
-  Py_XDECREF(self->signatures);
-  Py_XDECREF(self->template);
-  Py_XDECREF(self->keys);
+  Py_XDECREF(self->outputs);
+  Py_XDECREF(self->constants);
   Py_XDECREF(self->slow);
   Py_XDECREF(self->explain);
   Py_XDECREF(self->taker);
   for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF((PyObject *)self->puts[i]);
   PyMem_Free(self->puts);
   PyMem_Free(self->kept);
+  PyMem_Free(self->passed);
   PyMem_Free(self->donated);
   free_object(object);
 }

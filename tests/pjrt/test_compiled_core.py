@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import collections
 import gc
 import itertools
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.compiled_core import core, reason
-from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.errors import DeletedBuffer, InvalidArgument, UnhashableStaticArgument
+from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
 from plugrt.transforms.call_base import PythonCalls, _filter_outside_traces
 from support.xla_cpu import library_path, needs_library
@@ -74,6 +76,99 @@ def test_calls_of_arrays_are_the_cores_whatever_form_the_results_have(client: Cl
             assert [*found] == [*expected]
             found, expected = [*found.values()], [*expected.values()]
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def _take_apart(function: Any, *args: Any, **kwargs: Any) -> str:
+    """Calls it until it is warm, and once more; returns the kind of the runner that took it."""
+    for _ in range(3):
+        function(*args, **kwargs)
+    seen: list[Any] = []
+    runners, function._runners = function._runners, Watched(function._runners, seen)
+    try:
+        function(*args, **kwargs)
+    finally:
+        function._runners = runners
+    return type(seen[0]).__name__ if seen else "Python"
+
+
+class Watched(dict[Any, Any]):
+    """The runners of a function, each in a function that notes that it was called."""
+
+    def __init__(self, runners: dict[Any, Any], seen: list[Any]) -> None:
+        def watch(run: Any) -> Any:
+            def run_watched(values: Any) -> Any:
+                seen.append(run)
+                return run(values)
+
+            return run_watched
+
+        super().__init__({key: watch(run) for key, run in runners.items()})
+
+
+class Pair(NamedTuple):
+    w: Any
+    b: Any
+
+
+def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None:
+    x, y = _put(client), _put(client, 2 * H)
+    plus = plugrt.jit(lambda a, b=None: a + b)
+    tree = plugrt.jit(lambda t, u: {"sum": t["a"] + t["b"][0] * u})
+    static = plugrt.jit(lambda a, n, m=1: a * n + m, static_argnums=1, static_argnames=("n", "m"))
+    assert _take_apart(plus, x, b=y) == "Runner"
+    assert _take_apart(plus, b=y, a=x) == "Reordered"
+    assert _take_apart(tree, {"a": x, "b": [y]}, y) == "Runner"
+    assert _take_apart(tree, {"b": (y,), "a": x}, u=y) == "Reordered"
+    for value in (3, 2.5, True, -0.0):  # floats have keys of Python's making
+        assert _take_apart(static, x, value) == "Runner"
+        assert _take_apart(static, x, n=value, m=2) == "Runner"
+        np.testing.assert_array_equal(np.asarray(static(x, value, m=2)), H * value + 2)
+    np.testing.assert_array_equal(np.asarray(tree({"b": (y,), "a": x}, u=y)["sum"]), H + 4 * H * H)
+    many = {f"k{i}": _put(client, i * H) for i in reversed(range(40))}
+    last = plugrt.jit(lambda t: [t["k39"], t["k0"] + 1])
+    assert _take_apart(last, many) == "Reordered"
+    np.testing.assert_array_equal(np.asarray(last(many)), [39 * H, H * 0 + 1])
+    deep: Any = x
+    for _ in range(60):  # more than the core opens
+        deep = [deep]
+    inner = plugrt.jit(lambda t: plugrt.tree.leaves(t)[0] + 1)
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(inner(deep)), H + 1)
+    with pytest.raises(UnhashableStaticArgument, match="'n' of '<lambda>' is of type list"):
+        static(x, [1])
+
+
+def test_results_of_every_form_are_made_in_the_core(client: Client) -> None:
+    x = _put(client)
+    ordered = collections.OrderedDict
+    functions: dict[str, Any] = {
+        "nested": lambda a: {"p": Pair(a + 1, [a * 2]), "n": None, "c": (a - 1, {})},
+        "unsorted": lambda a: [{"z": a + 1, "a": {"y": a * 2, "b": ()}}],
+        "by optree": lambda a: ordered(z=a + 1, a=[a * 2]),
+        "many": lambda a: [[a * i, None] for i in range(40)],
+        "passed": lambda a: (a, a + 1, [a]),
+        "closed over": lambda a: {"c": x, "s": a + x},
+    }
+    for name, function in functions.items():
+        jitted = plugrt.jit(function)
+        jitted(x)
+        found, expected = jitted(x), function(H if name != "closed over" else x)
+        assert type(_runner(jitted)) is core.Runner, name
+        assert plugrt.tree.structure(found) == plugrt.tree.structure(expected)
+        assert str(plugrt.tree.map(lambda v: 0, found)) == str(
+            plugrt.tree.map(lambda v: 0, expected)
+        )
+        leaves = zip(*map(plugrt.tree.leaves, (found, expected)), strict=True)
+        assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in leaves), name
+    passed = plugrt.jit(functions["passed"])
+    first, _, [second] = passed(x)
+    first.delete()
+    assert not x.is_deleted()
+    assert not second.is_deleted()
+    with pytest.raises(ValueError, match="of this class"):
+        core.Tree(1, {0}, None)
+    with pytest.raises(ValueError, match="another number"):
+        core.Tree(1, [1], None)
 
 
 def test_donated_arguments_are_taken_in_the_core_and_say_who_took_them(client: Client) -> None:
@@ -133,7 +228,7 @@ def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None
         seen[:] = gc.get_objects()
         return plugrt.config.token()
 
-    hooks = (_state, PythonCalls.__call__, _filter_outside_traces)
+    hooks = (_state, PythonCalls.__call__, _filter_outside_traces, static_key)
     core.set_call_hooks(list_objects, *hooks)
     try:
         found = jitted(x, y)

@@ -56,6 +56,7 @@ class CallSequence:
             (15, self.call), (20, self.call_with_arrays), (5, self.put), (3, self.delete),
             (4, self.read), (4, self.set), (2, self.unset), (2, self.listen), (1, self.clear),
             (2, self.drop), (2, self.threads), (3, self.look_at_function), (6, self.donate),
+            (15, self.call_forms),
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
@@ -134,6 +135,29 @@ class CallSequence:
             args[-1] = self.argument()
         return self.make_calls(name, args, {})
 
+    def call_forms(self) -> tuple[str, list[str]]:
+        """Calls with containers, keywords and static values, mostly of arrays alone."""
+        x, chance = device_put(np.full(4, self.random.randrange(5), "float32")), self.random.random
+
+        def nest(depth: int) -> Any:
+            kind = self.random.randrange(4) if depth else 0
+            if kind == 0:
+                return x if chance() < 0.97 else self.argument()
+            parts = [nest(depth - 1) for _ in range(self.random.randrange(4))]
+            if kind == 3:
+                names = self.random.sample(["a", "b", "c"], k=len(parts))
+                return dict(zip(names, parts, strict=True))
+            return parts if kind == 1 else tuple(parts)
+
+        args = [nest(self.random.randrange(4)) for _ in range(self.random.randrange(3))]
+        keywords: dict[str, Any] = {}
+        for name in self.random.sample(["k", "l", "n", "how"], k=self.random.randrange(4)):
+            if name == "n":
+                keywords[name] = self.random.choice([1, 2.5, True, (1, 2), [1], np.float32(2), 1j])
+            else:
+                keywords[name] = "same" if name == "how" else nest(self.random.randrange(2))
+        return self.make_calls("forms", args, keywords)
+
     def donate(self) -> tuple[str, list[str]]:
         """Calls a function that takes its arguments with its results, and with what it may not."""
         name = self.random.choice(["donate", "donate_both", "donate_name", "donate_dict"])
@@ -161,7 +185,8 @@ class CallSequence:
     ) -> tuple[str, list[str]]:
         """Calls a function several times with the same arguments."""
         function = self.functions[name]
-        given = ", ".join(describe_kind(a) for a in (*args, *keywords.items()))
+        named = (f"{name}={describe_kind(value)}" for name, value in keywords.items())
+        given = f"{', '.join([*map(describe_kind, args), *named]):.300}"
         counts = [*map(sys.getrefcount, args)]
         outcomes = []
         arrays = [a for a in args if type(a) is Array]
@@ -176,6 +201,7 @@ class CallSequence:
             leaf = result = None
         outcomes.append(f"arguments now {describe(arrays)}")
         arrays.clear()
+        gc.collect()  # what exceptions hold in cycles: more, where frames of Python are in them
         new = {*map(id, self.arrays)}
         lost = [
             sys.getrefcount(a) - n
@@ -309,4 +335,8 @@ def describe_kind(value: Any) -> str:
     """Returns what an argument is, without reading it: `describe` of an array does."""
     if type(value) is Array:
         return str(value._signature)
-    return f"{value[0]}={describe_kind(value[1])}" if type(value) is tuple else describe(value)
+    if type(value) is dict:
+        return f"{{{', '.join(f'{key}: {describe_kind(part)}' for key, part in value.items())}}}"
+    if type(value) in (list, tuple):
+        return f"{type(value).__name__} [{', '.join(map(describe_kind, value))}]"
+    return describe(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,13 @@ class Mine(Exception):
 
 def _fail(*_: Any) -> Any:
     raise Mine("as it shall")
+
+
+def _forms(*args: Any, n: Any = 1, how: Any = None, **more: Any) -> Any:
+    total = functools.reduce(lambda a, b: a + b, plugrt.tree.leaves((args, more)), 0)
+    if how == "same":
+        return {"same": args, "more": more}
+    return {"sum": total * n, "more": [(total - 1, None), collections.OrderedDict(o=total)]}
 
 
 class Scale:
@@ -65,6 +73,7 @@ def make_functions(devices: list[Device], notes: list[str]) -> dict[str, Callabl
         "donate_both": jit(lambda a, b: (a + b, a - b), donate_argnums=(0, 1)),
         "donate_name": jit(lambda a, b: a - b, donate_argnames="b"),
         "donate_dict": jit(lambda a, b: {"y": a * b, "x": b}, donate_argnums=0),
+        "forms": jit(_forms, static_argnames=("n", "how")),
         "tree": jit(lambda t: plugrt.tree.map(lambda x: x + 1, t)),
         "sum": jit(lambda *xs: functools.reduce(lambda a, b: a + b, xs)),
         "log": jit(lambda a: xp.log(a - 1)),

@@ -80,6 +80,21 @@ class FunctionLauncher:
         explain: Callable[[Exception, list[Any]], Exception] | None,
     ) -> None: ...
 
+class Tree:
+    def __init__(
+        self, leaves: int, example: Any, unflatten: Callable[[Sequence[Any]], Any] | None
+    ) -> None: ...
+
+class Outputs:
+    def __init__(
+        self,
+        signatures: tuple[Any, ...],
+        origins: tuple[tuple[int, int], ...],
+        constants: tuple[Any, ...],
+        share: Callable[[Any, Any], Any],
+        tree: Tree | None,
+    ) -> None: ...
+
 class Runner:
     def __init__(
         self,
@@ -87,19 +102,23 @@ class Runner:
         arity: int,
         kept: tuple[int, ...],
         puts: tuple[Put | None, ...],
+        constants: tuple[Any, ...],
+        passed: tuple[int, ...],
         donated: tuple[int, ...],
         taker: str,
-        signatures: tuple[Any, ...],
-        form: int,
-        template: dict[Any, Any] | None,
-        keys: tuple[Any, ...] | None,
+        outputs: Outputs,
         slow: Callable[[Sequence[Any]], Any],
         explain: Callable[[Sequence[Any], Exception], Any],
     ) -> None: ...
     def __call__(self, values: Sequence[Any], /) -> Any: ...
 
+class Reordered:
+    def __init__(self, order: tuple[int, ...], run: Callable[[Sequence[Any]], Any]) -> None: ...
+    def __call__(self, values: Sequence[Any], /) -> Any: ...
+
 class Calls:
     _runners: dict[Any, Any]
+    def _set_statics(self, numbers: frozenset[int], names: frozenset[str], /) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def set_buffer_class(
@@ -112,6 +131,7 @@ def set_call_hooks(
     state: Any,
     slowly: Callable[..., Any],
     filter: Callable[[Exception], None],
+    static_key: Callable[[Any], Any],
     /,
 ) -> None: ...
 def set_host_hooks(

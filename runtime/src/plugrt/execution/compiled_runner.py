@@ -9,11 +9,14 @@ from typing import Any, NoReturn
 from plugrt.compiled_core import core
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placer import make_placer, takes_host_value
+from plugrt.execution.placer import lies_as_taken, takes_host_value
+from plugrt.execution.plan import Plan
 from plugrt.interface import LoadedExecutable
 
-_LEAF, _LIST, _TUPLE, _DICT = range(4)
+_FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
+"""Where an output is from, as the core has it; arguments are numbered from 0."""
 
 
 def compile_runner(
@@ -25,33 +28,34 @@ def compile_runner(
     """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
 
     That is ``slow`` itself where there is no core, or where a call needs more than puts of small
-    host values and a launch: an argument is moved, a result is an argument, data are closed over.
+    host values and a launch: an argument is moved, a result is put each time.
     """
     if core is None or program.executable is None:
         return slow
-    plan, form = program.plan, _form_of(out_tree)
-    if form is None or plan.constants or not set(plan.donated) <= set(plan.kept):
-        return slow
-    if plan.sources != tuple(("result", i) for i in range(len(program.outputs))):
+    plan = program.plan
+    if plan.literals or not set(plan.donated) <= set(plan.kept):
         return slow
     puts = _compile_puts(program, avals)
     if puts is None:
         return slow
-    template = keys = None
-    if form == _DICT:
-        template = tree.unflatten(out_tree, range(out_tree.num_leaves))
-        keys = tuple(sorted(template, key=template.__getitem__))
+    outputs = core.Outputs(
+        signatures=program.outputs,
+        origins=_find_origins(plan),
+        constants=program.constants,
+        share=share_buffers,
+        tree=_compile_tree(out_tree),
+    )
+    results = sum(origin == "result" for origin, _ in plan.sources)
     return core.Runner(  # type: ignore[no-any-return]
-        launcher=_launcher_of(program.executable, len(program.outputs)),
+        launcher=_launcher_of(program.executable, results),
         arity=len(avals),
         kept=plan.kept,
         puts=puts,
+        constants=program.constants[: plan.fed],
+        passed=plan.needed[len(plan.kept) :],
         donated=tuple(i for i in plan.donated if not isinstance(avals[i], HostAval)),
         taker=plan.name,
-        signatures=program.outputs,
-        form=form,
-        template=template,
-        keys=keys,
+        outputs=outputs,
         slow=slow,
         explain=partial(_explain, program),
     )
@@ -70,7 +74,7 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             take_arguments=steps.take_arguments,
             argument_class=steps.argument_class,
             unless=steps.unless,
-            explain=steps.explain,
+            explain=partial(_explain_steps, steps.explain),
         )
     return core.FunctionLauncher(
         launch=launcher,
@@ -84,10 +88,21 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
 
 
 def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) -> NoReturn:
+    program.explain(values, _as_raised_here(error))
+
+
+def _explain_steps(
+    explain: Callable[[Exception, list[Any]], Exception], error: Exception, given: list[Any]
+) -> Exception:
+    return explain(_as_raised_here(error), given)
+
+
+def _as_raised_here(error: Exception) -> Exception:
+    """Returns it with a frame of plugrt, by which it is known as its own, as Python's are."""
     try:
-        raise error  # with a frame of plugrt, by which it is known as its own, as Python's are
-    except Exception as raised:  # noqa: BLE001  # always raised again, explained
-        program.explain(values, raised)
+        raise error
+    except Exception as raised:  # noqa: BLE001  # it is returned
+        return raised
 
 
 def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
@@ -95,28 +110,46 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
 
     None for a program with arguments that the core does not place.
     """
-    launch, kept = program.launch, program.plan.kept
-    arrays = [i for i in kept if not isinstance(avals[i], HostAval)]
-    if make_placer(avals, program.types, arrays, launch) is not None:
-        return None
-    hosts = [i for i in kept if isinstance(avals[i], HostAval)]
-    if not all(takes_host_value(launch, i) for i in hosts):
-        return None
-    puts: dict[int, Any] = {}
-    for i in hosts:
-        shape, dtype, weak = program.types[i]
-        if weak and i in program.plan.donated:  # the buffers of numbers are kept for later calls
+    plan, launch = program.plan, program.launch
+    puts: list[Any] = []
+    for i in plan.needed:
+        aval, (shape, dtype, weak) = avals[i], program.types[i]
+        put = None
+        if isinstance(aval, HostAval):
+            if i in plan.passed or not takes_host_value(launch, i):
+                return None
+            if weak and i in plan.donated:  # the buffers of numbers are kept for later calls
+                return None
+            compile_put = getattr(launch.client, "compile_put", None)
+            put = compile_put and compile_put(shape, dtype, launch.devices[0], weak)
+            if put is None:
+                return None
+        elif not lies_as_taken(aval, i, launch):
             return None
-        compile_put = getattr(launch.client, "compile_put", None)
-        puts[i] = compile_put and compile_put(shape, dtype, launch.devices[0], weak)
-    return None if None in puts.values() else tuple(map(puts.get, kept))
+        puts.append(put)
+    return tuple(puts[: len(plan.kept)])
 
 
-def _form_of(spec: tree.PyTreeSpec) -> int | None:
-    """Returns the form of a pytree that the core makes, None for any other."""
+def _find_origins(plan: Plan) -> tuple[tuple[int, int], ...]:
+    """Returns where each output is from, and of an argument where it is among those held.
+
+    Held are the arguments that the program takes, the constants after them, and other outputs.
+    """
+    found = []
+    for origin, i in plan.sources:
+        if origin == "argument":
+            position = plan.needed.index(i)
+            found.append((i, position if position < len(plan.kept) else position + plan.fed))
+        else:
+            found.append((_FROM_LAUNCH if origin == "result" else _FIRST_CONSTANT - i, 0))
+    return tuple(found)
+
+
+def _compile_tree(spec: tree.PyTreeSpec) -> Any:
+    """Returns what makes a pytree of its leaves, None for a leaf."""
     if tree.is_leaf_spec(spec):
-        return _LEAF
-    if not all(tree.is_leaf_spec(child) for child in spec.children()):
         return None
-    forms: dict[Any, int] = {list: _LIST, tuple: _TUPLE, dict: _DICT}
-    return forms.get(spec.type)
+    count = spec.num_leaves
+    if tree.is_of_builtins(spec):
+        return core.Tree(count, tree.unflatten(spec, range(count)), None)
+    return core.Tree(count, None, partial(tree.unflatten, spec))

@@ -18,6 +18,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature
 from plugrt.execution.transfer import move
 from plugrt.interface import Device, Layout, Shards
 
@@ -62,12 +63,13 @@ def make_placer(
                 steps.append((position, i, _make_host_step(target, dtype, layout)))
             else:
                 hosts.append((position, i))
+        elif lies_as_taken(aval, i, launch):
+            if i in donated:
+                steps.append((position, i, _copy if keep_donated else _unshared_buffers))
         elif aval.layout != layout:
             steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
-        elif not aval.sharding.is_equivalent_to(target, aval.ndim):
+        else:
             steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
-        elif i in donated:
-            steps.append((position, i, _copy if keep_donated else _unshared_buffers))
     if not hosts and not steps:
         return None
     if not hosts and [*needed] == [*range(len(avals))]:
@@ -78,6 +80,14 @@ def make_placer(
 def takes_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
     return _is_plain(launch.in_shardings[i]) and settled(launch.in_layout(i)) is None
+
+
+def lies_as_taken(aval: Signature, i: int, launch: Launch) -> bool:
+    """Whether arrays of this signature lie where and as the launch takes argument ``i``."""
+    target = launch.in_shardings[i]
+    return aval.layout == settled(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
+        target, aval.ndim
+    )
 
 
 def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:

@@ -166,6 +166,28 @@ def sort_dicts(value: Any) -> Any:
     return {key: sort_dicts(value[key]) for key in keys}
 
 
+def is_of_builtins(spec: PyTreeSpec, most: int = 40) -> bool:
+    """Whether all containers are tuples, named tuples, lists, dicts and None, at most so deep.
+
+    Raises `ArgumentTypeError` for what is no structure.
+    """
+    if spec.kind not in _BUILTINS or most == 0:
+        return False
+    return builtins.all(is_of_builtins(child, most - 1) for child in spec.children())
+
+
+_BUILTINS = frozenset(
+    (
+        optree.PyTreeKind.LEAF,
+        optree.PyTreeKind.NONE,
+        optree.PyTreeKind.TUPLE,
+        optree.PyTreeKind.NAMEDTUPLE,
+        optree.PyTreeKind.LIST,
+        optree.PyTreeKind.DICT,
+    )
+)
+
+
 def is_leaf_spec(spec: PyTreeSpec) -> bool:
     """Whether the structure is one leaf and nothing else.
 

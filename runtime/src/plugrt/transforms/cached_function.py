@@ -10,6 +10,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.compiled_core import core
 from plugrt.execution import tree
 from plugrt.execution.arguments import (
     Aval,
@@ -70,6 +71,7 @@ class CachedFunction(CallBase, Generic[P, R]):
         self._pipeline = shared_pipeline(function, options)
         self._find = self._pipeline.calls.get
         self._runners = self._pipeline.calls
+        self._set_statics(rules.static_nums, rules.static_names)
 
     if TYPE_CHECKING:
 
@@ -149,6 +151,9 @@ class CachedFunction(CallBase, Generic[P, R]):
         order, _ = tree.flatten(number_leaves(args, kwargs))
         if order == sorted(order):
             return run
+        if core is not None:
+            reordered: Runner = core.Reordered(tuple(order), run)
+            return reordered
         take = itemgetter(*order)
         return lambda values: run(take(values))
 

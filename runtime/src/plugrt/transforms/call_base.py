@@ -12,6 +12,7 @@ from plugrt.execution.arguments import quick_avals
 from plugrt.execution.array import Array
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback
+from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state, current_trace
 
 _token = config.token
@@ -28,6 +29,9 @@ class PythonCalls:
     _find: Callable[[Any], Any]
     _general: Callable[[tuple[Any, ...], dict[str, Any]], Any]
     _runners: dict[Any, Any]
+
+    def _set_statics(self, numbers: frozenset[int], names: frozenset[str]) -> None:
+        """Takes which arguments are static, for the core."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:  # costs nothing unless something is raised
@@ -61,7 +65,7 @@ class PythonCalls:
 CallBase = PythonCalls
 if core is not None and not TYPE_CHECKING:
     CallBase = core.Calls
-    core.set_call_hooks(_token, _state, PythonCalls.__call__, _filter_outside_traces)
+    core.set_call_hooks(_token, _state, PythonCalls.__call__, _filter_outside_traces, static_key)
     core.set_host_hooks(np.ndarray, quick_avals)
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
-runners of calls with arrays and host values, and leaves all others to `PythonCalls`."""
+runners of calls with arrays, host values and static ones, and leaves others to `PythonCalls`."""

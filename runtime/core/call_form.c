@@ -1,0 +1,236 @@
+/* CallForm: a call taken apart, as plugrt.execution.arguments.quick_leaves and nested_leaves do:
+   its leaves, and what stands for the containers around them and for its static values.
+
+   Built-in containers are opened, the leaves of a dict in its own order. */
+#include <string.h>
+
+#include "core.h"
+
+static PyObject *get_static_key; /* static_key(value): what is equal for equal static values */
+static PyObject *nested, *stars;
+
+enum { DEEPEST = 50 };
+enum { FLAT = 0, ONE_LEVEL = 1, NESTED = 2 };
+
+static int is_container(PyObject *x) {
+  return PyDict_CheckExact(x) || PyTuple_CheckExact(x) || PyList_CheckExact(x);
+}
+
+static int take_leaf(CallForm *form, PyObject *leaf) {
+  if (form->count == form->room) {
+    Py_ssize_t room = 2 * form->room;
+    PyObject **old = form->leaves == form->on_stack ? NULL : form->leaves;
+    PyObject **grown = PyMem_Realloc(old, room * sizeof *grown);
+    if (!grown) {
+      PyErr_NoMemory();
+      return FAILED;
+    }
+    if (!old) memcpy(grown, form->on_stack, sizeof form->on_stack);
+    form->leaves = grown;
+    form->room = room;
+  }
+  form->leaves[form->count++] = Py_NewRef(leaf);
+  return DONE;
+}
+
+/* Appends, and takes the reference; NULL has an exception set. */
+static int append(PyObject *list, PyObject *item) {
+  int failed = !item || PyList_Append(list, item);
+  Py_XDECREF(item);
+  return failed ? FAILED : DONE;
+}
+
+/* The keys of a dict after `first`, if there is one. Nothing is made while it is filled. */
+static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out) {
+  Py_ssize_t at = 0, most = PyDict_Size(dict) + 1, count = 0;
+  PyObject *key, *value, *keys = PyList_New(0);
+  if (keys && first && PyList_Append(keys, first)) Py_CLEAR(keys);
+  while (keys && count++ < most && PyDict_Next(dict, &at, &key, &value)) {
+    int skip = left_out ? PySet_Contains(left_out, key) : 0;
+    if (skip < 0 || (!skip && PyList_Append(keys, key))) Py_CLEAR(keys);
+  }
+  PyObject *made = keys ? PyList_AsTuple(keys) : NULL;
+  Py_XDECREF(keys);
+  return made;
+}
+
+/* ---- static arguments ---- */
+
+/* Whether an argument is static: its number, or name, is one of those; -1 with an exception. */
+static int is_static(PyObject *which, PyObject *name, Py_ssize_t number) {
+  if (!which) return 0;
+  if (name) return PySet_Contains(which, name);
+  PyObject *key = PyLong_FromSsize_t(number);
+  int answer = key ? PySet_Contains(which, key) : -1;
+  Py_XDECREF(key);
+  return answer;
+}
+
+/* Appends (where, key of the value), and takes the reference to `where`. */
+static int take_static(PyObject *statics, PyObject *where, PyObject *value) {
+  PyObject *key = NULL;
+  if (PyTuple_Check(value) || PyFloat_Check(value) || PyComplex_Check(value))
+    key = PyObject_CallFunctionObjArgs(get_static_key, value, NULL);
+  else
+    key = PyTuple_Pack(2, (PyObject *)Py_TYPE(value), value);
+  PyObject *pair = where && key ? PyTuple_Pack(2, where, key) : NULL;
+  Py_XDECREF(where);
+  Py_XDECREF(key);
+  return append(statics, pair);
+}
+
+/* ---- containers ---- */
+
+static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
+
+static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
+  if (!is_container(x))
+    return append(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
+  if (depth == DEEPEST) return NOT_HERE;
+  PyObject *values = PyDict_CheckExact(x) ? PyDict_Values(x) : PySequence_List(x);
+  if (!values) return FAILED;
+  PyObject *mark = PyDict_CheckExact(x)
+                       ? keys_after((PyObject *)&PyDict_Type, x, NULL)
+                       : Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
+  int state = append(marks, mark);
+  if (state == DONE) state = open_all(form, values, marks, depth + 1);
+  Py_DECREF(values);
+  return state;
+}
+
+/* The values are a list that nobody else has. */
+static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth) {
+  int state = DONE;
+  for (Py_ssize_t i = 0; state == DONE && i < PyList_Size(values); i++)
+    state = open_one(form, PyList_GetItem(values, i), marks, depth);
+  return state;
+}
+
+/* Takes the leaves of a container of the first level, and appends what stands for it. */
+static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
+  int state = DONE;
+  Py_ssize_t at = 0, before = form->count;
+  PyObject *key, *value, *mark;
+  if (PyDict_CheckExact(x)) {
+    while (state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(form, value);
+    mark = state == DONE ? keys_after(NULL, x, NULL) : NULL;
+    if (mark && PyTuple_Size(mark) != form->count - before) state = NOT_HERE;
+  } else {
+    int is_list = PyList_CheckExact(x);
+    Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
+    for (; state == DONE && at < count; at++)
+      state = take_leaf(form, is_list ? PyList_GetItem(x, at) : PyTuple_GetItem(x, at));
+    mark = PyLong_FromSsize_t(is_list ? count : ~count);
+  }
+  if (state == DONE) return append(marks, mark);
+  Py_XDECREF(mark);
+  return state;
+}
+
+/* How deep the containers of an argument are, as far as it matters. */
+static int level_of(PyObject *x) {
+  if (PyDict_CheckExact(x)) {
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(x, &at, &key, &value))
+      if (is_container(value)) return NESTED;
+    return ONE_LEVEL;
+  }
+  int is_list = PyList_CheckExact(x);
+  if (!is_list && !PyTuple_CheckExact(x)) return FLAT;
+  Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (is_container(is_list ? PyList_GetItem(x, i) : PyTuple_GetItem(x, i))) return NESTED;
+  return ONE_LEVEL;
+}
+
+/* ---- the call ---- */
+
+static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
+                        PyObject *names, PyObject *statics, Py_ssize_t *dynamic) {
+  int state = DONE, found = 0;
+  Py_ssize_t at = 0;
+  PyObject *key, *value;
+  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
+    value = PyTuple_GetItem(args, i);
+    found = is_static(nums, NULL, i);
+    if (found < 0) return FAILED;
+    int level = found ? FLAT : level_of(value);
+    if (level > form->level) form->level = level;
+    if (found) state = take_static(statics, PyLong_FromSsize_t(i), value);
+  }
+  while (state == DONE && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+    found = is_static(names, key, 0);
+    if (found < 0) return FAILED;
+    if (found) state = take_static(statics, Py_NewRef(key), value);
+    else if (is_container(value)) form->level = NESTED;
+    if (!found) ++*dynamic;
+  }
+  return state;
+}
+
+static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
+                       PyObject *names, PyObject *marks) {
+  int state = DONE;
+  Py_ssize_t at = 0;
+  PyObject *key, *value;
+  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
+    value = PyTuple_GetItem(args, i);
+    if (is_static(nums, NULL, i)) continue;
+    if (form->level == NESTED) state = open_one(form, value, marks, 0);
+    else if (is_container(value)) state = open_quickly(form, value, marks);
+    else state = take_leaf(form, value);
+    if (form->level == ONE_LEVEL && state == DONE && !is_container(value))
+      state = append(marks, Py_NewRef(Py_None));
+  }
+  if (!kwargs) return state;
+  PyObject *named = keys_after(form->level == FLAT ? NULL : stars, kwargs, names);
+  if (!named) return FAILED;
+  if (form->level != FLAT && PyTuple_Size(named) > 1) state = append(marks, Py_NewRef(named));
+  if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);
+  Py_DECREF(named);
+  while (state == DONE && PyDict_Next(kwargs, &at, &key, &value)) {
+    if (is_static(names, key, 0)) continue;
+    state = form->level == NESTED ? open_one(form, value, marks, 0) : take_leaf(form, value);
+  }
+  return state;
+}
+
+int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
+                   PyObject *names) {
+  Py_ssize_t dynamic = 0;
+  form->leaves = form->on_stack;
+  form->room = ON_STACK;
+  form->count = 0;
+  form->level = FLAT;
+  form->structure = form->statics = NULL;
+  PyObject *statics = PyList_New(0), *marks = NULL;
+  int state =
+      statics ? take_statics(form, args, kwargs, nums, names, statics, &dynamic) : FAILED;
+  if (state == DONE && form->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
+  if (state == DONE && form->level == NESTED) state = append(marks, Py_NewRef(nested));
+  if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, nums, names, marks);
+  if (state == DONE && !form->structure)
+    form->structure = form->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
+  if (state == DONE) form->statics = PyList_AsTuple(statics);
+  Py_XDECREF(statics);
+  Py_XDECREF(marks);
+  if (state == DONE && !(form->structure && form->statics)) state = FAILED;
+  if (state != DONE) call_form_drop(form);
+  return state;
+}
+
+void call_form_drop(CallForm *form) {
+  while (form->count) Py_DECREF(form->leaves[--form->count]);
+  if (form->leaves != form->on_stack) PyMem_Free(form->leaves);
+  form->leaves = form->on_stack;
+  Py_CLEAR(form->structure);
+  Py_CLEAR(form->statics);
+}
+
+int set_static_key(PyObject *function) {
+  nested = PyUnicode_InternFromString("nested");
+  stars = PyUnicode_InternFromString("**");
+  get_static_key = Py_NewRef(function); /* kept for ever, as the other hooks are */
+  return nested && stars ? 0 : -1;
+}
