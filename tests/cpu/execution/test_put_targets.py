@@ -23,6 +23,9 @@ from plugrt.errors import (
 )
 from plugrt.execution import array_types
 from plugrt.execution.array_types import register_array_type
+from plugrt.execution.mesh import make_mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.put_target import Space
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
@@ -183,6 +186,18 @@ def test_pytrees_of_targets() -> None:
     with pytest.raises(ShapeError, match=r"the value at \['b'\]\[0\]: PmapSharding"):
         device_put({"a": whole, "b": [np.ones((2, 2))]}, {"a": first, "b": slices}, donate=True)
     np.testing.assert_array_equal(whole, X)  # nothing is donated by a call that failed
+
+
+@behaviour(2, "a Python number stays weakly typed wherever it is put")
+def test_numbers_stay_weak() -> None:
+    half = np.ones(2, np.float16)
+    whole = NamedSharding(make_mesh((1,), "x"), PartitionSpec())
+    for x in (1.5, 2, 1j):
+        expected = (jax.device_put(x, jax.devices()[0]) + half).dtype
+        for to in (None, devices()[-1], SingleDeviceSharding(devices()[0]), whole):
+            assert (device_put(x, to) + half).dtype == expected
+            assert (device_put([x], to)[0] + half).dtype == expected
+        assert (device_put(np.float32(1.5), devices()[0]) + half).dtype == np.float32
 
 
 @behaviour(2, "`src=` is taken, and checked")

@@ -20,7 +20,7 @@ from plugrt.errors import (
     UnboundAxis,
 )
 from plugrt.plugins.backends import devices
-from plugrt.sharding import NamedSharding
+from plugrt.sharding import AbstractMesh, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.compiles import counting
@@ -239,11 +239,58 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: plugrt.pmap(lambda v: _map()(v), "i")(A[:2, None]), NotImplementedError,
         r"shard_map of .*, called at .* within pmap of '<lambda>' over \['i'\]",
     ),
+    "a constraint over its axes": (
+        lambda: _map(f=lambda v: plugrt.with_sharding_constraint(v, NamedSharding(MESH, X)))(A),
+        InvalidArgument, r"within shard_map over \['x', 'y'\]: a value there is one device",
+    ),
+    "a constraint over its axes, of some": (
+        lambda: _map(
+            f=lambda v: plugrt.device_put(v, NamedSharding(MESH, X)), axis_names={"x"}
+        )(A),
+        InvalidArgument, r"device_put with .*one device's part along 'x'; name \['y'\] of it",
+    ),
+    "a constraint over another mesh": (
+        lambda: _map(f=lambda v: plugrt.with_sharding_constraint(
+            v, NamedSharding(plugrt.make_mesh((8,), ("z",)), P(None, "z"))))(A),
+        InvalidArgument, r"of Mesh\('x': 2, 'y': 4\): it is not over that mesh; leave it out",
+    ),
+    "an abstract mesh of another size": (
+        lambda: plugrt.shard_map(
+            lambda v: v, mesh=AbstractMesh((4,), ("x",)), in_specs=X, out_specs=X
+        )(plugrt.device_put(A, NamedSharding(MESH, X))),
+        DeviceMismatch, r"shard_map of '<lambda>', called at .* on any 4 devices",
+    ),
     "on other devices": (
         lambda: _map()(plugrt.device_put(A, devices()[3])), DeviceMismatch,
         r"shard_map of '<lambda>', called at .*test_shard_map.py:\d+ on the devices \[0, 1, 2",
     ),
 }  # fmt: skip
+
+
+@behaviour(106, "over the shape of a mesh: on the devices of the arguments, in their order",
+           jax="the same; refuses arguments that lie on no mesh")  # fmt: skip
+def test_over_the_shape_of_a_mesh() -> None:
+    def place(v: Any) -> Any:
+        within = plugrt.shard_map(
+            lambda w: w * 2, in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"}
+        )
+        return within(v) + lax.axis_index("x")
+
+    f = plugrt.shard_map(place, mesh=MESH.abstract_mesh, in_specs=X, out_specs=X, axis_names={"x"})
+    expected = A * 2 + np.arange(len(A))[:, None] // (len(A) // 2)
+    turned = Mesh(MESH.devices[::-1], MESH.axis_names)
+    for mesh in (MESH, turned):
+        result = f(plugrt.device_put(A, NamedSharding(mesh, X)))
+        np.testing.assert_array_equal(result, expected)
+        assert result.sharding.devices == mesh.flat_devices
+    np.testing.assert_array_equal(f(A), expected)
+
+
+@behaviour(106, "without the check, the first device's part is read where they differ")
+def test_the_first_part_is_read() -> None:
+    x = _map(P("x", "y"), X, check_vma=False)(A)
+    np.testing.assert_array_equal(x, A[:, : A.shape[1] // 4])
+    np.testing.assert_array_equal(plugrt.device_put(x, devices()[0]), A[:, : A.shape[1] // 4])
 
 
 @behaviour(106, "wrong specs, shapes, meshes and surroundings are refused, each by its name")

@@ -124,12 +124,12 @@ class Contents(Conversions):
                 f"{self._signature} has parts in other processes; read .addressable_shards, "
                 "or call plugrt.process_allgather(x, tiled=True) in all processes"
             )
-        for shard in shards:
-            shard.copy_to_host_async()
+        parts = sharding.distinct_parts(self.shape)
+        for i, _ in parts:
+            shards[i].copy_to_host_async()
         host = np.empty(self.shape, self.dtype)
-        where = sharding.devices_indices_map(self.shape)
-        for device, shard in zip(sharding.addressable_devices, shards, strict=True):
-            host[where[device]] = shard.to_host()
+        for i, index in parts:
+            host[index] = shards[i].to_host()
         host.flags.writeable = False
         return host
 

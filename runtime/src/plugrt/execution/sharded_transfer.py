@@ -18,7 +18,7 @@ from plugrt.execution.signature import intern_signature
 from plugrt.interface import Buffer
 
 
-def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
+def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) -> Array:
     """Returns a host array with its parts on the devices of a sharding.
 
     Each process puts the parts of its devices, of data that are the same in all. Raises
@@ -30,7 +30,7 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
         require_addressable(sharding.devices[0], f"{sharding!r}")
     parts = [np.asarray(host[where[device]]) for device in devices]
     shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
-    return array_of_shards(host.shape, host.dtype, sharding, shards)
+    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
 
 
 def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
@@ -69,12 +69,12 @@ def gather(x: Array) -> npt.NDArray[Any]:
         )
     if type(x.sharding) is ReplicaSharding:
         return x.sharding.read(shards)
-    for shard in shards:
-        shard.copy_to_host_async()
+    parts = x.sharding.distinct_parts(x.shape)
+    for i, _ in parts:
+        shards[i].copy_to_host_async()
     host = allocate_aligned(x.shape, x.dtype)
-    where = x.sharding.devices_indices_map(x.shape)
-    for device, shard in zip(x.sharding.addressable_devices, shards, strict=True):
-        host[where[device]] = shard.to_host()
+    for i, index in parts:
+        host[index] = shards[i].to_host()
     return host
 
 

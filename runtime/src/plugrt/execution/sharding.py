@@ -77,6 +77,19 @@ class Sharding:
         where = self.devices_indices_map(global_shape)
         return {device: where[device] for device in self.addressable_devices}
 
+    def distinct_parts(self, global_shape: Sequence[int]) -> list[tuple[int, Index]]:
+        """Returns the different parts that this process holds.
+
+        Each as the number, among ``addressable_devices``, of the first device that has it, and its
+        position.
+        """
+        where = self.addressable_devices_indices_map(global_shape)
+        first: dict[tuple[Any, ...], tuple[int, Index]] = {}
+        for number, index in enumerate(where.values()):
+            bounds = tuple((i.start, i.stop) if isinstance(i, slice) else i for i in index)
+            first.setdefault(bounds, (number, index))
+        return [*first.values()]
+
     def with_memory_kind(self, kind: str) -> Sharding:
         """Returns the same sharding in the devices' memories of a kind.
 

@@ -236,13 +236,14 @@ def _put_together(
     here, committed = SingleDeviceSharding(device), target is not None
     put_all = device.client.shards_from_host([host for _, host in numbered], device)
     for (i, host), shards in zip(numbered, put_all, strict=True):
-        weak = not committed and type(leaves[i]) in (bool, int, float, complex)
+        weak = type(leaves[i]) in (bool, int, float, complex)
         signature = intern_signature(host.shape, host.dtype, here, committed, weak)
         results[i] = new_array(shards, signature)
 
 
 def _put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
     host = host_array(x)
+    weak = type(x) in (bool, int, float, complex)  # as in JAX, wherever they are put
     require_here(to)
     if isinstance(to, Space):
         to = to.on(default_device())
@@ -250,8 +251,7 @@ def _put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
             to = to.device
     if isinstance(to, Sharding):
         agree_on_data(host, to)
-        return put_sharded(host, to)
-    weak = to is None and type(x) in (bool, int, float, complex)
+        return put_sharded(host, to, weak)
     semantics = _ALIAS if may_alias else _COPY
     if isinstance(to, Format):
         return _put_in_layout(host, to, semantics)

@@ -16,6 +16,7 @@ from plugrt.execution.sharding import Sharding
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import constrain
+from plugrt.tracing.constraint_checks import check_constraint
 from plugrt.tracing.shardy_text import shardy_text
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 from plugrt.tracing.tracer_origin import describe_origin
@@ -102,9 +103,10 @@ class Tracer(Methods):
         """Returns the value divided over devices as a sharding says; the program runs on those.
 
         ``what`` names the function that asks for it, for messages. Raises `ShapeError` where the
-        shape does not divide.
+        shape does not divide, and `InvalidArgument` where a shard_map around contradicts.
         """
         trace = self.trace
+        check_constraint(trace, sharding, what)
         sharding.shard_shape(self.shape)
         source = f"{what}{describe_call_site()}"
         trace.claims.append(Claim(sharding.devices, lambda: source, sharding))

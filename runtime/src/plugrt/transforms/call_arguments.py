@@ -108,7 +108,10 @@ class ArgumentRules:
         static_argnames: str | Iterable[str] | None,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Iterable[str] | None = None,
+        *,
+        static: str = "static",
     ) -> None:
+        """``static`` begins the names of the options for static arguments, for messages."""
         self.title = function_name(function)
         try:
             signature: inspect.Signature | None = inspect.signature(function)
@@ -125,7 +128,7 @@ class ArgumentRules:
             else []
         )
         self.static_nums, self.static_names = self._complete(
-            "static", static_argnums, static_argnames
+            static, static_argnums, static_argnames
         )
         self.has_statics = bool(self.static_nums or self.static_names)
         self._first_static = min(self.static_nums, default=sys.maxsize)

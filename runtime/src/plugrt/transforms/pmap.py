@@ -140,7 +140,9 @@ def pmap(
     Array([3., 3.], dtype=float32)
     """
     check_function("pmap", fun)
-    rules = ArgumentRules(fun, static_broadcasted_argnums, None, donate_argnums, None)
+    rules = ArgumentRules(
+        fun, static_broadcasted_argnums, None, donate_argnums, None, static="static_broadcasted"
+    )
     rules.donate_names = frozenset()  # as in JAX, arguments passed by keyword are not donated
     for name, size in (("axis_size", axis_size), ("global_axis_size", global_axis_size)):
         if size is not None and (type(size) is not int or size < 1):

@@ -17,6 +17,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.execution import tree
+from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.device_claims import Claim
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.mesh import Mesh
@@ -59,7 +60,7 @@ def shard_map(
     f: F,
     /,
     *,
-    mesh: Mesh | None = ...,
+    mesh: AbstractMesh | None = ...,
     in_specs: Any,
     out_specs: Any,
     axis_names: Iterable[AxisName] = ...,
@@ -68,7 +69,7 @@ def shard_map(
 @overload
 def shard_map(
     *,
-    mesh: Mesh | None = ...,
+    mesh: AbstractMesh | None = ...,
     in_specs: Any,
     out_specs: Any,
     axis_names: Iterable[AxisName] = ...,
@@ -79,7 +80,7 @@ def shard_map(
     f: Any = _Omitted.OMITTED,
     /,
     *,
-    mesh: Mesh | None = None,
+    mesh: AbstractMesh | None = None,
     in_specs: Any,
     out_specs: Any,
     axis_names: Iterable[AxisName] = (),
@@ -97,7 +98,8 @@ def shard_map(
     With ``check_vma``, what results are said to be the same is checked while ``f`` is traced: a
     value is the same along an axis if it does not depend on what differs there, or was summed or
     gathered over it. The call is a part of a traced function, or is compiled by itself, also under
-    `disable_jit`. Without ``mesh`` it is the one in the context of the call. Within another
+    `disable_jit`. Without ``mesh`` it is the one in the context of the call; an `AbstractMesh` is
+    over the devices of the arguments, or else the first ones. Within another
     shard_map it is over the same mesh, and further axes of it, which it names in ``axis_names``:
     those around stay bound. As ``jax.shard_map``; shapes have to divide.
 
@@ -126,13 +128,13 @@ def shard_map(
     if mesh is not None:
         mapped = _map_over(f, mesh, in_specs, out_specs, named, check_vma)
         return functools.wraps(f)(lambda *args: mapped(*args))
-    by_mesh: BoundedCache[Mesh, _Mapped] = BoundedCache(16)
+    by_mesh: BoundedCache[AbstractMesh, _Mapped] = BoundedCache(16)
     name = function_name(f)
 
     def call(*args: Any) -> Any:
         trace = current_trace()
         found = None if trace is None else trace.mesh
-        if not isinstance(found, Mesh):  # not within another shard_map
+        if found is None:  # not within another shard_map
             found = require_mesh(f"shard_map of {name!r} is given no mesh", "shard_map(mesh=…)")
         make = functools.partial(_map_over, f, found, in_specs, out_specs, named, check_vma)
         return by_mesh.get_or_make(found, make)(*args)
@@ -141,9 +143,14 @@ def shard_map(
 
 
 def _map_over(
-    f: Any, mesh: Mesh, in_specs: Any, out_specs: Any, named: tuple[AxisName, ...], check: bool
+    f: Any,
+    mesh: AbstractMesh,
+    in_specs: Any,
+    out_specs: Any,
+    named: tuple[AxisName, ...],
+    check: bool,
 ) -> _Mapped:
-    if not isinstance(mesh, Mesh):
+    if not isinstance(mesh, AbstractMesh):
         raise ArgumentTypeError(f"shard_map takes a Mesh; got {mesh!r:.100}")
     unknown = [name for name in named if name not in mesh.axis_names]
     if unknown:
@@ -167,7 +174,7 @@ class _Mapped:
     def __init__(
         self,
         function: Callable[..., Any],
-        mesh: Mesh,
+        mesh: AbstractMesh,
         names: tuple[AxisName, ...],
         in_specs: Any,
         out_specs: Any,
@@ -223,13 +230,12 @@ class _Mapped:
         for i, (x, spec) in enumerate(zip(operands, specs, strict=True)):
             self._check_shape(f"argument {i}", spec, x.shape)
         site = describe_call_site()
-        trace.claims.append(
-            Claim(
-                self._mesh.flat_devices,
-                lambda: f"shard_map of {self._title}{site}",
-                NamedSharding(self._mesh, PartitionSpec()),
-            )
-        )
+        source = f"shard_map of {self._title}{site}"
+        if isinstance(self._mesh, Mesh):
+            whole = NamedSharding(self._mesh, PartitionSpec())
+            trace.claims.append(Claim(self._mesh.flat_devices, lambda: source, whole))
+        else:
+            trace.claims.append(Claim((), lambda: source, mesh=self._mesh))
 
         def body(*parts: Tracer) -> tuple[Any, list[PartitionSpec]]:
             with trace.mapped(self._mesh, self._names):
