@@ -100,7 +100,7 @@ def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
     if np.shape(shards[0]) == kind.shape or kind.is_token:
         return shards[0]
     whole = np.empty(kind.shape, kind.dtype)
-    for shard, part in zip(shards, parts, strict=True):
+    for shard, part in reversed([*zip(shards, parts, strict=True)]):  # the first of a part counts
         whole[part] = shard
     return whole
 
