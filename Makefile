@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
 .PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-old-jax test-array-api test-more test-threads test-vendors test-xla-cpu test-packages test-processes test-clusters test-lifetimes test-sdk test-long \
-	test-core test-core-sample test-core-sanitized test-sdk-long conform conformance kill-matrix \
+	test-core test-core-sample test-pythons test-core-sanitized test-sdk-long conform conformance kill-matrix \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
 
@@ -131,6 +131,10 @@ test-core-sample: $(STAMP)
 		tests/cpu/transforms/test_weak_types.py tests/cpu/execution/test_transfer.py \
 		tests/cpu/execution/test_core_launches.py \
 		tests/pjrt/capi/test_buffer.py tests/pjrt/execution/test_lasting_calls.py tests/pjrt/test_compiled_core.py
+
+## make test-pythons  the core of one set of wheels on each Python from 3.11 on that is here (some minutes)
+test-pythons: $(STAMP)
+	$(BIN)/python tools/test_pythons.py
 
 ## make test-core-sanitized  both extensions in C built for GCC's sanitizers, and their tests; NAMES=runtime or sdk (20 minutes)
 test-core-sanitized: $(STAMP)
