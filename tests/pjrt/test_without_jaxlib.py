@@ -60,6 +60,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def size_of(folder: Path) -> int:
+    """Returns the bytes in the files of a folder, without what Python compiles there."""
+    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    return sum(file.stat().st_size for file in files)
+
+
 def plugrt(place: Path, *arguments: object, code: int = 0, **env: str) -> tuple[str, str]:
     """Runs the command and returns what it wrote to both streams."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
@@ -83,6 +89,9 @@ def test_the_environment_is_thin(place: Path) -> None:
     assert {"plugrt", "xla-cpu-pjrt"} <= names
     assert not {n for n in names if n.startswith(("jax", "plugrt-")) or n == "pytest"}
     assert python(place, "print(plugrt.__file__)").startswith(str(place))
+    [packages] = (place / "venv/lib").glob("python*/site-packages")
+    assert size_of(packages / "plugrt") < 8e6  # 4.6 MB, the core in C with it
+    assert size_of(packages) - size_of(packages / "xla_plugins") < 120e6  # NumPy is most of it
 
 
 def test_devices_and_doctor(place: Path) -> None:
