@@ -84,6 +84,9 @@ WITHIN_CHECKS = {
 }
 """Operations that are not the only matter of their check, or not in the tables of operations."""
 
+NEWER = {"collective_reduce"}
+"""Operations of jaxlib 0.12: the kit's programs are those that every supported jaxlib can write."""
+
 
 def test_each_operation_of_the_dialect_has_a_check() -> None:
     known = {
@@ -93,7 +96,8 @@ def test_each_operation_of_the_dialect_has_a_check() -> None:
     }
     tabled = {found.name for found in (*CASES, *SAMPLES, *COLLECTIVES)}
     assert not tabled & set(WITHIN_CHECKS)
-    assert known - tabled - set(WITHIN_CHECKS) == set(), "operations without a check"
+    assert known - tabled - set(WITHIN_CHECKS) <= NEWER, "operations without a check"
+    assert not NEWER & (tabled | set(WITHIN_CHECKS))
     assert set(WITHIN_CHECKS.values()) <= set(registry.checks())
 
 
