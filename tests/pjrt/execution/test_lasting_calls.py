@@ -87,10 +87,42 @@ interpreters.destroy(number)
 print(np.asarray(add(x, x)).tolist())
 """
 
+FORK = """
+import os, sys, threading, time
+import numpy as np
+import plugrt
+import plugrt._core as core
+from plugrt import lax
 
-def run(*command: str, platform: str) -> str:
+slow = plugrt.jit(lambda x: lax.fori_loop(0, 300, lambda _, v: (v @ v) * 0.5, x))
+x = plugrt.device_put(np.eye(96, dtype=np.float32))
+slow(x)
+done = threading.Event()
+def call():
+    while not done.is_set():
+        slow(x)
+thread = threading.Thread(target=call)
+thread.start()
+for _ in range(1000):
+    if core.calls_under_way():
+        break
+    time.sleep(0.001)
+under_way = core.calls_under_way()
+child = os.fork()
+if child == 0:
+    print("child:", core.calls_under_way(), flush=True)
+    sys.exit(7)
+_, status = os.waitpid(child, 0)
+done.set()
+thread.join()
+print("parent:", under_way, os.waitstatus_to_exitcode(status), core.calls_under_way())
+"""
+
+
+def run(*command: str, platform: str, **environ: str) -> str:
     env = {
         **os.environ,
+        **environ,
         "JAX_PLATFORMS": platform,
         "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library_path()}",
         "PYTHONPATH": children.path_with(Path(__file__).parents[2]),
@@ -123,3 +155,11 @@ def test_an_argument_is_deleted_while_a_slow_program_is_launched(platform: str) 
 @needs_library
 def test_another_interpreter_of_the_process_takes_the_python_path() -> None:
     assert run("-c", SUBINTERPRETER, platform="xla_cpu").strip() == str([2.0] * 4)
+
+
+@needs_core
+@needs_library
+def test_a_child_forked_during_a_call_of_another_thread_has_none_under_way() -> None:
+    """Its exit waits for calls to end, and would wait for one whose thread it does not have."""
+    told = run("-c", FORK, platform="xla_cpu", PLUGRT_CORE="c").splitlines()
+    assert told == ["child: 0", "parent: 1 7 0"]
