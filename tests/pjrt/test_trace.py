@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support.absent_core import needs_sdk_core
 from support.requirements import needs_jax
 from support.xla_cpu import library_path, needs_library
+
+pytestmark = needs_sdk_core
 
 UNDER_JAX = """
 import jax, jax.numpy as jnp, numpy as np

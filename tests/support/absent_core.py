@@ -14,9 +14,14 @@ from types import ModuleType
 
 import pytest
 
-from support.requirements import IN_CI
+from support.requirements import IN_CI, needs
 
 NAME = "plugrt_sdk.export._core"
+IS_THERE = importlib.util.find_spec(NAME) is not None
+WHAT = "plugrt-sdk's core in C (a C compiler)"
+
+needs_sdk_core = needs(IS_THERE, WHAT)
+"""Marks tests whose children import it; what imports it itself needs no mark."""
 
 
 class SkippingFinder:
@@ -27,11 +32,11 @@ class SkippingFinder:
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name == NAME:
-            pytest.skip("needs plugrt-sdk's core in C (a C compiler)", allow_module_level=True)
+            pytest.skip(f"needs {WHAT}", allow_module_level=True)
         return None
 
 
 def skip_without_core() -> None:
     """Has the importing tests skipped, if the core is not installed."""
-    if importlib.util.find_spec(NAME) is None and not IN_CI:
+    if not IS_THERE and not IN_CI:
         sys.meta_path.insert(0, SkippingFinder)

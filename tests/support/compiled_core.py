@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,6 @@ needs_core = (
     if SOURCES.exists()
     else pytest.mark.skip(reason="no core in C here")
 )
+
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
+"""Whether the memory that is freed is not given back yet: the sanitizer watches it for a while."""

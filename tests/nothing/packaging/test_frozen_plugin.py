@@ -15,6 +15,7 @@ from plugrt import interface
 from plugrt.errors import PluginIncompatible
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
+from support.absent_core import needs_sdk_core
 from support.distributions import run_python
 from support.requirements import needs_jax
 
@@ -64,6 +65,7 @@ def test_its_backend_and_its_client_work(installed: Path) -> None:
 
 
 @needs_jax
+@needs_sdk_core
 def test_it_works_under_stock_jax(installed: Path) -> None:
     done = run_python(UNDER_JAX, installed, JAX_PLATFORMS="frozen", XLA_FLAGS="")
     assert done.returncode == 0, done.stderr

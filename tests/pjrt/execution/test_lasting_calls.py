@@ -13,15 +13,12 @@ from pathlib import Path
 import pytest
 
 from support import children
-from support.compiled_core import needs_core
+from support.compiled_core import SANITIZED, needs_core
 from support.effort import EFFORT
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 200
 """Calls of each kind; a million with an effort of 5000."""
-
-SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-"""Whether the memory that is freed is not given back yet: the sanitizer watches it for a while."""
 
 SLOW = """
 import sys, threading

@@ -11,6 +11,7 @@ from plugrt_sdk.conformance.mutants.tables import TableFaults
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Verdict
+from support.absent_core import needs_sdk_core
 
 NEWER = {
     "abi.errors.payloads": "Error_ForEachPayload",
@@ -20,6 +21,7 @@ NEWER = {
 """Check to the function that it is about."""
 
 
+@needs_sdk_core
 @pytest.mark.parametrize("name", NEWER)
 def test_a_check_does_not_apply_to_a_table_without_its_function(name: str) -> None:
     def cut(table: object) -> None:
