@@ -369,6 +369,8 @@ def test_the_memory_profile(tmp_path: Path) -> None:
     shape = (7, 11)  # of no other test
     held = [plugrt.device_put(np.ones(shape, np.float32), devices()[i % 2]) for i in range(5)]
     profiler.save_device_memory_profile(tmp_path / "memory.prof")
+    with pytest.raises(FileRefused, match="no profile can be written there: No such file"):
+        profiler.save_device_memory_profile(tmp_path / "none" / "memory.prof")
     content = gzip.decompress((tmp_path / "memory.prof").read_bytes())
     texts = [bytes(text).decode() for text in messages(content, 6)]
     types = [[texts[n] for n in (*integers(t, 1), *integers(t, 2))] for t in messages(content, 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from plugrt.errors import (
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt_reference.backend import Reference
 from plugrt_sdk import Backend, BackendClient, BackendPlugin
+from plugrt_sdk.buffer import BackendBuffer
 from support.late_client import Adder
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
@@ -80,6 +82,18 @@ def test_every_handle_is_given_back_once(client: BackendClient) -> None:
     del results
     gc.collect()
     assert reference.live == 0
+
+
+def test_a_buffer_is_left_to_the_process_that_ends(client: BackendClient) -> None:
+    """Its backend's modules may have lost their names by then: freeing it printed a traceback."""
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    ends = BackendBuffer.__del__.__defaults__
+    assert ends == (sys.is_finalizing,)
+    x.__del__(lambda: True)
+    assert not x.is_deleted()
+    np.testing.assert_array_equal(x.to_host(), ONE)
+    x.__del__(lambda: False)
+    assert x.is_deleted()
 
 
 def test_use_after_delete_raises(client: BackendClient) -> None:

@@ -17,13 +17,13 @@ from plugrt.execution.array import Array
 from plugrt.execution.casting import dtype_kind, kind_rank
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.divided import is_divided
-from plugrt.execution.effects import refuse_to_save
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.placement import AnyLayout
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
+from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback

@@ -8,13 +8,14 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.errors import PjrtError
+from plugrt.execution.callback_refusals import require_host_callbacks
 from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
 from plugrt.execution.custom_call_targets import add_handlers, explain_refusal
-from plugrt.execution.effects import require_host_callbacks, track_launches
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
+from plugrt.execution.tracked_executable import track_launches
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config

@@ -6,11 +6,13 @@ Field numbers are those of pprof's ``profile.proto``.
 from __future__ import annotations
 
 import gzip
+import os
 from collections import Counter
 from pathlib import Path
 
 from plugrt import files
 from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import FileRefused
 from plugrt.execution.live_arrays import live_arrays
 from plugrt.protobuf import integer, message, varint
 
@@ -36,8 +38,16 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 @with_argument_errors
 def save_device_memory_profile(filename: files.AnyPath, backend: str | None = None) -> None:
-    """Writes `device_memory_profile` into a file; raises what that raises, and ``OSError``."""
-    Path(filename).write_bytes(device_memory_profile(backend))
+    """Writes `device_memory_profile` into a file.
+
+    Raises what that raises, and `FileRefused` for a file that cannot be written.
+    """
+    profile = device_memory_profile(backend)
+    try:
+        Path(filename).write_bytes(profile)
+    except OSError as error:
+        reason = f"no profile can be written there: {error.strerror}"
+        raise FileRefused(error.errno, reason, os.fspath(filename)) from error
 
 
 def _encode(counts: Counter[tuple[str, str]], nbytes: Counter[tuple[str, str]]) -> bytes:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.execution.arguments import ParameterType
-from plugrt.execution.effects import refuse_to_save
 from plugrt.execution.ir_dumps import dump_executable
 from plugrt.execution.launch_layouts import settled
 from plugrt.execution.loaded_program import LoadedProgram
@@ -26,6 +25,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.signature import intern_signature
+from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.execution.tuple_arguments import takes_one_tuple
 from plugrt.files import parse_json
 from plugrt.interface import Device, LoadedExecutable

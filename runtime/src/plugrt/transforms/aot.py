@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
+from plugrt.execution.callback_refusals import refuse_callbacks
 from plugrt.execution.compiled import CompiledBase
-from plugrt.execution.effects import refuse_callbacks
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.interface import (
     CompileOptions,

@@ -11,9 +11,10 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.array import Array
+from plugrt.execution.callback_refusals import refuse_order
 from plugrt.execution.device_claims import claims_of, resolve_devices
 from plugrt.execution.divided import is_divided
-from plugrt.execution.effects import await_ordered, refuse_order
+from plugrt.execution.effects import await_ordered
 from plugrt.execution.host_values import as_array
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.pipeline import Pipeline

@@ -1,0 +1,90 @@
+"""`track_launches`: an executable whose launches are ordered and awaited, if it calls Python.
+
+A program whose devices each call Python is awaited in its call (`WatchedLaunches`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from plugrt.errors import PjrtError
+from plugrt.execution.callback_refusals import refuse_callbacks
+from plugrt.execution.effects import await_ordered, remember_launch
+from plugrt.execution.watched_launches import WatchedLaunches, functions_to_watch
+from plugrt.execution.wrapped_executable import WrappedExecutable
+from plugrt.host_callbacks import forget_failures
+from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
+from plugrt.launch_watch import WatchedFunction
+from plugrt.shared_callbacks import SharedCallback
+
+
+def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
+    """Returns an executable whose launches are awaited here, if the program calls Python."""
+    watched = functions_to_watch(loaded, program)
+    if not program.callbacks and not watched:
+        return loaded
+    return _TrackedExecutable(loaded, program, watched)
+
+
+def refuse_to_save(loaded: LoadedExecutable | None) -> None:
+    """Raises `Unimplemented` for a program that calls functions of this process."""
+    if isinstance(loaded, _TrackedExecutable) and loaded.program.callbacks:
+        raise refuse_callbacks(loaded.program, "Python functions cannot be saved with a program")
+
+
+class _TrackedExecutable(WrappedExecutable):
+    """A loaded executable whose launches are ordered and remembered."""
+
+    __slots__ = ("_last", "_launch", "_lock", "_ordered", "_shared", "program")
+
+    def __init__(
+        self, loaded: LoadedExecutable, program: Program, watched: Sequence[WatchedFunction]
+    ) -> None:
+        super().__init__(loaded)
+        self.program = program
+        self._ordered = any(getattr(x, "ordered", False) for x in program.callbacks.values())
+        self._shared = [x for x in program.callbacks.values() if isinstance(x, SharedCallback)]
+        self._lock = threading.Lock()
+        self._last: Callable[[], None] | None = None
+        self._launch = self._launch_after_last if self._shared else loaded.execute_with_wait
+        if watched:
+            executable = loaded.executable
+            parts = executable.num_replicas * executable.num_partitions
+            self._launch = WatchedLaunches(
+                self._launch, self._remember, watched, parts, program.name
+            ).launch
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        return self.execute_with_wait(arguments, options)[0]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        devices = self._loaded.addressable_devices
+        if self._ordered:
+            await_ordered(devices)
+        try:
+            results, wait = self._launch(arguments, options)
+        except PjrtError:
+            forget_failures()
+            raise
+        self._remember(wait)
+        return results, wait
+
+    def _remember(self, wait: Callable[[], object]) -> None:
+        remember_launch(wait, self._loaded.addressable_devices, self._ordered, self.program)
+
+    def _launch_after_last(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        """Launches when the last launch has ended: the devices' calls of each are counted."""
+        with self._lock:
+            if self._last is not None:
+                self._last()
+            for callback in self._shared:
+                callback.begin()
+            results, self._last = self._loaded.execute_with_wait(arguments, options)
+            return results, self._last
