@@ -401,20 +401,6 @@ def delete(array: Any) -> None:
         collect_garbage()  # jaxlib keeps the memory of the host that it lay in until then
 
 
-def view(array: Any) -> memoryview:
-    """Waits, then returns a read-only view of the memory of a one-device array."""
-    if collecting:
-        stop_recording()
-    if not array.is_ready():  # wait before taking the lock
-        array.block_until_ready()
-    lock = memory_lock
-    lock.acquire()  # a third of the time that `with` takes: most first reads are of a few bytes
-    try:
-        return memoryview(array)
-    finally:
-        lock.release()
-
-
 def address(array: Any) -> int:
     """Returns where the memory of a one-device array begins."""
     with memory_lock:

@@ -51,6 +51,8 @@ from plugrt_cpu.types import (
     type_in_layout,
 )
 
+_new = object.__new__
+
 _SEMANTICS = {
     HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
     HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES: adapter.UNTIL_TRANSFER_COMPLETES,
@@ -376,7 +378,11 @@ class CpuClient(ClientBase):
         tensor_type, place = type_in_layout(type.shape, type.dtype, type.layout), memory.place
 
         def open_raw(raw: Any) -> CpuShards:
-            return CpuShards(raw, tensor_type, place)
+            shards = _new(CpuShards)  # as calling the class, without the call of its __init__
+            shards.raw = raw
+            shards.type = tensor_type
+            shards.place = place
+            return shards
 
         return open_raw
 

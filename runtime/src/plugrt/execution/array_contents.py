@@ -66,15 +66,22 @@ class Contents(Conversions):
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
-        held = self._held()
+        held = self._shards  # read once: another thread may delete it
+        if held is None:
+            raise DeletedBuffer(self._deleted_message())
         host: npt.NDArray[Any] | None = self._extra
         if host is None:
             if _token().guarded:
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
-            shards = self._open_shards(held)
+            shards, signature = held, self._signature  # not by functions, which take half the time
+            if not _is_sequence(type(held)):  # type: ignore[arg-type]
+                shards = (signature.opener or _keep_opener(signature))(held)
             try:
-                host = self._read(shards)
+                read = None
+                if type(signature.sharding) is SingleDeviceSharding:
+                    read = getattr(shards, "to_host", None)  # a backend's shards may read at once
+                host = read() if read else self._read(shards)
             except Internal as error:
                 raise_exit(error)
                 raise
@@ -88,8 +95,7 @@ class Contents(Conversions):
     def _read(self, shards: Shards) -> npt.NDArray[Any]:
         sharding = self._signature.sharding
         if type(sharding) is SingleDeviceSharding:
-            read = getattr(shards, "to_host", None)  # a backend's shards may read at once
-            return read() if read else self._first(shards).to_host()
+            return self._first(shards).to_host()
         if sharding.is_fully_replicated and len(sharding.devices) == 1:
             return self._first(shards).to_host().reshape(self.shape)
         return self._assemble(shards)
