@@ -59,6 +59,7 @@ __all__ = [
     "HandlerStages",
     "HostBufferSemantics",
     "HostCallback",
+    "LaunchSteps",
     "Layout",
     "LoadedExecutable",
     "Memory",
