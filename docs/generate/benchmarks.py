@@ -48,10 +48,28 @@ libraries, exports and linear algebra.
 - A first call is XLA's: of 78 ms of CPU time on a busy machine in JAX, XLA took 64, the same for
   either side's module. What plugrt adds is 8 ms and JAX's 12, so that 0.9 would need half of
   it. `quick_compile_bytes` has XLA leave out a part of its work.
-- A launch on several devices is jaxlib's, of the same program on both sides. On 4 virtual devices
-  and a busy machine it alone took 0.95 of JAX's whole call for `a @ b`, 0.97 for a psum in
-  `shard_map`, and 0.80 for one in `pmap`. The 2 to 6 µs of Python around it in a loop are 40 to
-  60 there: while XLA's threads have the processor, it forgets all else.
+- A launch on one device of `cpu` is jaxlib's, and so is what makes arrays of its results. Called
+  from Python with nothing around, they take this much of JAX's whole call (the least of many short
+  samples taken in turn, 2 busy cores); `PLUGRT_CORE=c` is the compiled core:
+
+  | call | launch | launch and results | compiled core | Python |
+  | --- | --- | --- | --- | --- |
+  | two arrays | 0.65 | 0.76 | 0.90 to 0.97 | 1.00 to 1.05 |
+  | 32 arguments | 0.46 | 0.50 | 0.61 to 0.65 | 0.73 to 0.75 |
+  | 32 results | 0.68 | 0.93 | 1.01 to 1.04 | 1.08 to 1.11 |
+
+- A launch on several devices is jaxlib's, too, of the same program on both sides. On 4 virtual
+  devices of those 2 cores it alone takes, until its results are there, 0.95 to 1.0 of JAX's whole
+  call for `a @ b` with its all-reduce, 0.8 to 1.1 for a psum in `shard_map`, and 0.7 to 0.85 for
+  one in `pmap`. For `a @ b`, in µs (the lower quartile):
+
+  | | before the launch | launch | its results | after | wait | together |
+  | --- | --- | --- | --- | --- | --- | --- |
+  | jaxlib alone | 1 | 204 | 3 | 1 | 39 | 294 |
+  | plugrt's call | 19 | 219 | 4 | 8 | 47 | 356 |
+
+  What is around it takes 6 µs in a loop, and 40 to 60 there: while XLA's threads have the
+  processor, it forgets all else. The compiled core takes 2 µs off what is before.
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:
   at 8 × 8, which takes 12 to 32 µs in JAX, 1.2 to 1.5 of that; at 256 × 256 QR 1.01, eigh 1.05, SVD
   1.01, Cholesky 0.94, inv 0.92 and solve 0.93, the medians of 60 pairs with
