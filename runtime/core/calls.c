@@ -1,7 +1,7 @@
 /* Calls: the base of jitted functions, which finds the runner of a call with arrays and host
    values, also within built-in containers and beside static values.
 
-   Any other call, and one whose runner is not there yet, is that of the Python function. */
+   Any other call, and one whose runner is not there yet, is that of the method `_call_in_python`. */
 #include "core.h"
 
 PyTypeObject *Calls_Type;
@@ -10,25 +10,20 @@ typedef struct {
   PyObject_HEAD
   PyObject *runners;                    /* dict: (settings, *signatures) to a runner */
   PyObject *static_nums, *static_names; /* sets of those arguments; NULL for none */
+  char arrays_only;                     /* calls with host values are Python's */
 } Calls;
 
 static PyObject *get_token;   /* the settings of this thread, as one object */
 static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
-static PyObject *call_slowly; /* call_slowly(self, *args, **kwargs) */
 static PyObject *filter;      /* filter(error): takes plugrt's frames out of its traceback */
-static PyObject *trace_name;
+static PyObject *trace_name, *python_name;
 
 PyObject *settings_token(void) { return PyObject_CallNoArgs(get_token); }
 
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
-  Py_ssize_t count = PyTuple_Size(args);
-  PyObject *all = PyTuple_New(count + 1);
-  if (!all) return NULL;
-  PyTuple_SetItem(all, 0, Py_NewRef(self));
-  for (Py_ssize_t i = 0; i < count; i++)
-    PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
-  PyObject *made = PyObject_Call(call_slowly, all, kwargs);
-  Py_DECREF(all);
+  PyObject *method = PyObject_GetAttr(self, python_name);
+  PyObject *made = method ? PyObject_Call(method, args, kwargs) : NULL;
+  Py_XDECREF(method);
   return made;
 }
 
@@ -88,8 +83,9 @@ static int find(Calls *self, const CallForm *form, PyObject *const *values, PyOb
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
-static int is_known(PyObject *value) {
-  return Py_TYPE(value) == array_class ? ((Array *)value)->signature != NULL : is_host_value(value);
+static int is_known(Calls *self, PyObject *value) {
+  if (Py_TYPE(value) == array_class) return ((Array *)value)->signature != NULL;
+  return !self->arrays_only && is_host_value(value);
 }
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
@@ -98,7 +94,7 @@ static int run_values(Calls *self, const CallForm *form, PyObject *given, PyObje
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!is_known(values[i])) return NOT_HERE;
+    if (!is_known(self, values[i])) return NOT_HERE;
   if (find(self, form, values, room, count, &runner)) return FAILED;
   if (!runner) return NOT_HERE;
   *made = run_any(runner, given, values, count);
@@ -133,7 +129,7 @@ static int call_taken_apart(Calls *self, PyObject *args, PyObject *kwargs, PyObj
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
-  int state = self->runners ? is_tracing() : 1;
+  int state = self->runners && get_token ? is_tracing() : 1;
   if (state < 0) return NULL;
   if (state) return call_in_python((PyObject *)self, args, kwargs);
   PyObject *made = NULL;
@@ -203,6 +199,11 @@ static PyObject *set_statics(Calls *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+static PyMemberDef calls_members[] = {
+    {"_arrays_only", T_BOOL, offsetof(Calls, arrays_only), 0,
+     "Whether calls with host values are left to Python."},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyMethodDef calls_methods[] = {
     {"_set_statics", (PyCFunction)set_statics, METH_VARARGS,
      "_set_statics(numbers, names): which arguments are static."},
@@ -214,13 +215,14 @@ static PyGetSetDef calls_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot calls_slots[] = {
-    {Py_tp_doc, "The base of jitted functions."},
+    {Py_tp_doc, "The base of jitted functions and of compiled ones."},
     {Py_tp_call, calls_call},
     {Py_tp_traverse, calls_traverse},
     {Py_tp_clear, calls_clear},
     {Py_tp_dealloc, calls_dealloc},
     {Py_tp_getset, calls_getset},
     {Py_tp_methods, calls_methods},
+    {Py_tp_members, calls_members},
     {0, NULL},
 };
 static PyType_Spec calls_spec = {
@@ -229,19 +231,18 @@ static PyType_Spec calls_spec = {
 
 int add_calls(PyObject *module) {
   trace_name = PyUnicode_InternFromString("trace");
+  python_name = PyUnicode_InternFromString("_call_in_python");
   Calls_Type = type_of(module, &calls_spec);
-  return trace_name && Calls_Type ? 0 : -1;
+  return trace_name && python_name && Calls_Type ? 0 : -1;
 }
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *token, *state, *slowly, *filtering, *static_key;
-  if (!PyArg_ParseTuple(args, "OOOOO", &token, &state, &slowly, &filtering, &static_key))
-    return NULL;
+  PyObject *token, *state, *filtering, *static_key;
+  if (!PyArg_ParseTuple(args, "OOOO", &token, &state, &filtering, &static_key)) return NULL;
   if (set_static_key(static_key)) return NULL;
   get_token = Py_NewRef(token); /* kept for ever, as the classes are */
   trace_state = Py_NewRef(state);
-  call_slowly = Py_NewRef(slowly);
   filter = Py_NewRef(filtering);
   Py_RETURN_NONE;
 }

@@ -62,7 +62,7 @@ static PyMethodDef functions[] = {
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
-     "set_call_hooks(token, state, slowly, filter, static_key): what calls need of Python."},
+     "set_call_hooks(token, state, filter, static_key): what calls need of Python."},
     {"set_host_hooks", set_host_hooks, METH_VARARGS,
      "set_host_hooks(ndarray, avals): NumPy's class, and what finds the avals of host values."},
     {"put_array", put_array_quickly, METH_VARARGS,

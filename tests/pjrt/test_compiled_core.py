@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import collections
 import gc
+import inspect
 import itertools
 import sys
 import threading
@@ -19,10 +20,16 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.compiled_core import core, reason
-from plugrt.errors import DeletedBuffer, InvalidArgument, UnhashableStaticArgument
+from plugrt.errors import (
+    ArgumentMismatch,
+    DeletedBuffer,
+    InvalidArgument,
+    NotAnArray,
+    UnhashableStaticArgument,
+)
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
-from plugrt.transforms.call_base import PythonCalls, _filter_outside_traces
+from plugrt.transforms.call_base import _filter_outside_traces
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
@@ -138,6 +145,30 @@ def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None
         static(x, [1])
 
 
+def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> None:
+    x, y = _put(client), _put(client, 2 * H)
+    compiled = plugrt.jit(lambda a, b: a + b).lower(x, x).compile()
+    assert _take_apart(compiled, x, y) == "Runner"
+    assert [*inspect.signature(compiled).parameters] == ["args", "kwargs"]
+    tree = plugrt.jit(lambda t, *, k: t["a"] + t["b"] * k)
+    of_tree = tree.lower({"a": x, "b": x}, k=x).compile()
+    assert _take_apart(of_tree, {"a": x, "b": y}, k=y) == "Runner"
+    assert _take_apart(of_tree, {"b": y, "a": x}, k=y) == "Reordered"
+    np.testing.assert_array_equal(np.asarray(of_tree({"b": y, "a": x}, k=y)), H + 4 * H * H)
+    np.testing.assert_array_equal(
+        np.asarray(compiled(x, 2 * H)), 3 * H
+    )  # Python's, as is what fails
+    with pytest.raises(ArgumentMismatch, match="other types"):
+        compiled(x, _put(client, np.arange(4)))
+    with pytest.raises(ArgumentMismatch, match="of the structure"):
+        of_tree([x, y], k=y)
+    with pytest.raises(NotAnArray, match="was called within a traced function"):
+        plugrt.jit(lambda a: compiled(a, a))(x)
+    y.delete()
+    with pytest.raises(DeletedBuffer, match="argument b of"):
+        compiled(x, y)
+
+
 def test_results_of_every_form_are_made_in_the_core(client: Client) -> None:
     x = _put(client)
     ordered = collections.OrderedDict
@@ -228,7 +259,7 @@ def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None
         seen[:] = gc.get_objects()
         return plugrt.config.token()
 
-    hooks = (_state, PythonCalls.__call__, _filter_outside_traces, static_key)
+    hooks = (_state, _filter_outside_traces, static_key)
     core.set_call_hooks(list_objects, *hooks)
     try:
         found = jitted(x, y)

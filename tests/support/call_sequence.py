@@ -34,6 +34,8 @@ PLAIN = [
     "keywords",
     "nested",
     "closed",
+    "compiled",
+    "compiled_forms",
 ]
 """Functions whose warm calls with arrays need nothing but a launch."""
 WARM = 4

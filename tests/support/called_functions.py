@@ -86,6 +86,10 @@ def make_functions(devices: list[Device], notes: list[str]) -> dict[str, Callabl
         "method": scale.times,
         "not_jitted": lambda a, b: a * b - a,
     }
+    four = np.ones(4, np.float32)
+    functions["compiled"] = jit(lambda a, b: (a - b, a)).lower(four, four).compile()
+    summed: Any = jit(_forms).lower({"b": four, "a": [four]}, four, k=four).compile()
+    functions["compiled_forms"] = lambda a, b: summed({"b": a, "a": [b]}, b, k=a)
     if devices[0].client.capabilities.host_callbacks:
         functions |= _with_callbacks(notes)
     if len(devices) > 1:

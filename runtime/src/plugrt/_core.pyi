@@ -118,6 +118,7 @@ class Reordered:
 
 class Calls:
     _runners: dict[Any, Any]
+    _arrays_only: bool
     def _set_statics(self, numbers: frozenset[int], names: frozenset[str], /) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -129,7 +130,6 @@ def set_deletion_class(cls: type, our_files: dict[str, bool], /) -> None: ...
 def set_call_hooks(
     token: Callable[[], Any],
     state: Any,
-    slowly: Callable[..., Any],
     filter: Callable[[Exception], None],
     static_key: Callable[[Any], Any],
     /,

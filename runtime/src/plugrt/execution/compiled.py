@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.bounded_cache import BoundedCache
+from plugrt.compiled_core import core
 from plugrt.errors import ArgumentError, ArgumentMismatch, IntegerOverflow, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
@@ -22,6 +24,7 @@ from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.placement import AnyLayout
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.short_calls import find_short_call, reorder_leaves
 from plugrt.execution.signature import Signature
 from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
@@ -76,8 +79,23 @@ class CompiledBase:
         return self._executable.fingerprint()
 
 
+class PythonCalls:
+    """What runs calls in Python: each class does so itself."""
+
+    if not TYPE_CHECKING:
+        __slots__ = ()
+
+    _arrays_only: bool
+
+
+CompiledCalls = PythonCalls
+if core is not None and not TYPE_CHECKING:
+    CompiledCalls = core.Calls
+"""The second base of `CompiledCall`: the core's takes calls with arrays that were made before."""
+
+
 @with_checked_methods
-class CompiledCall(CompiledBase):
+class CompiledCall(CompiledBase, CompiledCalls):
     """A loaded program that is called with arguments of the types it was compiled for.
 
     A call with arrays of known signatures is one cache look-up; others are checked first.
@@ -108,6 +126,9 @@ class CompiledCall(CompiledBase):
         self._types = types
         self._title = title
         self._runners: BoundedCache[Any, Runner] = BoundedCache(self._most_runners)
+        self._arrays_only = True
+        if core is not None:  # a type of the core's does not tell `inspect` how it is called
+            self.__signature__ = inspect.signature(self._call_in_python)
 
     @property
     def _executable(self) -> Executable:
@@ -124,7 +145,7 @@ class CompiledCall(CompiledBase):
         refuse_to_save(self._program.executable)
         return super().serialize()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
         try:
             if self._takes_flat and not kwargs:
@@ -134,6 +155,9 @@ class CompiledCall(CompiledBase):
                     run = None
                 if run is not None:
                     return run(args)
+            short = None if self._takes_flat else find_short_call(args, kwargs)
+            if short is not None and (run := self._runners.get(short[0])) is not None:
+                return run(short[1])
             leaves = self._flatten(args, kwargs)
             try:
                 values, avals = read_arguments(
@@ -152,6 +176,8 @@ class CompiledCall(CompiledBase):
                     self._program_for(avals), self._out_tree, avals, what, self._rerun
                 )
                 self._runners.keep(key, run)
+            if short is not None and all(type(leaf) is Array for leaf in short[1]):
+                self._runners.keep(short[0], reorder_leaves(args, kwargs, run))
             try:
                 return run(values)
             except IntegerOverflow as error:
@@ -160,6 +186,9 @@ class CompiledCall(CompiledBase):
         except Exception as error:
             filter_traceback(error)
             raise
+
+    if core is None or TYPE_CHECKING:
+        __call__ = _call_in_python
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         leaves, spec = tree.flatten((args, kwargs))

@@ -5,26 +5,19 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.compiled_core import core
-from plugrt.execution import tree
 from plugrt.execution.arguments import (
     Aval,
     ParameterType,
-    avals_of_arrays,
-    nested_leaves,
-    number_leaves,
-    quick_avals,
-    quick_leaves,
     read_arguments,
 )
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
+from plugrt.execution.short_calls import find_short_call, reorder_leaves
 from plugrt.settings.declarations import config
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.staged import Staged
@@ -123,39 +116,11 @@ class CachedFunction(CallBase, Generic[P, R]):
         statics: tuple[Any, ...] = ()
         if self._rules.has_statics:
             args, kwargs, statics = self._rules.take_statics(args, kwargs)
-        structure: tuple[Any, ...] | None = None
-        leaves: Sequence[Any] = args
-        if kwargs:
-            structure, leaves = (*kwargs,), (*args, *kwargs.values())
-        # A container in the first place decides without a look at the others.
-        first = type(args[0]) if args else None
-        avals = None if first is dict or first is list or first is tuple else quick_avals(leaves)
-        if avals is None:  # there are containers, or leaves of other types
-            structure, leaves = quick_leaves(args, kwargs)
-            avals = avals_of_arrays(leaves) or quick_avals(leaves)
-            if avals is None:
-                try:
-                    structure, leaves = nested_leaves(args, kwargs)
-                except RecursionError:  # the flattening of pytrees goes deeper, or says so
-                    return None
-                avals = avals_of_arrays(leaves) or quick_avals(leaves)
-            if avals is None:
-                return None
-        elif structure is None and not statics:
-            return (_token(), *avals), args
-        return (_token(), structure, statics, *avals), leaves
+        return find_short_call(args, kwargs, statics)
 
     def _reorder_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
-        """Returns ``run`` for leaves in the order of `nested_leaves` instead of the pytree's."""
         args, kwargs, _ = self._rules.take_statics(args, kwargs)
-        order, _ = tree.flatten(number_leaves(args, kwargs))
-        if order == sorted(order):
-            return run
-        if core is not None:
-            reordered: Runner = core.Reordered(tuple(order), run)
-            return reordered
-        take = itemgetter(*order)
-        return lambda values: run(take(values))
+        return reorder_leaves(args, kwargs, run)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Returns the leaves of a call, and its static values."""

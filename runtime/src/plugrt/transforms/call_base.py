@@ -64,8 +64,14 @@ class PythonCalls:
 
 CallBase = PythonCalls
 if core is not None and not TYPE_CHECKING:
-    CallBase = core.Calls
-    core.set_call_hooks(_token, _state, PythonCalls.__call__, _filter_outside_traces, static_key)
+
+    class CoreCalls(core.Calls):
+        """The core's calls; those that it leaves to Python are `PythonCalls`'."""
+
+        _call_in_python = PythonCalls.__call__
+
+    CallBase = CoreCalls
+    core.set_call_hooks(_token, _state, _filter_outside_traces, static_key)
     core.set_host_hooks(np.ndarray, quick_avals)
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
 runners of calls with arrays, host values and static ones, and leaves others to `PythonCalls`."""

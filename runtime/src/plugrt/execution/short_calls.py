@@ -1,0 +1,64 @@
+"""`find_short_call`: cache keys of calls that are made without flattening them as pytrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from plugrt.compiled_core import core
+from plugrt.execution import tree
+from plugrt.execution.arguments import (
+    avals_of_arrays,
+    nested_leaves,
+    number_leaves,
+    quick_avals,
+    quick_leaves,
+)
+from plugrt.settings.declarations import config
+
+_token = config.token
+Run = Callable[[Sequence[Any]], Any]
+
+
+def find_short_call(
+    args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Any, ...] = ()
+) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
+    """Returns a cache key and the leaves of a call with built-in containers alone.
+
+    None for other calls. The core makes the same keys. ``statics`` stands for static arguments,
+    which are none of the others.
+    """
+    structure: tuple[Any, ...] | None = None
+    leaves: Sequence[Any] = args
+    if kwargs:
+        structure, leaves = (*kwargs,), (*args, *kwargs.values())
+    # A container in the first place decides without a look at the others.
+    first = type(args[0]) if args else None
+    avals = None if first is dict or first is list or first is tuple else quick_avals(leaves)
+    if avals is None:  # there are containers, or leaves of other types
+        structure, leaves = quick_leaves(args, kwargs)
+        avals = avals_of_arrays(leaves) or quick_avals(leaves)
+        if avals is None:
+            try:
+                structure, leaves = nested_leaves(args, kwargs)
+            except RecursionError:  # the flattening of pytrees goes deeper, or says so
+                return None
+            avals = avals_of_arrays(leaves) or quick_avals(leaves)
+        if avals is None:
+            return None
+    elif structure is None and not statics:
+        return (_token(), *avals), args
+    return (_token(), structure, statics, *avals), leaves
+
+
+def reorder_leaves(args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Run:
+    """Returns ``run`` for leaves in the order of `find_short_call` instead of the pytree's."""
+    order, _ = tree.flatten(number_leaves(args, kwargs))
+    if order == sorted(order):
+        return run
+    if core is not None:
+        reordered: Run = core.Reordered(tuple(order), run)
+        return reordered
+    take = itemgetter(*order)
+    return lambda values: run(take(values))
