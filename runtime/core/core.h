@@ -14,6 +14,8 @@
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
+enum { KNOWN_PAGES = 64 };
+
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
 typedef struct {
   PyObject_HEAD
@@ -27,6 +29,7 @@ typedef struct {
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */
   char refused;          /* launches and puts go to Python, which refuses them */
   char pending;          /* puts go to Python, which lets go of sources that are read by now */
+  uintptr_t known_pages[KNOWN_PAGES]; /* of memory, each where its number says */
   char closed;           /* puts go to Python, which refuses them; launches go on */
   char abandoned;        /* nothing is destroyed any more */
 } Client;
@@ -196,6 +199,7 @@ int add_buffer(PyObject *module);
 int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_put(PyObject *module);
+int add_reader(PyObject *module);
 int add_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_tree(PyObject *module);

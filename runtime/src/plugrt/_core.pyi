@@ -53,6 +53,20 @@ class Put:
     ) -> None: ...
     def __call__(self, value: Any, /) -> Any: ...
 
+class Reader:
+    def __init__(
+        self,
+        client: Client,
+        functions: tuple[int, ...],
+        lock: Any,
+        is_memory: Callable[[int, int], bool],
+        make: Callable[..., Any],
+        shape: tuple[int, ...],
+        dtype: Any,
+        size: int,
+    ) -> None: ...
+    def __call__(self, buffer: Buffer, /) -> Any: ...
+
 class Executable:
     arity: int
     def __init__(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plugrt import interface
 from plugrt.argument_errors import with_argument_errors
-from plugrt.capi import dlpack
+from plugrt.capi import dlpack, host_read
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer_base import BufferBase, as_made_by_launches
@@ -131,6 +131,11 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             raise self._explain(error) from None
 
     def to_host(self) -> npt.NDArray[Any]:
+        read_small = self._spec.reader
+        if read_small is not None and host_read.VIEW_HOST_MEMORY:
+            host: npt.NDArray[Any] | None = read_small(self)
+            if host is not None:
+                return host
         pointer = self._live()
         try:
             return read(self._spec.handle, pointer, self._spec, self._share)

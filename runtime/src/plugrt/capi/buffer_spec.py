@@ -24,8 +24,8 @@ class BufferSpec:
 
     __slots__ = (
         "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "handle",
-        "layout", "memory", "nbytes", "packed_nbytes", "shape", "signature", "stored_shape",
-        "tensor_type",
+        "layout", "memory", "nbytes", "packed_nbytes", "reader", "shape", "signature",
+        "stored_shape", "tensor_type",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +55,8 @@ class BufferSpec:
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
         """Whether the host can read such a buffer's memory directly; None until the first read."""
+        self.reader: Any = None
+        """Reads such a buffer in the compiled core, where the first read found that it can."""
         self.stored_shape = shape
         self.axes: tuple[int, ...] | None = None
         """How to transpose an array read as ``stored_shape``; None: not at all."""

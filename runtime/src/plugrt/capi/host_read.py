@@ -12,6 +12,7 @@ from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.compiled_read import compile_reader, is_small
 from plugrt.capi.events import await_and_destroy
 from plugrt.capi.loading.library import Library
 from plugrt.capi.ownership import own
@@ -151,18 +152,34 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
+def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+    """Returns a read-only copy of the buffer's memory."""
+    try:
+        reader = handle.host_readers.pop()
+    except IndexError:
+        reader = HostReader(handle.library)
+    address = ffi.cast(_BYTES, reader.take_address(handle, pointer, spec.nbytes))
+    handle.host_readers.append(reader)
+    contents = ffi.unpack(address, spec.nbytes)
+    handle.drop_reference(pointer)
+    return np.ndarray(spec.stored_shape, spec.dtype, contents)
+
+
 def read(
     handle: ClientHandle, pointer: Any, spec: BufferSpec, share: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
     """Returns the contents once they are there; strided where the device's order is not C's.
 
-    They are a view of the buffer's memory where the host can address it and ``share(pointer)``
-    returns an owner of the buffer.
+    Where the host can address the buffer's memory they are a view of it, if ``share(pointer)``
+    returns an owner of the buffer; of at most `SMALL_BYTES` they are a copy in any case.
     """
     if spec.direct is None:
         _examine(handle, pointer, spec)
-    owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY else None
-    if owner is not None:
+    small = is_small(spec) and VIEW_HOST_MEMORY
+    owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY and not small else None
+    if small:
+        out = _copy(handle, pointer, spec)
+    elif owner is not None:
         out = _view(handle, pointer, spec, owner)
     else:
         out = _transfer(handle, pointer, spec)
@@ -225,6 +242,8 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     except Unimplemented:
         direct = False
     spec.direct = direct
+    if is_small(spec):
+        spec.reader = compile_reader(spec)
 
 
 def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
