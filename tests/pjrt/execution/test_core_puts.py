@@ -320,3 +320,58 @@ def test_references_stay_the_same_over_many_puts(client: Client) -> None:
         for i in range(5000):
             jitted(H, H, values[i % 50])
     assert max(abs(a - b) for a, b in zip(before, count(), strict=True)) < 50
+
+
+def test_small_results_are_read_by_the_core_as_copies(client: Client) -> None:
+    jitted = plugrt.jit(lambda a: a * 2)
+    for count in (1, 256, 257):  # 257 float32 are more than 1 kB
+        x = plugrt.device_put(np.arange(count, dtype=np.float32))
+        first, second = jitted(x), jitted(x)
+        np.asarray(first)  # finds out how such buffers are read
+        [buffer] = second._live()
+        assert (buffer._spec.reader is not None) == (count <= 256)
+        out = np.asarray(second)
+        assert (out.ctypes.data == second.unsafe_buffer_pointer()) == (count > 256)
+        assert not out.flags.writeable
+        second.delete()
+        np.testing.assert_array_equal(out, 2 * np.arange(count, dtype=np.float32))
+        with pytest.raises(DeletedBuffer):
+            buffer.read_to_host()
+    for dtype in ("bool", "complex64", "bfloat16", "int8"):
+        x = plugrt.device_put(np.ones((2, 3), dtype))
+        for _ in range(2):
+            out = np.asarray(plugrt.device_put(x, may_alias=False))
+            assert (out.dtype, out.shape, out.all()) == (np.dtype(dtype), (2, 3), True)
+
+
+def test_reads_beside_deletions_and_donations_give_what_was_there(client: Client) -> None:
+    step = plugrt.jit(lambda a: a + 1, donate_argnums=0)
+    current = [plugrt.device_put(np.zeros(8, np.float32))]
+    np.asarray(current[0])
+    faults: list[BaseException] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                [buffer] = current[0]._live()
+                out = buffer.read_to_host()
+                assert (out == out[0]).all()
+            except DeletedBuffer:
+                pass
+            except BaseException as fault:  # noqa: BLE001  # whatever it is fails the test
+                faults.append(fault)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for i in range(300):
+        old = current[0]
+        current[0] = step(old) if i % 2 else plugrt.device_put(np.full(8, i, np.float32))
+        old.delete()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert core.calls_under_way() == 0

@@ -131,14 +131,21 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             raise self._explain(error) from None
 
     def to_host(self) -> npt.NDArray[Any]:
+        return self._read(False)
+
+    def read_to_host(self) -> npt.NDArray[Any]:
+        """Returns the contents as `to_host` does, but little of it as a copy, which costs less."""
         read_small = self._spec.reader
         if read_small is not None and host_read.VIEW_HOST_MEMORY:
             host: npt.NDArray[Any] | None = read_small(self)
             if host is not None:
                 return host
+        return self._read(True)
+
+    def _read(self, copies: bool) -> npt.NDArray[Any]:
         pointer = self._live()
         try:
-            return read(self._spec.handle, pointer, self._spec, self._share)
+            return read(self._spec.handle, pointer, self._spec, self._share, copies)
         except PjrtError as error:
             raise self._explain(error) from None
 

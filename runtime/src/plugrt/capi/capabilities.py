@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from plugrt.aligned_arrays import allocate_aligned
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
-from plugrt.capi.compiled_read import SMALL_BYTES
 from plugrt.capi.devices import ClientBase
 from plugrt.capi.extensions.ffi import takes_handlers
 from plugrt.capi.loading.library import Library
@@ -156,8 +154,9 @@ def _host_memory(client: ClientBase) -> tuple[bool, bool, bool]:
     devices = client.addressable_devices()
     if not devices:
         return False, False, False
-    array = allocate_aligned((2 * SMALL_BYTES,), np.dtype(np.uint8))  # of less, reads are copies
-    array[...] = 0
+    memory = np.zeros(256, np.uint8)
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + 64]
     try:
         buffer = client.buffer_from_host(
             array, devices[0], None, HostBufferSemantics.IMMUTABLE_ZERO_COPY

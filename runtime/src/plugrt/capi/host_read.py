@@ -166,16 +166,20 @@ def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[A
 
 
 def read(
-    handle: ClientHandle, pointer: Any, spec: BufferSpec, share: Callable[[Any], Any]
+    handle: ClientHandle,
+    pointer: Any,
+    spec: BufferSpec,
+    share: Callable[[Any], Any],
+    copies: bool = False,
 ) -> npt.NDArray[Any]:
     """Returns the contents once they are there; strided where the device's order is not C's.
 
     Where the host can address the buffer's memory they are a view of it, if ``share(pointer)``
-    returns an owner of the buffer; of at most `SMALL_BYTES` they are a copy in any case.
+    returns an owner of the buffer; with ``copies``, of at most `SMALL_BYTES` they are a copy.
     """
     if spec.direct is None:
         _examine(handle, pointer, spec)
-    small = is_small(spec) and VIEW_HOST_MEMORY
+    small = copies and is_small(spec) and VIEW_HOST_MEMORY
     owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY and not small else None
     if small:
         out = _copy(handle, pointer, spec)

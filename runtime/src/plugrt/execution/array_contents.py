@@ -80,7 +80,8 @@ class Contents(Conversions):
             try:
                 read = None
                 if type(signature.sharding) is SingleDeviceSharding:
-                    read = getattr(shards, "to_host", None)  # a backend's shards may read at once
+                    # A backend's shards may read at once, and little of it by a shorter way.
+                    read = getattr(shards, "read_to_host", None) or getattr(shards, "to_host", None)
                 host = read() if read else self._read(shards)
             except Internal as error:
                 raise_exit(error)
