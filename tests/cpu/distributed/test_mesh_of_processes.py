@@ -104,7 +104,8 @@ def test_wrong_uses_are_refused_in_all_processes(tmp_path: Path) -> None:
             "pmap": r"ShapeError: .* 4 devices .* 2 are this one's; .* size 3 here .* size 2",
             "pmap remote": r"InvalidArgument: .*all of other processes",
             "programs": r"process 0: compiling '<lambda>' for devices \[0, 1, 2048, 2049\] "
-            r"\(\w+\), process 1: compiling .* in the same order",
+            r"\(tensor<4x2xf32>\) .* \(\w+\), process 1: compiling .* in the same order",
+            "batches": r"\(tensor<4x3xf32>\) .*, process 1: compiling .*\(tensor<8x3xf32>\) ",
             "no source": r"DistributedError: .* of one process; is_source is true in none of 2",
             "two sources": r"DistributedError: .* is_source is true in \[0, 1\] of 2",
         }.items():

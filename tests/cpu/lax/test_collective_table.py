@@ -13,7 +13,14 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.errors import ArgumentError, AxisError, DtypeError, ShapeError, UnboundAxis
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    DtypeError,
+    ShapeError,
+    UnboundAxis,
+)
 from plugrt.sharding import PartitionSpec as P
 from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
@@ -237,6 +244,13 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         over_i(lambda v: lax.pmean(v, "i", axis_index_groups=[[0, 1], [2]])), ArgumentError,
         "each index from 0 to 3 once",
     ),
+    **{
+        f"groups {groups}": (
+            over_i(lambda v, g=groups: lax.psum(v, "i", axis_index_groups=g)), ArgumentTypeError,
+            "lists of indices, whole numbers, such as",
+        )
+        for groups in ([[0.0, 1.0], [2.0, 3.0]], [0, 1, 2, 3], [[True, False], [2, 3]], 4, "ab")
+    },
     "a source out of range": (over_i(lambda v: lax.pbroadcast(v, "i", 4)), ArgumentError,
                               "a source from 0 to 3; got 4"),
     "complex extremes": (over_i(lambda v: lax.pmin(lax.complex(v, v), "i")), DtypeError, "complex"),

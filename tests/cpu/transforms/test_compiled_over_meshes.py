@@ -59,6 +59,16 @@ def test_shardings_are_checked_at_the_call() -> None:
         np.testing.assert_array_equal(compiled(*moved), 7 * A)
 
 
+def test_the_same_mesh_over_other_devices_is_told_by_their_ids() -> None:
+    compiled = plugrt.jit(lambda v: v + 1, in_shardings=over("x")).lower(A).compile()
+    mesh = over("x").mesh
+    assert isinstance(mesh, Mesh)
+    turned = NamedSharding(Mesh(mesh.devices[::-1], mesh.axis_names), P("x"))
+    said = r"over the devices \[\d, .*\]; taken in the same over \[0, 1, 2, 3, 4, 5, 6, 7\]$"
+    with pytest.raises(ArgumentMismatch, match=said):
+        compiled(plugrt.device_put(A, turned))
+
+
 @behaviour(111, "results have the shardings that the user gave, and not others that divide alike")
 def test_results_keep_the_shardings_of_the_user() -> None:
     x = plugrt.device_put(A, over("x"))

@@ -40,6 +40,7 @@ def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
     # Not before: they import jaxlib's bindings.
     from plugrt.stablehlo.callbacks import number_callbacks_in_order
     from plugrt.stablehlo.modules import parse
+    from plugrt.stablehlo.regions import functions_by_name
 
     module = parse(program.code)
     if program.callbacks:  # numbered in each process by how many there were before
@@ -48,9 +49,11 @@ def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
     text = str(module).encode()
     ids = [device.id for device in devices]
     digest = hashlib.blake2b(text + repr(ids).encode(), digest_size=8).hexdigest()
+    main = functions_by_name(module).get("main")
+    kind = f"{main.attributes['function_type']!s:.200} " if main is not None else ""
     require_agreement(
         f"compiling {program.name!r} for devices {ids}",
-        f"({digest})",
+        f"{kind}({digest})",
         (device.process_index for device in devices),
         "Processes that share a mesh make the same programs, of the same shapes, in the same order",
     )

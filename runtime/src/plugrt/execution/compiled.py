@@ -237,8 +237,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 (i, avals[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
             ]
             wrong = [
-                f"  {self._name(i)}: on {aval.sharding!r}"
-                + (f"; taken in {target!r}" if is_divided(target) else "")
+                f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
                 for i, aval, target in needed
                 if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
             ]
@@ -287,6 +286,15 @@ class CompiledCall(CompiledBase, CompiledCalls):
 
 def _order(layout: AnyLayout) -> str:
     return layout.text if isinstance(layout, Layout) else "the default"
+
+
+def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
+    if not is_divided(target):
+        return repr(lies)
+    if repr(lies) != repr(target):
+        return f"{lies!r}; taken in {target!r}"
+    ids = [[device.id for device in sharding.devices] for sharding in (lies, target)]
+    return f"{lies!r} over the devices {ids[0]}; taken in the same over {ids[1]}"
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:

@@ -7,7 +7,7 @@ The axes that `pmap` has bound, outermost first, number the replicas in row-majo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,13 +104,33 @@ def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[Any, ...]]:
 
 
 def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
-    """Returns the lengths of groups; `ArgumentError` unless each index is in one of them."""
+    """Returns the lengths of groups; `ArgumentError` unless each index is in one of them.
+
+    Raises `ArgumentTypeError` for what is no sequence of sequences of whole numbers.
+    """
+    for group in _iterate(groups, groups):
+        for i in _iterate(group, groups):
+            if isinstance(i, bool) or not hasattr(i, "__index__"):
+                raise _no_groups(groups)
     if sorted(i for group in groups for i in group) != list(range(size)):
         raise ArgumentError(
             f"axis_index_groups must hold each index from 0 to {size - 1} once; got "
             f"{[list(g) for g in groups]}"
         )
     return {len(group) for group in groups}
+
+
+def _iterate(part: Any, groups: Any) -> Iterable[Any]:
+    if not isinstance(part, Iterable):
+        raise _no_groups(groups)
+    return part
+
+
+def _no_groups(groups: Any) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        "axis_index_groups are lists of indices, whole numbers, such as [[0, 1], [2, 3]]; got "
+        f"{groups!r:.100}"
+    )
 
 
 def channel_attributes(trace: Trace) -> dict[str, ir.Attribute]:
