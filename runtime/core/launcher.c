@@ -87,11 +87,22 @@ static PyType_Spec executable_spec = {"plugrt._core.Executable", sizeof(Executab
 
 /* ---- Launcher ---- */
 
+/* Frees an error that nobody can be told of, for want of memory. */
+static void drop_error(Launcher *self, PJRT_Error *error) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  client_log_failure(self->executable->client, "LoadedExecutable_Execute", error);
+  PyErr_Restore(type, value, traceback);
+}
+
 /* Raises what a method of the owner returns for the address of an error and the arguments. */
 static void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
                                Py_ssize_t count) {
   PyObject *given = tuple_of(arguments, count);
-  if (!given) return;
+  if (!given) {
+    drop_error(self, error);
+    return;
+  }
   PyObject *found = PyObject_CallMethod(self->owner, "_launch_error", "KO",
                                         (unsigned long long)(uintptr_t)error, given);
   Py_DECREF(given);
@@ -105,7 +116,11 @@ static void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ss
     if (!address) Py_CLEAR(addresses);
     else PyList_SetItem(addresses, i, address);
   }
-  if (!addresses) return;
+  if (!addresses) {
+    for (Py_ssize_t i = 0; i < count; i++)
+      if (made[i]) client_destroy_buffer(self->executable->client, made[i]);
+    return;
+  }
   PyObject *found = PyObject_CallMethod(self->owner, "_missing_result", "(O)", addresses);
   Py_DECREF(addresses);
   if (found) raise_exception(found);
@@ -192,7 +207,13 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
       return FAILED;
     }
   }
-  if (take_results(program, made, produced, results) == FAILED) return FAILED;
+  if (take_results(program, made, produced, results) == FAILED) {
+    PyObject *type, *value, *traceback; /* the launch took what is donated all the same */
+    PyErr_Fetch(&type, &value, &traceback);
+    if (self->mark && mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return FAILED;
+  }
   if (self->mark && mark_donated(self, arguments, count) == FAILED) {
     for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
     return FAILED;

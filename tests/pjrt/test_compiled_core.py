@@ -10,7 +10,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,6 +278,34 @@ def test_objects_that_were_never_made_refuse_to_be_called() -> None:
         core.Launcher(core.Executable.__new__(core.Executable), None, None)
     with pytest.raises(TypeError, match="of a client that is made"):
         core.Executable(core.Client.__new__(core.Client), 0, None, ())
+
+
+def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client) -> None:
+    testcapi = pytest.importorskip("_testcapi")
+    x, y = _put(client), _put(client, 2 * H)
+    many = plugrt.jit(
+        lambda t, n, k: {"s": t["a"] * n + k, "p": [(t["b"], None)]}, static_argnums=1
+    )
+    flat = plugrt.jit(lambda a, b: (a + b, a - b))
+    calls: list[Callable[[], Any]] = [
+        lambda: flat(x, y),
+        lambda: many({"b": x, "a": y}, 2.5, k=x),
+        lambda: many({"a": x, "b": y}, 2, k=y),
+    ]
+    for call in calls:
+        call(), call()
+        failed = 0
+        for n in range(60):  # the n-th allocation fails
+            testcapi.set_nomemory(n, n + 1)
+            try:
+                call()
+            except MemoryError:
+                failed += 1
+            finally:
+                testcapi.remove_mem_hooks()
+        assert failed
+        np.testing.assert_array_equal(np.asarray(plugrt.tree.leaves(call())[0]).shape, (4,))
+    assert core.calls_under_way() == 0
 
 
 def test_references_stay_the_same_over_many_calls(client: Client) -> None:
