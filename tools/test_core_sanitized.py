@@ -102,7 +102,9 @@ def main() -> int:
         target = {"sdk": "test-sdk", "runtime": "test-lifetimes"}[name]
         done = subprocess.run(
             [*command, *(given or extension.tests)],
-            cwd=ROOT, env={**environment(), "PLUGRT_TEST_TARGET": target}, check=False,
+            cwd=ROOT, check=False,
+            # Where it is not asked for, calls may be Python's, and these tests skipped.
+            env={**environment(), "PLUGRT_TEST_TARGET": target, "PLUGRT_CORE": "c"},
         )  # fmt: skip
         failed = failed or done.returncode
     return failed
