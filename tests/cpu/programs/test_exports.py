@@ -98,6 +98,14 @@ def test_an_export_is_called_as_the_function_was(tmp_path: Path) -> None:
     assert program.runtime_executable().executable.num_partitions == 1
 
 
+def test_what_jax_calls_says_what_is_called_here() -> None:
+    found: Any = deserialize(exported(jnp.sin, X).serialize())
+    with pytest.raises(AttributeError, match=r"no attribute 'call'.*plugrt.compile\(file\)"):
+        found.call(X)
+    with pytest.raises(AttributeError, match="no attribute 'anything'$"):
+        _ = found.anything
+
+
 @behaviour(21, "What JAX differentiated and exported runs")
 def test_a_gradient_runs() -> None:
     def loss(w: Any, x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class ExportedAval:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
+_OF_JAX = ("call", "vjp", "serialize", "mlir_module")
+"""The methods of ``jax.export.Exported``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
     """What ``jax.export.Exported.serialize`` wrote, but for derivatives, which plugrt ignores.
@@ -71,6 +75,17 @@ class Exported:
     """Whether the file has the derivative too. It is not read: JAX differentiates with it."""
     jax_version: str | None = None
     """The version of JAX that wrote the file, where the file says so."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        cure = ""
+        if name in _OF_JAX:
+            cure = (
+                ": this is what the file says of the function. plugrt.compile(file) gives the "
+                "function, which runs on arrays; jax.export has the rest"
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}{cure}", name=name, obj=self
+        )
 
     @property
     def is_symbolic(self) -> bool:
