@@ -28,6 +28,7 @@ def raise_exit(error: Exception) -> None:
     if not _exits:
         return
     said = str(error)
-    for message, raised in [*_exits]:
-        if message in said:
-            raise raised.with_traceback(None) from error
+    # jaxlib at times puts the failure of another thread's launch before that of this one.
+    at, _, raised = max((said.rfind(message), i, x) for i, (message, x) in enumerate([*_exits]))
+    if at >= 0:
+        raise raised.with_traceback(None) from error

@@ -102,7 +102,7 @@ def test_what_jax_calls_says_what_is_called_here() -> None:
     found: Any = deserialize(exported(jnp.sin, X).serialize())
     with pytest.raises(AttributeError, match=r"no attribute 'call'.*plugrt.compile\(file\)"):
         found.call(X)
-    with pytest.raises(AttributeError, match="no attribute 'anything'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'anything'$"):
         _ = found.anything
 
 
