@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plugrt.execution import compiled_runner, quick_puts
 from plugrt.interface import Client, CompileOptions
 from plugrt.plugins.backends import devices, get_backend
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
@@ -17,9 +18,12 @@ from support.puts import Puts
 def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     """Counts what is put on devices by the cpu client, one by one or several at once.
 
-    Its launches lend no memory to small arrays meanwhile, so that those are put like others.
+    Its launches lend no memory to small arrays meanwhile, and the compiled core of a library's
+    client puts none, so that those are put like others.
     """
     client = devices()[0].client
+    monkeypatch.setattr(compiled_runner, "takes_host_value", lambda *_: False)
+    monkeypatch.setattr(quick_puts, "core", None)
     monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
     found, within = Puts(), list[bool]()
     names = ("buffer_from_host", "shards_from_host", "buffers_from_host")
