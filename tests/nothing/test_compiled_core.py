@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import runpy
 import types
 from pathlib import Path
@@ -14,21 +15,49 @@ from plugrt import compiled_core
 from plugrt.compiled_core import choose_core
 from plugrt.errors import ConfigError, SettingInUse
 from plugrt.settings.declarations import Config, config
+from support.compiled_core import needs_core
 
 CORE = Path(__file__).parents[2] / "runtime/core"
 
 
-def test_python_is_chosen_but_where_the_variable_says_c(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def refuse(monkeypatch: pytest.MonkeyPatch, error: ImportError) -> None:
+    """Has the extension fail to be imported."""
+
+    def import_module(name: str) -> Any:
+        raise error
+
+    monkeypatch.setattr(
+        compiled_core, "importlib", types.SimpleNamespace(import_module=import_module)
+    )
+
+
+@needs_core
+def test_the_core_is_chosen_where_it_is_and_nothing_is_asked_for() -> None:
+    module = importlib.import_module("plugrt._core")
+    assert choose_core(None) == (module, "the compiled core is installed")
+    assert choose_core("c") == (module, "PLUGRT_CORE=c")
     assert choose_core("python") == (None, "PLUGRT_CORE=python")
 
-    def refuse(name: str) -> Any:
-        raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(compiled_core, "importlib", types.SimpleNamespace(import_module=refuse))
-    assert choose_core(None) == (None, "PLUGRT_CORE=c takes the core in C")
-    with pytest.raises(ConfigError, match=r"PLUGRT_CORE=c .*C compiler.*unset PLUGRT_CORE"):
+@pytest.mark.parametrize(
+    ("error", "without_gil", "why"),
+    [
+        (ModuleNotFoundError("plugrt._core"), 0, "for want of a C compiler .* Install plugrt from"),
+        (ImportError("GLIBC_2.99 not found"), 0, "GLIBC_2.99 not found"),
+        (ModuleNotFoundError("plugrt._core"), 1, "this Python has no GIL"),
+    ],
+)
+def test_python_is_chosen_where_the_core_is_not(
+    monkeypatch: pytest.MonkeyPatch, error: ImportError, without_gil: int, why: str
+) -> None:
+    refuse(monkeypatch, error)
+    monkeypatch.setattr(
+        compiled_core, "sysconfig", types.SimpleNamespace(get_config_var=lambda _: without_gil)
+    )
+    core, reason = choose_core(None)
+    assert core is None
+    assert re.search(why, reason)
+    with pytest.raises(ConfigError, match=f"PLUGRT_CORE=c .*{why}.*unset PLUGRT_CORE"):
         choose_core("c")
 
 
@@ -39,7 +68,7 @@ def test_a_value_that_is_neither_names_the_variable() -> None:
 
 def test_the_choice_is_made_once() -> None:
     importlib.import_module("plugrt.execution.array")
-    other = "python" if config.core == "c" else "c"
+    other = "c" if config.core == "python" else "python"
     with pytest.raises(SettingInUse, match="PLUGRT_CORE before the program starts"):
         config.update("core", other)
     config.update("core", config.core)

@@ -13,26 +13,33 @@ from plugrt.settings.declarations import config
 def choose_core(asked: str | None) -> tuple[Any, str]:
     """Returns the extension, None for Python, and why it is that; ``asked`` is PLUGRT_CORE.
 
-    Python where nothing is asked for: the core is new, and not tested by itself for long yet.
-    Raises `ConfigError` where ``"c"`` is asked for and the extension cannot be loaded.
+    The extension where nothing is asked for and it is there, else Python. Raises `ConfigError`
+    where ``"c"`` is asked for and the extension cannot be loaded.
     """
-    if asked != "c":
-        return None, f"PLUGRT_CORE={asked}" if asked else "PLUGRT_CORE=c takes the core in C"
+    if asked == "python":
+        return None, "PLUGRT_CORE=python"
     try:
-        return importlib.import_module("plugrt._core"), "PLUGRT_CORE=c"
+        found = importlib.import_module("plugrt._core")
     except ImportError as error:
+        why = _explain(error)
+        if asked is None:
+            return None, why
         raise ConfigError(
-            f"PLUGRT_CORE=c asks for the compiled core, which is not there: {_explain(error)}. "
-            "Install plugrt from its wheel, or again where there is a C compiler, or unset "
+            f"PLUGRT_CORE=c asks for the compiled core, which is not there: {why}; or unset "
             "PLUGRT_CORE"
         ) from error
+    return found, "PLUGRT_CORE=c" if asked else "the compiled core is installed"
 
 
 def _explain(error: ImportError) -> str:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no GIL, and the core is built for those that have one"
     if isinstance(error, ModuleNotFoundError):
-        return "plugrt was installed without it, for want of a C compiler or of a wheel for here"
+        return (
+            "plugrt was installed without it, for want of a C compiler or of a wheel for here. "
+            "Install plugrt from its wheel, or again where there is a C compiler (in a clone "
+            '"make clean demo")'
+        )
     return str(error)
 
 

@@ -381,7 +381,8 @@ class Config(Options):
     core = option(
         "PLUGRT_CORE", choice("c", "python"), None,
         "What runs the calls of compiled programs: c is the compiled core, python the same in "
-        "Python, as where it is unset. Read once, when plugrt is first used.",
+        "Python. Unset, it is the core where that is installed. Read once, when plugrt is first "
+        "used.",
     )  # fmt: skip
 
     # --- several processes --------------------------------------------------------------------
