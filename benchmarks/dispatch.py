@@ -1,4 +1,7 @@
-"""What a call costs: jitted and eager, few and many arguments and results, and the first call."""
+"""What a call costs: jitted and eager, few and many arguments and results, and the first call.
+
+On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `cores.py` runs it for each.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,16 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from harness import Row, arguments, compare, prepare, report, row, sample
+from harness import Row, arguments, compare, prepare, prepare_library, report, row, sample
 
-prepare(devices=2)
+OPTIONS = arguments(__doc__, platform="cpu, or xla_cpu: the library of xla-cpu-pjrt")
+PLATFORM = OPTIONS.platform or "cpu"
+if PLATFORM == "cpu":
+    prepare(devices=2)
+elif PLATFORM == "xla_cpu":
+    prepare_library()
+else:
+    raise SystemExit(f"there is no platform {PLATFORM!r} here; there are cpu and xla_cpu")
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
@@ -77,6 +87,12 @@ def call_forms(four: Any) -> list[Row]:
             1.6,
         ),
         compare("compiled object", lambda: compiled[0](x, x), lambda: compiled[1](y, y), 1.4),
+        compare(
+            "device_put of 16 B",
+            lambda: plugrt.device_put(four),
+            lambda: jax.device_put(four),
+            0.3,
+        ),
         compare("list(x)", lambda: list(x), lambda: list(y), 1.5),
     ]
 
@@ -115,5 +131,4 @@ def measure() -> list[Row]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__)
-    report("Dispatch on the cpu plugin", measure(), options.json)
+    report(f"Dispatch on {PLATFORM}", measure(), OPTIONS.json)

@@ -92,6 +92,18 @@ By `benchmarks/{name}.py`, of {run}.
 {rows}
 """
 
+CORES_TEXT = """\
+## In the compiled core and in Python
+
+By `benchmarks/cores.py`, of {run}. JAX makes the same calls in turn in each of the four processes:
+its time, the ratio with the compiled core (with its budget, where there is one) and that with
+Python (`PLUGRT_CORE=python`), on the cpu plugin and on a PJRT library, that of xla-cpu-pjrt.
+
+| call | JAX, cpu | C | Python | JAX, library | C | Python |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+"""
+
 WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 940, 300, 40, 74, 28, 46
 STYLE = """
     .back { fill: #ffffff } text { font: 13px sans-serif; fill: #1c2430 }
@@ -198,9 +210,23 @@ def page(data: dict[str, Any]) -> str:
         rules=" | ".join("---:" for _ in runs),
         rows="\n".join(rows),
         runs="\n".join(told),
-        tables="\n" + "\n".join(_table(name, data["tables"][name]) for name in TABLES
-                                if name in data.get("tables", {})),
+        tables="\n" + "\n".join([
+            *(_table(name, data["tables"][name]) for name in TABLES
+              if name in data.get("tables", {})),
+            *([_cores(data["cores"])] if "cores" in data else []),
+        ]),
     )  # fmt: skip
+
+
+def _cores(table: dict[str, Any]) -> str:
+    calls: dict[str, list[str]] = {}
+    for row in table["rows"]:
+        ratio = _figure(row["c"])
+        if row["budget"] is not None:
+            ratio += f" ({_budget(row)})"
+        calls.setdefault(row["name"], []).extend([_time(row["jax"]), ratio, _figure(row["python"])])
+    rows = [f"| {name} | {' | '.join(figures)} |" for name, figures in calls.items()]
+    return CORES_TEXT.format(run=table["run"], rows="\n".join(rows))
 
 
 def _table(name: str, table: dict[str, Any]) -> str:
@@ -254,6 +280,7 @@ def record(data: dict[str, Any], folder: Path) -> None:
         }
         for name, found in ((name, _read(folder, name)) for name in TABLES)
     }
+    data["cores"] = {"run": _run(run), "rows": _read(folder, "cores")["rows"]}
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:

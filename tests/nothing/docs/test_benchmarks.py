@@ -93,6 +93,13 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     for name in generate.TABLES:
         table = {"title": f"Of {name}", "environment": environment, "rows": [row, more]}
         measured[name] = table
+    calls = [
+        {"name": "f(x)", "platform": "cpu", "jax": 5e-6, "c": 0.8, "python": 1.1, "budget": 0.85},
+        {"name": "f(x)", "platform": "xla_cpu", "jax": 6e-6, "c": 0.4, "python": 0.7,
+         "budget": None},
+    ]  # fmt: skip
+    calls[0]["holds"] = True
+    measured["cores"] = {"title": "In C", "environment": environment, "rows": calls}
     for name, found in measured.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(found))
     generate.record(data, tmp_path)
@@ -110,13 +117,16 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     assert page.count("| put of 64 MB | 37.5 ms | 50 µs | 0.50 | 0.30, over |") == 5
     assert "| of nothing | 2 ns | 3 s | 1.00 |  |" in page
     assert all(f"## Of {name}\n\nBy `benchmarks/{name}.py`" in page for name in generate.TABLES)
+    assert "| f(x) | 5 µs | 0.80 (0.85, kept) | 1.10 | 6 µs | 0.40 | 0.70 |" in page
     assert "of_least" not in json.dumps(data)
 
 
 def test_the_command_that_measures_writes_each_table() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     [line] = [x for x in makefile.splitlines() if "run_all.py --json" in x]
-    assert {"dispatch", *generate.TABLES} == {*line.partition("build/benchmarks ")[2].split()}
+    assert {"dispatch", "cores", *generate.TABLES} == {
+        *line.partition("build/benchmarks ")[2].split()
+    }
     script = ROOT / "benchmarks/run_all.py"
     done = children.run([sys.executable, str(script), "nothing"], timeout=60)
     assert done.returncode == 2

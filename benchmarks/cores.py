@@ -1,0 +1,87 @@
+"""The calls of dispatch.py in the compiled core and in Python, on cpu and on a PJRT library.
+
+Each of the four is a process of its own, in which JAX makes the same calls in turn with plugrt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness import arguments, human, write_json
+
+PLATFORMS = ("cpu", "xla_cpu")
+CORES = ("c", "python")
+BUDGETS = {
+    "jitted call, 2 arguments": (0.85, 0.35),
+    "jitted call, 32 arguments": (0.65, 0.35),
+    "jitted call, 32 results": (0.9, 0.55),
+    "two NumPy": (1.3, 0.5),
+    "Python scalar + array": (1.0, 0.6),
+    "dict of 2": (1.0, 0.6),
+    "one keyword": (1.0, 0.6),
+    "static by name": (1.0, 0.6),
+    "donate one": (1.0, 0.6),
+    "tree of 40 in and out": (0.8, 0.6),
+    "compiled object": (1.0, None),
+    "device_put of 16 B": (None, 0.06),
+}
+"""The most that the core's calls may take of JAX's, on cpu and on a library."""
+
+
+def measure(platform: str, core: str) -> dict[str, dict[str, Any]]:
+    """Returns the rows of dispatch.py on that platform with that core, by name."""
+    script = Path(__file__).with_name("dispatch.py")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.json"
+        command = [sys.executable, str(script), "--platform", platform, "--json", str(path)]
+        subprocess.run(command, check=True, env={**os.environ, "PLUGRT_CORE": core})
+        return {row["name"]: row for row in json.loads(path.read_text())["rows"]}
+
+
+def compare(found: dict[tuple[str, str], dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns a row for each call and platform: JAX's seconds, and the ratios of both cores."""
+    rows = []
+    for column, platform in enumerate(PLATFORMS):
+        for name, in_c in found[platform, "c"].items():
+            budget = BUDGETS.get(name, (None, None))[column]
+            ratio = in_c["ratio"]
+            rows.append(
+                {
+                    "name": name,
+                    "platform": platform,
+                    "jax": in_c["jax"],
+                    "c": ratio,
+                    "least": in_c["of_least"],
+                    "python": found[platform, "python"][name]["ratio"],
+                    "budget": budget,
+                    "holds": None if budget is None else ratio <= budget,
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    """Measures the four, prints the table, and writes it where a path is given."""
+    options = arguments(__doc__)
+    title = "Calls in the compiled core and in Python, divided by JAX's"
+    rows = compare({(p, c): measure(p, c) for p in PLATFORMS for c in CORES})
+    print(f"\n{title}")
+    print(f"{'':48} {'':8} {'JAX':>10} {'C':>6} {'least':>6} {'Python':>6} {'budget':>6}")
+    for row in rows:
+        budget = "" if row["budget"] is None else f"{row['budget']:.2f}"
+        verdict = {None: "", True: "holds", False: "OVER"}[row["holds"]]
+        print(
+            f"{row['name']:48} {row['platform']:8} {human(row['jax']):>10} {row['c']:6.2f} "
+            f"{row['least']:6.2f} {row['python']:6.2f} {budget:>6} {verdict}".rstrip()
+        )
+    write_json(title, rows, options.json)
+
+
+if __name__ == "__main__":
+    main()
