@@ -50,7 +50,7 @@ libraries, exports and linear algebra.
   it. `quick_compile_bytes` has XLA leave out a part of its work.
 - A launch on one device of `cpu` is jaxlib's, and so is what makes arrays of its results. Called
   from Python with nothing around, they take this much of JAX's whole call (the least of many short
-  samples taken in turn, 2 busy cores); `PLUGRT_CORE=c` is the compiled core:
+  samples taken in turn, 2 busy cores):
 
   | call | launch | launch and results | compiled core | Python |
   | --- | --- | --- | --- | --- |
