@@ -38,8 +38,10 @@ OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexErro
 
 CHANGE_THEIR_PROCESS = {name for name in CHECKS if name.startswith("effects.")}
 """Checks whose mutants change what belongs to this process: a child is asked."""
+MEASURE_THEIR_PROCESS = {"endurance.cycles", "endurance.arrays", "endurance.results"}
+"""Checks of resident memory: what earlier tests give back meanwhile would hide what is lost."""
 ELSEWHERE = {
-    *CHANGE_THEIR_PROCESS,
+    *CHANGE_THEIR_PROCESS, *MEASURE_THEIR_PROCESS,
     "abi.destroy_null", "arguments.extension.error_message", "arguments.name.empty",
     "arguments.name.bounded", "arguments.options.bounded", "events.destroy_null", "ownership.leak",
     "endurance.programs",
@@ -107,6 +109,13 @@ def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
     chapter = [CHECKS[other] for other in sorted(CHANGE_THEIR_PROCESS)]
     found = Runner(target, chapter, seconds=60.0).run()
     assert {key for key, result in found.items() if result.verdict is Verdict.FAIL} == {name}
+
+
+@pytest.mark.parametrize("name", some_of(sorted(MEASURE_THEIR_PROCESS), 1))
+def test_what_measures_its_process_is_found_in_one_of_its_own(name: str) -> None:
+    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    found = Runner(target, [CHECKS[name]], seconds=60.0).run()
+    assert found[name].verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("name", LIARS)
