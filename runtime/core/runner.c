@@ -114,10 +114,11 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
     state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
-  if (state == DONE) {
-    PyObject *made = outputs_put_together(self->outputs, arrays);
-    if (self->gifts && mark_donated(self, values)) Py_CLEAR(made);
-    return made;
+  if (state == DONE) { /* as in Python, what makes the containers finds the donated arrays gone */
+    if (!self->gifts || !mark_donated(self, values))
+      return outputs_put_together(self->outputs, arrays);
+    for (Py_ssize_t i = outputs_count(self->outputs); i--;) Py_DECREF(arrays[i]);
+    return NULL;
   }
   if (state == NOT_HERE) return run_slowly(self, given, values);
   explain(self, given, values);

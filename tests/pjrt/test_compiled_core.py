@@ -27,6 +27,7 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
+from plugrt.execution import tree
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
 from plugrt.transforms.call_base import _filter_outside_traces
@@ -378,3 +379,36 @@ def test_an_argument_is_deleted_while_others_launch_with_it(client: Client) -> N
         thread.join()
     assert not faults
     assert core.calls_under_way() == 0
+
+
+def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_gone(
+    client: Client,
+) -> None:
+    x = _put(client)
+    seen: list[bool] = []
+    fails: list[bool] = [False]
+
+    class Box:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+    def unflatten(_: None, values: Any) -> Box:
+        seen.append(x.is_deleted())
+        if fails[0]:
+            raise LookupError("no box")
+        return Box(*values)
+
+    tree.register_node(Box, lambda box: ((box.value,), None), unflatten)
+    jitted = plugrt.jit(lambda a: Box(a + 1), donate_argnums=0)
+    for fails[0] in (False, False, True, True):
+        x = _put(client)
+        seen.clear()
+        if fails[0]:
+            with pytest.raises(LookupError, match="no box"):
+                jitted(x)
+        else:
+            jitted(x)
+        assert seen[-1]
+        with pytest.raises(DeletedBuffer, match="donated to '<lambda>', called at"):
+            np.asarray(x)
+    assert type(_runner(jitted)) is core.Runner
