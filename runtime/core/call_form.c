@@ -176,7 +176,9 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObjec
   PyObject *key, *value;
   for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
     value = PyTuple_GetItem(args, i);
-    if (is_static(nums, NULL, i)) continue;
+    int skip = is_static(nums, NULL, i);
+    if (skip < 0) return FAILED;
+    if (skip) continue;
     if (form->level == NESTED) state = open_one(form, value, marks, 0);
     else if (is_container(value)) state = open_quickly(form, value, marks);
     else state = take_leaf(form, value);
@@ -190,7 +192,9 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObjec
   if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);
   Py_DECREF(named);
   while (state == DONE && PyDict_Next(kwargs, &at, &key, &value)) {
-    if (is_static(names, key, 0)) continue;
+    int skip = is_static(names, key, 0);
+    if (skip < 0) return FAILED;
+    if (skip) continue;
     state = form->level == NESTED ? open_one(form, value, marks, 0) : take_leaf(form, value);
   }
   return state;

@@ -412,3 +412,29 @@ def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_
         with pytest.raises(DeletedBuffer, match="donated to '<lambda>', called at"):
             np.asarray(x)
     assert type(_runner(jitted)) is core.Runner
+
+
+def test_an_interrupt_while_a_keyword_is_looked_up_is_not_lost(client: Client) -> None:
+    x = _put(client)
+    left = [-1]
+
+    class Name(str):
+        __slots__ = ()
+        __eq__ = str.__eq__
+
+        def __hash__(self) -> int:
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            return str.__hash__(self)
+
+    jitted = plugrt.jit(lambda a, b, s=1: a + b * s, static_argnames="s")
+    for _ in range(2):
+        jitted(x, b=x)
+    arguments = {Name("b"): x}
+    for count in range(1, 4):
+        left[0] = count
+        with pytest.raises(KeyboardInterrupt):
+            jitted(x, **arguments)
+    left[0] = -1
+    np.testing.assert_array_equal(np.asarray(jitted(x, **arguments)), 2 * H)
