@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import _thread
 import collections
+import copy
 import gc
 import inspect
 import itertools
+import pickle
 import sys
 import threading
 import time
@@ -412,6 +414,15 @@ def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_
         with pytest.raises(DeletedBuffer, match="donated to '<lambda>', called at"):
             np.asarray(x)
     assert type(_runner(jitted)) is core.Runner
+
+
+def test_compiled_functions_are_copied_as_themselves_and_refused_by_pickle(client: Client) -> None:
+    x = _put(client)
+    compiled = plugrt.jit(lambda a: a + 1).lower(x).compile()
+    assert copy.copy(compiled) is compiled
+    assert copy.deepcopy([compiled])[0] is compiled
+    with pytest.raises(TypeError, match="cannot pickle compiled '<lambda>', which is loaded"):
+        pickle.dumps(compiled)
 
 
 def test_an_interrupt_while_a_keyword_is_looked_up_is_not_lost(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import ml_dtypes
 
@@ -189,6 +189,15 @@ class CompiledCall(CompiledBase, CompiledCalls):
 
     if core is None or TYPE_CHECKING:
         __call__ = _call_in_python
+
+    def __copy__(self) -> Self:
+        return self  # as functions are
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         leaves, spec = tree.flatten((args, kwargs))
