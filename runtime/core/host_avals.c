@@ -65,6 +65,23 @@ static PyObject *ask(PyObject *value) {
   return aval;
 }
 
+/* Whether a value is of that type and shape, under those settings, still after Python ran, with other
+   threads: what was found of it would else be taken for the aval of others. */
+static int is_unchanged(PyObject *value, PyObject *token, int type, int rank,
+                        const Py_ssize_t *shape) {
+  PyObject *now = settings_token();
+  Py_XDECREF(now);
+  if (now != token) return 0;
+  if (rank < 0) return 1;
+  Py_buffer view;
+  int found = view_host(value, &view);
+  if (!found) return 0;
+  int same = found == type && view.ndim == rank;
+  for (int i = 0; same && i < rank; i++) same = view.shape[i] == shape[i];
+  PyBuffer_Release(&view);
+  return same;
+}
+
 static PyObject *look_up(PyObject *value, PyObject *token, int type, int rank,
                          const Py_ssize_t *shape) {
   if (rank > MAX_RANK) return NULL;
@@ -77,6 +94,10 @@ static PyObject *look_up(PyObject *value, PyObject *token, int type, int rank,
     return Py_NewRef(known[hash].aval);
   PyObject *aval = ask(value);
   if (!aval) return NULL;
+  if (!is_unchanged(value, token, type, rank, shape)) {
+    Py_DECREF(aval);
+    return NULL;
+  }
   PyObject *old_token = known[hash].token, *old_aval = known[hash].aval;
   known[hash].token = Py_NewRef(token);
   known[hash].aval = Py_NewRef(aval);

@@ -60,10 +60,12 @@ static int await_and_find(Reader *self, PJRT_Buffer *buffer, void **data, size_t
   return 1;
 }
 
-/* Whether that is memory: Python is asked once for each page, as it asks the system. */
+/* Whether that is memory: Python is asked once for each page, as it asks the system. There is none
+   in page 0, which is also what stands for no page. */
 static int is_memory(Reader *self, const void *data) {
   uintptr_t first = (uintptr_t)data >> 12, last = ((uintptr_t)data + self->size - 1) >> 12;
   uintptr_t *known = self->client->known_pages;
+  if (!first) return 0;
   if (known[first % KNOWN_PAGES] == first && known[last % KNOWN_PAGES] == last) return 1;
   PyObject *answer = PyObject_CallFunction(
       self->is_memory, "Kn", (unsigned long long)(uintptr_t)data, self->size);

@@ -7,7 +7,8 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +21,7 @@ from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client import Client
 from plugrt.capi.client_handle import _OF_CORE
+from plugrt.capi.compiled_read import _FUNCTIONS
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
 from support.xla_cpu import library_path, needs_library
@@ -378,3 +380,64 @@ def test_reads_beside_deletions_and_donations_give_what_was_there(client: Client
         thread.join()
     assert not faults
     assert core.calls_under_way() == 0
+
+
+def _while_avals_are_found(act: Callable[[], None], call: Callable[[], Any]) -> None:
+    """Calls it, and acts as another thread might while Python finds the aval of a host value."""
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == "quick_avals":
+            act()
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+
+
+def test_an_array_that_is_reshaped_while_it_is_looked_at_does_not_stand_for_others(
+    client: Client,
+) -> None:
+    device = client.devices()[0]
+    jitted = plugrt.jit(lambda a, b: a.T + b)
+    one = plugrt.device_put(np.float32(1), device)
+    for _ in range(3):
+        jitted(np.zeros(33, np.float32), one)
+    changed = np.zeros((3, 11), np.float32)
+
+    def reshape() -> None:
+        changed.shape = (33,)
+
+    _while_avals_are_found(reshape, lambda: jitted(changed, one))
+    assert changed.shape == (33,)
+    for _ in range(3):
+        assert jitted(np.zeros((3, 11), np.float32), one).shape == (11, 3)
+
+
+def test_what_a_library_says_is_in_the_first_page_is_not_read(client: Client) -> None:
+    x = plugrt.device_put(np.arange(4, dtype=np.float32), client.devices()[0])
+    buffer = x._shards
+    handle = buffer._spec.handle
+    functions = [handle.library.slots[name] for name in _FUNCTIONS]
+    where = _FUNCTIONS.index("Buffer_UnsafePointer")
+    asked = []
+
+    def answer(args: Any) -> Any:
+        asked.append(args)
+        args.buffer_pointer = 0
+        return ffi.NULL
+
+    functions[where] = ffi.callback(ffi.typeof(functions[where]), answer)
+    reader = core.Reader(
+        client=handle.core,
+        functions=tuple(int(ffi.cast("uintptr_t", f)) for f in functions),
+        lock=handle.lock,
+        is_memory=handle.is_memory,
+        make=np.ndarray,
+        shape=(4,),
+        dtype=np.dtype(np.float32),
+        size=16,
+    )
+    assert reader(buffer) is None
+    assert asked
