@@ -404,7 +404,7 @@ def test_an_array_that_is_reshaped_while_it_is_looked_at_does_not_stand_for_othe
     one = plugrt.device_put(np.float32(1), device)
     for _ in range(3):
         jitted(np.zeros(33, np.float32), one)
-    changed = np.zeros((3, 11), np.float32)
+    changed: Any = np.zeros((3, 11), np.float32)
 
     def reshape() -> None:
         changed.shape = (33,)
