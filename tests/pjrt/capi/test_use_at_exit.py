@@ -94,7 +94,7 @@ LEDGER = """
     library = load_library(os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"].removeprefix("lib:"))
     ledger = Ledger(library)
     f = plugrt.jit(lambda x: x * 2)
-    a = plugrt.device_put(np.arange(3, dtype=np.float32))
+    a = plugrt.device_put(np.arange(300, dtype=np.float32))  # read as a view
     large = plugrt.device_put(np.zeros(1 << 16, np.float32))
     b, deleted = f(a), f(large)
     str(b), deleted.delete()
