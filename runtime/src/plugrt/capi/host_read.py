@@ -134,17 +134,23 @@ def wait_for(handle: ClientHandle, pointer: Any) -> None:
         handle.sweep()
 
 
+def _refer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> Any:
+    """Returns the address of the buffer's memory, with an external reference that keeps it."""
+    try:
+        reader = handle.host_readers.pop()
+    except IndexError:
+        reader = HostReader(handle.library)
+    address = reader.take_address(handle, pointer, spec.nbytes)
+    handle.host_readers.append(reader)
+    return ffi.cast(_BYTES, address)
+
+
 def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> npt.NDArray[Any]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
     It keeps the client's handle alive, but not the `Client` object.
     """
-    try:
-        reader = handle.host_readers.pop()
-    except IndexError:
-        reader = HostReader(handle.library)
-    address = ffi.cast(_BYTES, reader.take_address(handle, pointer, spec.nbytes))
-    handle.host_readers.append(reader)
+    address = _refer(handle, pointer, spec)
     drop = handle.drop_reference
     # The free function holds the owner, so that the buffer is destroyed after the reference.
     kept = own(address, lambda _: drop(owner), lends=owner)
@@ -154,12 +160,7 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
 
 def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
     """Returns a read-only copy of the buffer's memory."""
-    try:
-        reader = handle.host_readers.pop()
-    except IndexError:
-        reader = HostReader(handle.library)
-    address = ffi.cast(_BYTES, reader.take_address(handle, pointer, spec.nbytes))
-    handle.host_readers.append(reader)
+    address = _refer(handle, pointer, spec)
     contents = ffi.unpack(address, spec.nbytes)
     handle.drop_reference(pointer)
     return np.ndarray(spec.stored_shape, spec.dtype, contents)
