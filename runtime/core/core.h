@@ -116,7 +116,7 @@ typedef struct {
   Py_ssize_t produced;
 } Launching;
 
-/* ---- launcher.c: launches on one device of a library ---- */
+/* ---- executable.c: programs on one device of a library ---- */
 typedef struct {
   PyObject_HEAD
   Client *client;
@@ -127,13 +127,16 @@ typedef struct {
   PyObject *reason;  /* what is said of those afterwards */
   int arity;         /* the number of arguments, -1 before the first launch, which Python checks */
 } Executable;
+extern PyTypeObject *Executable_Type;
+
+/* ---- launcher.c: launches of these ---- */
 typedef struct {
   Launching head;
   Executable *executable;
   PyObject *owner; /* the plugrt.capi.loaded_executable.LoadedExecutable */
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
-extern PyTypeObject *Executable_Type, *Launcher_Type;
+extern PyTypeObject *Launcher_Type;
 
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
@@ -154,6 +157,24 @@ int outputs_include(PyObject *outputs, PyObject *const *values, PyObject *value)
 int outputs_wrap(PyObject *outputs, PyObject *const *values, PyObject *const *held,
                  PyObject **results, Py_ssize_t produced, PyObject **arrays);
 PyObject *outputs_put_together(PyObject *outputs, PyObject **arrays); /* takes the arrays */
+
+/* ---- donation.c: the arguments of a call that its launch takes ---- */
+typedef struct {
+  Py_ssize_t count;
+  Py_ssize_t *numbers; /* which arguments of the call these are */
+  PyObject *taker;     /* the name of the function, for those who use them afterwards */
+} Donation;
+/* Sets numbers of arguments of a call from a tuple and returns how many; -1 with an exception. */
+Py_ssize_t read_numbers(PyObject *given, Py_ssize_t arity, Py_ssize_t **numbers);
+int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject *taker);
+/* Whether all are kept: what is not is not looked at before the launch, and need not be an array. */
+int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count);
+/* Whether Python has to look at an argument, which may share its buffers with another array, or is
+   an output. */
+int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const *values);
+/* Takes the data from the arrays; -1 with an exception, only for want of memory. */
+int donation_mark(const Donation *self, PyObject *const *values);
+void donation_drop(Donation *self);
 
 /* ---- runner.c: a call's arrays to what it returns ---- */
 extern PyTypeObject *Runner_Type;
@@ -200,6 +221,7 @@ int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_put(PyObject *module);
 int add_reader(PyObject *module);
+int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_tree(PyObject *module);

@@ -84,9 +84,10 @@ static int fill(PyObject *module) {
     return -1;
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_put(module) || add_reader(module) || add_launcher(module) ||
-                 add_function_launcher(module) || add_tree(module) || add_outputs(module) ||
-                 add_runner(module) || add_reordered(module) || add_calls(module)
+                 add_put(module) || add_reader(module) || add_executable(module) ||
+                 add_launcher(module) || add_function_launcher(module) || add_tree(module) ||
+                 add_outputs(module) || add_runner(module) || add_reordered(module) ||
+                 add_calls(module)
              ? -1
              : 0;
 }

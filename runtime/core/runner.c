@@ -19,9 +19,7 @@ typedef struct {
   Py_ssize_t fed;      /* the number of these */
   Py_ssize_t others;   /* the number of arguments that are outputs and nothing else */
   Py_ssize_t *passed;  /* which these are */
-  Py_ssize_t gifts;    /* the number of those that the launch takes */
-  Py_ssize_t *donated; /* which arguments of the call these are */
-  PyObject *taker;     /* the name of the function, for those who use them afterwards */
+  Donation donation;   /* those that the launch takes */
 } Runner;
 
 /* Calls a function with the arguments of a call, as a tuple, and another argument, if any. */
@@ -49,32 +47,6 @@ static void explain(Runner *self, PyObject *given, PyObject *const *values) {
   Py_DECREF(error);
 }
 
-/* Whether Python has to look at a donated argument, which may share its buffers with another array,
-   or is an output. */
-static int must_not_donate(Runner *self, PyObject *const *values) {
-  for (Py_ssize_t i = 0; i < self->gifts; i++) {
-    PyObject *value = values[self->donated[i]];
-    if (array_is_observed(value) || outputs_include(self->outputs, values, value)) return 1;
-  }
-  return 0;
-}
-
-/* Takes the data from the donated arrays; fails only for want of memory. */
-static int mark_donated(Runner *self, PyObject *const *values) {
-  PyObject *loss = deletion_for(self->taker);
-  if (!loss) return -1;
-  for (Py_ssize_t i = 0; i < self->gifts; i++) {
-    Array *array = (Array *)values[self->donated[i]];
-    PyObject *shards = array->shards, *extra = array->extra;
-    array->shards = NULL;
-    array->extra = Py_NewRef(loss);
-    Py_XDECREF(shards);
-    Py_XDECREF(extra);
-  }
-  Py_DECREF(loss);
-  return 0;
-}
-
 /* Takes hold of what an array has, which a thread may delete meanwhile; NULL if it is none, or has
    nothing any more. */
 static PyObject *hold_array(PyObject *value) {
@@ -97,7 +69,7 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
                                       : values[self->passed[i - taken]];
     if (!(held[i] = hold_array(value))) state = NOT_HERE;
   }
-  if (state == DONE && must_not_donate(self, values)) state = NOT_HERE;
+  if (state == DONE && donation_is_refused(&self->donation, self->outputs, values)) state = NOT_HERE;
   for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
     if (self->puts[i]) state = put_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
@@ -115,7 +87,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
   if (state == DONE) { /* as in Python, what makes the containers finds the donated arrays gone */
-    if (!self->gifts || !mark_donated(self, values))
+    if (!self->donation.count || !donation_mark(&self->donation, values))
       return outputs_put_together(self->outputs, arrays);
     for (Py_ssize_t i = outputs_count(self->outputs); i--;) Py_DECREF(arrays[i]);
     return NULL;
@@ -167,39 +139,6 @@ static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {
   return made;
 }
 
-/* Sets numbers of arguments of the call, from a tuple, and returns how many; -1: an exception. */
-static Py_ssize_t read_numbers(Runner *self, PyObject *given, Py_ssize_t **numbers) {
-  Py_ssize_t count = PyTuple_Size(given);
-  PyMem_Free(*numbers); /* of an earlier attempt, which was refused */
-  Py_ssize_t *read = *numbers = PyMem_Malloc((count + 1) * sizeof *read);
-  if (!read) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < count; i++) {
-    read[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i));
-    if (PyErr_Occurred()) return -1;
-    if (read[i] < 0 || read[i] >= self->arity) {
-      PyErr_SetString(PyExc_IndexError, "an argument is named that the call does not have");
-      return -1;
-    }
-  }
-  return count;
-}
-
-/* What is not kept is not looked at before the launch, and need not be an array. */
-static int are_kept(Runner *self) {
-  for (Py_ssize_t i = 0; i < self->gifts; i++) {
-    Py_ssize_t j = 0;
-    while (j < self->count && self->kept[j] != self->donated[i]) j++;
-    if (j == self->count) {
-      PyErr_SetString(PyExc_ValueError, "an argument is donated that is not kept");
-      return 0;
-    }
-  }
-  return 1;
-}
-
 static int read_puts(Runner *self, PyObject *puts) {
   if (PyTuple_Size(puts) != self->count) {
     PyErr_SetString(PyExc_ValueError, "a runner has a put, or None, for each argument kept");
@@ -243,10 +182,11 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   }
   PyMem_Free(self->puts); /* of an earlier attempt, which was refused and kept none */
   self->puts = NULL;
-  self->count = read_numbers(self, kept, &self->kept);
-  self->others = self->count < 0 ? -1 : read_numbers(self, passed, &self->passed);
-  self->gifts = self->others < 0 ? -1 : read_numbers(self, donated, &self->donated);
-  if (self->gifts < 0 || !are_kept(self)) return -1;
+  self->count = read_numbers(kept, self->arity, &self->kept);
+  self->others = self->count < 0 ? -1 : read_numbers(passed, self->arity, &self->passed);
+  if (self->others < 0 || donation_read(&self->donation, donated, self->arity, taker) ||
+      !donation_is_among(&self->donation, self->kept, self->count))
+    return -1;
   self->fed = PyTuple_Size(constants);
   if (!outputs_fit(outputs, self->arity, self->count + self->fed + self->others,
                    ((Launching *)launcher)->produced)) {
@@ -255,7 +195,6 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   }
   if (read_puts(self, puts)) return -1;
   self->constants = Py_NewRef(constants);
-  self->taker = Py_NewRef(taker);
   self->outputs = Py_NewRef(outputs);
   self->slow = Py_NewRef(slow);
   self->explain = Py_NewRef(explain);
@@ -284,12 +223,11 @@ static void runner_dealloc(PyObject *object) {
   Py_XDECREF(self->constants);
   Py_XDECREF(self->slow);
   Py_XDECREF(self->explain);
-  Py_XDECREF(self->taker);
   for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF((PyObject *)self->puts[i]);
   PyMem_Free(self->puts);
   PyMem_Free(self->kept);
   PyMem_Free(self->passed);
-  PyMem_Free(self->donated);
+  donation_drop(&self->donation);
   free_object(object);
 }
 

@@ -1,0 +1,69 @@
+/* Donation: the arguments of a call that its launch takes, as `donate_argnums` says. */
+#include "core.h"
+
+Py_ssize_t read_numbers(PyObject *given, Py_ssize_t limit, Py_ssize_t **numbers) {
+  Py_ssize_t count = PyTuple_Size(given);
+  PyMem_Free(*numbers); /* of an earlier attempt, which was refused */
+  Py_ssize_t *read = *numbers = PyMem_Malloc((count + 1) * sizeof *read);
+  if (!read) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    read[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i));
+    if (PyErr_Occurred()) return -1;
+    if (read[i] < 0 || read[i] >= limit) {
+      PyErr_SetString(PyExc_IndexError, "an argument is named that the call does not have");
+      return -1;
+    }
+  }
+  return count;
+}
+
+int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject *taker) {
+  Py_ssize_t count = read_numbers(donated, arity, &self->numbers);
+  self->count = count < 0 ? 0 : count;
+  Py_XDECREF(self->taker); /* of an earlier attempt */
+  self->taker = Py_NewRef(taker);
+  return count < 0 ? -1 : 0;
+}
+
+int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    Py_ssize_t j = 0;
+    while (j < count && kept[j] != self->numbers[i]) j++;
+    if (j == count) {
+      PyErr_SetString(PyExc_ValueError, "an argument is donated that is not kept");
+      return 0;
+    }
+  }
+  return 1;
+}
+
+int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const *values) {
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    PyObject *value = values[self->numbers[i]];
+    if (array_is_observed(value) || outputs_include(outputs, values, value)) return 1;
+  }
+  return 0;
+}
+
+int donation_mark(const Donation *self, PyObject *const *values) {
+  PyObject *loss = deletion_for(self->taker);
+  if (!loss) return -1;
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    Array *array = (Array *)values[self->numbers[i]];
+    PyObject *shards = array->shards, *extra = array->extra;
+    array->shards = NULL;
+    array->extra = Py_NewRef(loss);
+    Py_XDECREF(shards);
+    Py_XDECREF(extra);
+  }
+  Py_DECREF(loss);
+  return 0;
+}
+
+void donation_drop(Donation *self) {
+  PyMem_Free(self->numbers);
+  Py_CLEAR(self->taker);
+}
