@@ -80,6 +80,30 @@ print(json.dumps([row.state, row.client is None, left, len(compiled.serialize())
     assert log_files() == before
 
 
+def test_how_libtpu_divides_is_read_back_and_auto_which_it_lacks_is_refused() -> None:
+    done = run_python(
+        """
+        import numpy as np, plugrt
+        from plugrt.sharding import AUTO, NamedSharding, PartitionSpec as P
+        mesh, x = plugrt.make_mesh((2, 2), ("x", "y")), plugrt.ShapeDtypeStruct((8, 8), np.float32)
+        rows = NamedSharding(mesh, P("x"))
+        def compiled(asked):
+            f = plugrt.jit(lambda v: v + v.T, in_shardings=asked)
+            return f.lower(x).compile(topology="tpu:v5e:2x2")
+        print(compiled(rows).input_shardings == ((rows,), {}), compiled(rows).output_shardings.spec)
+        try:
+            compiled(AUTO(mesh))
+        except NotImplementedError as error:
+            print(error)
+        """,
+        ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+        JAX_NUM_CPU_DEVICES="4",
+    )
+    read, refused = done.stdout.splitlines()
+    assert read.startswith("True PartitionSpec("), done.stderr
+    assert "(capability auto_partitioning)" in refused
+
+
 def test_options_and_refusals() -> None:
     done = run_python(
         """

@@ -17,11 +17,14 @@ from plugrt.interface import (
     Program,
     Topology,
 )
+from plugrt.interface_checks import require_auto_partitioning
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiling import compile_program
-from plugrt_sdk.declaration import declared_methods
+from plugrt_sdk.declaration import FIELDS, declared_methods
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.returns import require_sequence, wrong_return
+
+_CHOOSES = "chosen_shardings"
 
 
 class BackendTopology(Topology):
@@ -59,12 +62,19 @@ class BackendTopology(Topology):
         return self._devices
 
     @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        return {FIELDS[_CHOOSES]: True} if _CHOOSES in self._methods else {}
+
+    @property
     def stablehlo_current_version(self) -> tuple[int, int, int] | None:
         return self._backend.stablehlo_version
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendExecutable:
         backend = self._backend
+        require_auto_partitioning(
+            options.use_auto_spmd_partitioning, _CHOOSES in self._methods, self.backend_name
+        )
         assignment = options.device_assignment or self._default_assignment(options)
         known = {device.id for device in self._devices}
         if not known.issuperset(assignment.flat):

@@ -142,7 +142,7 @@ def require_auto_partitioning(asked: bool, declared: bool, owner: str) -> None:
     """Raises `Unimplemented` where a compiler is asked to choose, and does not declare that.
 
     XLA's compilers without that part end the process: "LLVM ERROR: auto-partitioner callback wasn't
-    registered" (jaxlib 0.10.2 on the CPU).
+    registered" (jaxlib 0.10.2, libtpu 0.0.51), or with GSPMD divide nothing (docs/findings.md).
     """
     if asked and not declared:
         raise Unimplemented(

@@ -17,12 +17,17 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.plugins import Backends
+from plugrt.interface import CompileOptions, DeviceDescription, Program
+from plugrt.plugins import Backends, LibraryPlugin
 from plugrt.plugins.record import State
 from plugrt.programs.parsing import parse_program
 from plugrt.settings.declarations import Config
-from plugrt.sharding import NamedSharding, PartitionSpec
+from plugrt.sharding import AUTO, NamedSharding, PartitionSpec
 from plugrt.transforms import topology
+from plugrt_sdk import Backend, BackendPlugin
+from plugrt_sdk.export import export_capsule
+from plugrt_sdk.numpy_backend import plugin as numpy_plugin
+from support.behaviour import behaviour
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
 
 PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
@@ -149,6 +154,67 @@ def test_a_program_over_a_mesh_is_compiled_for_its_partitions(far: FarPlugin) ->
     assert options.use_spmd_partitioning
     assert options.device_assignment is None
     assert options.allow_spmd_sharding_propagation_to_output == (True, True)
+
+
+@pytest.mark.parametrize("exported", [False, True], ids=["in process", "through the C API"])
+@behaviour(102, "`AUTO` compiled for a topology: its compiler divides, and the program says how")
+def test_auto_is_chosen_by_the_topology_s_compiler(
+    exported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if plugrt.local_device_count() < 4:
+        pytest.skip("no 4 devices here")
+    capsule = export_capsule(
+        lambda: numpy_plugin.create_client({}), topology_factory=numpy_plugin.create_topology
+    )
+    registry = Backends(path=[])
+    registry.register(LibraryPlugin("np", c_api=capsule) if exported else numpy_plugin)
+    monkeypatch.setattr(topology, "process_backends", lambda: registry)
+    name = "np" if exported else "numpy"
+    mesh = plugrt.make_mesh((2, 2), ("x", "y"))
+    rows, x = NamedSharding(mesh, PartitionSpec("x")), plugrt.ShapeDtypeStruct((8, 8), np.float32)
+    f = plugrt.jit(
+        lambda a, b: (a @ b, b), in_shardings=(AUTO(mesh), rows), out_shardings=AUTO(mesh)
+    )
+    compiled = f.lower(x, x).compile(topology=f"{name}:4")
+    both = NamedSharding(mesh, PartitionSpec(("x", "y")))
+    assert compiled.input_shardings == ((both, rows), {})
+    assert compiled.output_shardings == (NamedSharding(mesh, PartitionSpec()),) * 2
+    alone = plugrt.jit(lambda a: a + 1).lower(x).compile(topology=f"{name}:1")
+    with pytest.raises(FailedPrecondition, match="those of a topology need not be here"):
+        _ = alone.input_shardings
+
+
+def test_auto_for_a_topology_whose_compiler_does_not_choose_is_refused() -> None:
+    program = Program(PROGRAM.encode(), "mlir", "f")
+    asked = CompileOptions(
+        num_partitions=2, use_spmd_partitioning=True, use_auto_spmd_partitioning=True,
+        auto_spmd_partitioning_mesh_shape=(2,), auto_spmd_partitioning_mesh_ids=(0, 1),
+    )  # fmt: skip
+    with pytest.raises(
+        Unimplemented, match=r"'plain' \(plugrt_sdk\).*capability auto_partitioning"
+    ):
+        BackendPlugin("plain", PlainTopologies).create_topology("2", {}).compile(program, asked)
+
+
+class PlainTopologies(Backend):
+    """Has topologies, and a compiler that chooses nothing."""
+
+    platform = "plain"
+
+    def topologies(self, name: str, options: Any) -> list[DeviceDescription]:
+        return [DeviceDescription(i, 0, "Plain") for i in range(int(name))]
+
+    def devices(self) -> Any:
+        raise AssertionError("there is no device here")
+
+    def put(self, array: Any, device: int) -> Any:
+        raise AssertionError
+
+    def get(self, handle: Any) -> Any:
+        raise AssertionError
+
+    def compile(self, program: Program, options: CompileOptions) -> Any:
+        raise AssertionError("it was asked what it does not declare")
 
 
 PROGRAM = "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"

@@ -14,9 +14,10 @@ class AUTO(TiledSharding):
     """In `jit`'s ``in_shardings`` and ``out_shardings``: the compiler divides it over the mesh.
 
     Arguments have to be host data or uncommitted arrays; ``compiled.input_shardings`` says what was
-    chosen. That takes a compiler that plans so, and a backend that declares it (capability
-    ``auto_partitioning``): XLA's for TPUs does, that of the CPU does not. What is left out of
-    ``in_shardings`` follows from what is in it, with any compiler. As JAX had it in
+    chosen. That takes a compiler that plans so, and a backend or topology that declares it
+    (``auto_partitioning``). XLA's planner is in no build that is published: neither the CPU's, nor
+    libtpu's up to 0.0.51. What is left out of ``in_shardings`` follows from what is in it, with any
+    compiler. As JAX had it in
     ``jax.experimental.pjit`` before 0.10. Raises `ArgumentTypeError` for what is no mesh.
 
     >>> plugrt.sharding.AUTO(plugrt.make_mesh((2, 2), ("x", "y")))

@@ -18,7 +18,7 @@ from plugrt.execution.plan import Plan
 from plugrt.execution.positional_sharding import PositionalSharding
 from plugrt.execution.sharding import Sharding
 from plugrt.execution.tiling import Tiling
-from plugrt.interface import Executable, LoadedExecutable, TensorType
+from plugrt.interface import Executable, TensorType
 from plugrt.op_sharding_proto import WHOLE
 
 
@@ -61,16 +61,15 @@ def settle_shardings(
     plan: Plan,
     types: Sequence[ParameterType],
     outputs: Sequence[TensorType],
-    loaded: LoadedExecutable | None,
+    executable: Executable | None,
 ) -> Launch:
     """Returns the launch with the shardings that the compiler chose, for arguments and results.
 
     They are those of an argument's mesh where its axes say the same, and `PositionalSharding`
     where an argument has that.
     """
-    if loaded is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
+    if executable is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
         return launch
-    executable = loaded.executable
     place_of = {i: place for place, i in enumerate(plan.kept)}
 
     def settle(

@@ -118,7 +118,8 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     if traced.plan.constants:
         constants = traced.placed.get_or_make(key, lambda: _place_constants(traced.plan, launch))
     launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
-    launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, executable)
+    compiled = None if executable is None else executable.executable
+    launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, compiled)
     outputs = result_signatures(traced, launch)
     return LoadedProgram(
         traced.plan, traced.types, launch, executable, constants, outputs,

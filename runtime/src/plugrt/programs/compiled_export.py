@@ -254,7 +254,7 @@ class CompiledExport(CompiledCall):
             acts=not results,
         )
         parameters = [(t.shape, t.dtype, False) for t in types]
-        launch = settle_shardings(launch, plan, parameters, results, executable)
+        launch = settle_shardings(launch, plan, parameters, results, executable.executable)
         outputs = [
             intern_signature(sharding.whole_shape(part.shape), part.dtype, sharding, True)
             for part, sharding in zip(results, launch.out_shardings, strict=True)

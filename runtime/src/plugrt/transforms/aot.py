@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
+from plugrt.execution import tree
 from plugrt.execution.callback_refusals import refuse_callbacks
+from plugrt.execution.chosen_shardings import settle_shardings
 from plugrt.execution.compiled import CompiledBase
 from plugrt.execution.ir_dumps import dump_executable, dump_program
+from plugrt.execution.placement import Launch
 from plugrt.interface import (
     CompileOptions,
     Executable,
@@ -27,22 +30,23 @@ from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.entry_attributes import EntryAttributes
-    from plugrt.tracing.staged import Staged
+    from plugrt.transforms.stage_info import TracedFunction
 
 
 def compile_ahead(
-    staged: Staged,
+    traced: TracedFunction,
     target: Topology | str,
     options: CompileOptions,
-    out_info: Any,
+    launch: Launch | None,
     attributes: EntryAttributes | None = None,
 ) -> AheadOfTime:
     """Returns a traced function compiled for a topology; ``attributes`` are layouts and memories.
 
     The program's parameters are the arguments that it uses, then the arrays of its closure.
+    ``launch`` says how arguments and results lie, where options or arguments over a mesh do.
     """
     target = resolve_topology(target)
-    staged = staged.lowered_for(process_backends().platforms_of(target))
+    staged = traced.staged.lowered_for(process_backends().platforms_of(target))
     plan = staged.plan
     version = target.stablehlo_current_version
     if plan.is_trivial:
@@ -61,7 +65,16 @@ def compile_ahead(
         raise refuse_callbacks(
             program, "what is compiled for a topology runs elsewhere, without this process's Python"
         )
-    return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
+    executable = compile_for(program, target, options)
+    shardings = None
+    if launch is not None:
+        compiled = None if plan.is_trivial else executable
+        launch = settle_shardings(launch, plan, staged.types, staged.output_types, compiled)
+        shardings = (
+            tree.unflatten(traced._in_tree, launch.in_shardings),
+            tree.unflatten(staged.out_tree, launch.out_shardings),
+        )
+    return AheadOfTime(program, target, executable, inputs, traced._out_info(), shardings)
 
 
 def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
@@ -103,6 +116,7 @@ class AheadOfTime(CompiledBase):
         executable: Executable,
         input_types: Sequence[TensorType] | None,
         out_info: Any = None,
+        shardings: tuple[Any, Any] | None = None,
     ) -> None:
         self.program = program
         """The program as the compiler took it."""
@@ -113,6 +127,28 @@ class AheadOfTime(CompiledBase):
         self.out_info = out_info
         """The results of a traced function as a pytree of `ShapeDtypeStruct`; else None."""
         self._compiled = executable
+        self._shardings = shardings
+
+    @property
+    def input_shardings(self) -> Any:
+        """How each argument is divided, as ``(args, kwargs)``, over the mesh of the function.
+
+        What was left to the compiler is as it chose for the topology. Raises `FailedPrecondition`
+        for a program that no mesh divides.
+        """
+        return (self._shardings or self._refuse_shardings())[0]
+
+    @property
+    def output_shardings(self) -> Any:
+        """The same of each result, as a pytree."""
+        return (self._shardings or self._refuse_shardings())[1]
+
+    def _refuse_shardings(self) -> NoReturn:
+        raise FailedPrecondition(
+            f"{self!r} has no shardings to state: they name devices, and those of a topology need "
+            "not be here. Functions whose in_shardings or arguments are over a mesh state how it "
+            "divides them; runtime_executable().parameter_shardings() is what the compiler wrote"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises `FailedPrecondition`: the devices need not be here."""

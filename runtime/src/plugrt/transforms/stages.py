@@ -115,7 +115,7 @@ class Traced(StageInfo):
             launch = replace(self._launch(), compiler_options=options)
             return Compiled(self, load(self.staged, launch))
         asked = replace(self._options(), env_overrides=dict(options))
-        return compile_ahead(self.staged, topology, asked, self.out_info, self._attributes)
+        return compile_ahead(self, topology, asked, self._known, self._attributes)
 
     def _launch(self) -> Launch:
         return self._placed or resolve_launch(self.staged, self.avals, self.device)
