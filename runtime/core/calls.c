@@ -10,15 +10,11 @@ typedef struct {
   PyObject_HEAD
   PyObject *runners;                    /* dict: (settings, *signatures) to a runner */
   PyObject *static_nums, *static_names; /* sets of those arguments; NULL for none */
-  char arrays_only;                     /* calls with host values are Python's */
 } Calls;
 
-static PyObject *get_token;   /* the settings of this thread, as one object */
 static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
 static PyObject *filter;      /* filter(error): takes plugrt's frames out of its traceback */
 static PyObject *trace_name, *python_name;
-
-PyObject *settings_token(void) { return PyObject_CallNoArgs(get_token); }
 
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
   PyObject *method = PyObject_GetAttr(self, python_name);
@@ -83,9 +79,9 @@ static int find(Calls *self, const CallForm *form, PyObject *const *values, PyOb
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
-static int is_known(Calls *self, PyObject *value) {
+static int is_known(PyObject *value) {
   if (Py_TYPE(value) == array_class) return ((Array *)value)->signature != NULL;
-  return !self->arrays_only && is_host_value(value);
+  return is_host_value(value);
 }
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
@@ -94,7 +90,7 @@ static int run_values(Calls *self, const CallForm *form, PyObject *given, PyObje
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!is_known(self, values[i])) return NOT_HERE;
+    if (!is_known(values[i])) return NOT_HERE;
   if (find(self, form, values, room, count, &runner)) return FAILED;
   if (!runner) return NOT_HERE;
   *made = run_any(runner, given, values, count);
@@ -129,7 +125,7 @@ static int call_taken_apart(Calls *self, PyObject *args, PyObject *kwargs, PyObj
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
-  int state = self->runners && get_token ? is_tracing() : 1;
+  int state = self->runners && trace_state ? is_tracing() : 1;
   if (state < 0) return NULL;
   if (state) return call_in_python((PyObject *)self, args, kwargs);
   PyObject *made = NULL;
@@ -199,11 +195,6 @@ static PyObject *set_statics(Calls *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyMemberDef calls_members[] = {
-    {"_arrays_only", T_BOOL, offsetof(Calls, arrays_only), 0,
-     "Whether calls with host values are left to Python."},
-    {NULL, 0, 0, 0, NULL},
-};
 static PyMethodDef calls_methods[] = {
     {"_set_statics", (PyCFunction)set_statics, METH_VARARGS,
      "_set_statics(numbers, names): which arguments are static."},
@@ -222,7 +213,6 @@ static PyType_Slot calls_slots[] = {
     {Py_tp_dealloc, calls_dealloc},
     {Py_tp_getset, calls_getset},
     {Py_tp_methods, calls_methods},
-    {Py_tp_members, calls_members},
     {0, NULL},
 };
 static PyType_Spec calls_spec = {
@@ -238,11 +228,10 @@ int add_calls(PyObject *module) {
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *token, *state, *filtering, *static_key;
-  if (!PyArg_ParseTuple(args, "OOOO", &token, &state, &filtering, &static_key)) return NULL;
+  PyObject *state, *filtering, *static_key;
+  if (!PyArg_ParseTuple(args, "OOO", &state, &filtering, &static_key)) return NULL;
   if (set_static_key(static_key)) return NULL;
-  get_token = Py_NewRef(token); /* kept for ever, as the classes are */
-  trace_state = Py_NewRef(state);
+  trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
   filter = Py_NewRef(filtering);
   Py_RETURN_NONE;
 }

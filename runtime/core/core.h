@@ -15,6 +15,7 @@
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
 enum { KNOWN_PAGES = 64 };
+enum { MAX_RANK = 6 }; /* of what the core looks at more closely; host values of more are Python's */
 
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
 typedef struct {
@@ -79,16 +80,17 @@ int array_is_observed(PyObject *array);
 /* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
-/* ---- host_avals.c: host values in the key of a call ---- */
-/* The kind of NumPy's dtype ("b", "i", "u", "f", "c") and the bytes of an element, as one number. */
-#define ELEMENT(kind, size) ((kind) << 8 | (int)(size))
-/* The element type of a NumPy array, of which a view is taken; 0, and none, for anything else. */
+/* ---- dtypes.c: what NumPy's values hold ---- */
+int number_of_dtype(PyObject *dtype); /* the same for equal ones; 0 for those that are not known */
+/* The number of a value's dtype, with a view of its elements; 0, and no view, for anything else. */
 int view_host(PyObject *value, Py_buffer *view);
+int is_host_data(PyObject *value); /* whether it may have one */
+
+/* ---- host_avals.c: host values in the key of a call ---- */
 /* The aval, a new reference; NULL where Python has to take the call, perhaps with an exception that
    is not derived from Exception. */
 PyObject *host_aval(PyObject *value, PyObject *token);
 int is_host_value(PyObject *value); /* whether it may have an aval */
-int is_host_array(PyObject *value); /* whether it is NumPy's, not a number */
 
 /* ---- put.c: host values to buffers ---- */
 typedef struct {
@@ -97,7 +99,7 @@ typedef struct {
   PyObject *spec, *owner; /* of the buffers; what explains errors */
   struct PJRT_Client_BufferFromHostBuffer_Args args; /* all but the data */
   PyObject *keep;                                    /* what the arguments point to */
-  int element_type;
+  int dtype;                  /* its number */
   int number;                 /* whether the values are Python's numbers */
   PyObject *last, *last_made; /* the last number and its buffer */
 } Put;
@@ -233,6 +235,7 @@ PyObject *set_buffer_class(PyObject *module, PyObject *args);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
+PyObject *set_dtypes(PyObject *module, PyObject *args);
 PyObject *set_host_hooks(PyObject *module, PyObject *args);
 PyObject *settings_token(void); /* the settings of this thread, a new reference */
 

@@ -1,55 +1,31 @@
-/* Host values as arguments: what they are, and the abstract value of each in the key of a call.
+/* Host values as arguments: the abstract value of each in the key of a call.
 
-   These are NumPy's arrays, of which the buffer protocol tells shape and type, and Python's numbers.
-   What has no such type (bfloat16, another byte order, a subclass) is left to Python. */
+   These are NumPy's arrays and scalars, and Python's numbers. */
 #include <string.h>
 
 #include "core.h"
 
-static PyTypeObject *ndarray;  /* numpy.ndarray */
-static PyObject *find_avals;   /* find_avals([value]) -> [aval], None for what is not known */
+static PyObject *get_token;  /* the settings of this thread, as one object */
+static PyObject *find_avals; /* find_avals([value]) -> [aval], None for what is not known */
 
-enum { PLACES = 256, MAX_RANK = 6 };
+enum { PLACES = 256 };
 static struct {
   PyObject *token, *aval; /* both kept, NULL where there is none yet */
   int type, rank;
   Py_ssize_t shape[MAX_RANK];
 } known[PLACES]; /* what `find_avals` gave; each in the place that its type and shape hash to */
 
-int element_type_of(const char *format, Py_ssize_t size) {
-  if (!format) return 0;
-  char code = format[0], kind = 0;
-  if (code == 'Z' && (format[1] == 'f' || format[1] == 'd') && !format[2]) return ELEMENT('c', size);
-  if (!code || format[1]) return 0;
-  if (code == '?') kind = 'b';
-  else if (strchr("bhilq", code)) kind = 'i';
-  else if (strchr("BHILQ", code)) kind = 'u';
-  else if (strchr("efd", code)) kind = 'f';
-  return kind ? ELEMENT(kind, size) : 0;
-}
-
-int view_host(PyObject *value, Py_buffer *view) {
-  if (Py_TYPE(value) != ndarray) return 0;
-  if (PyObject_GetBuffer(value, view, PyBUF_FORMAT | PyBUF_STRIDES)) {
-    PyErr_Clear(); /* a dtype that the protocol does not know */
-    return 0;
-  }
-  int type = element_type_of(view->format, view->itemsize);
-  if (!type) PyBuffer_Release(view);
-  return type;
-}
-
-/* The type of a Python number, as an element type of 0 bytes or, of an integer, of the least bytes
-   that hold it; 0 for anything else. */
+/* What a Python number is, as no number of a dtype is; of integers that of the least dtype that holds
+   it. 0 for anything else. */
 static int type_of_number(PyObject *value) {
-  if (PyFloat_CheckExact(value)) return ELEMENT('f', 0);
-  if (PyBool_Check(value)) return ELEMENT('b', 0);
-  if (PyComplex_CheckExact(value)) return ELEMENT('c', 0);
+  if (PyFloat_CheckExact(value)) return -1;
+  if (PyBool_Check(value)) return -2;
+  if (PyComplex_CheckExact(value)) return -3;
   if (!PyLong_CheckExact(value)) return 0;
   int overflow;
   long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
   if (overflow) return 0;
-  return number >= INT32_MIN && number <= INT32_MAX ? ELEMENT('i', 4) : ELEMENT('i', 8);
+  return number >= INT32_MIN && number <= INT32_MAX ? -4 : -5;
 }
 
 /* Asks Python for the aval, a new reference; NULL where Python has to take the call. */
@@ -124,18 +100,15 @@ PyObject *host_aval(PyObject *value, PyObject *token) {
   return aval;
 }
 
-int is_host_array(PyObject *value) { return Py_TYPE(value) == ndarray; }
+int is_host_value(PyObject *value) { return is_host_data(value) || type_of_number(value) != 0; }
 
-int is_host_value(PyObject *value) {
-  return Py_TYPE(value) == ndarray || type_of_number(value) != 0;
-}
+PyObject *settings_token(void) { return PyObject_CallNoArgs(get_token); }
 
 PyObject *set_host_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyTypeObject *cls;
-  PyObject *finding;
-  if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &cls, &finding)) return NULL;
-  ndarray = (PyTypeObject *)Py_NewRef((PyObject *)cls); /* kept for ever, as the classes are */
+  PyObject *token, *finding;
+  if (!PyArg_ParseTuple(args, "OO", &token, &finding)) return NULL;
+  get_token = Py_NewRef(token); /* kept for ever, as the classes are */
   find_avals = Py_NewRef(finding);
   Py_RETURN_NONE;
 }

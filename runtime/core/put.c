@@ -1,7 +1,7 @@
 /* Put: copies host values of one type to one device of a library.
 
    Its functions copy during the call, as they are asked to: nothing of the source is kept. Values
-   that it does not take (of another type or shape, not C-contiguous) are Python's to put. */
+   that it does not take (of another type or shape) are Python's to put. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -11,19 +11,23 @@
 PyTypeObject *Put_Type;
 
 static int put_init(Put *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"client", "spec", "owner", "args", "keep", "kind", "size", "number", NULL};
-  PyObject *client, *spec, *owner, *keep;
+  static char *names[] = {"client", "spec", "owner", "args", "keep", "dtype", "number", NULL};
+  PyObject *client, *spec, *owner, *keep, *dtype;
   unsigned long long address;
-  int kind, size, number;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOKOCip", names, Client_Type, &client, &spec,
-                                   &owner, &address, &keep, &kind, &size, &number))
+  int number;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOKOOp", names, Client_Type, &client, &spec,
+                                   &owner, &address, &keep, &dtype, &number))
     return -1;
   if (self->client || !((Client *)client)->pointer) {
     PyErr_SetString(PyExc_TypeError, "a put is made once, of a client that is made");
     return -1;
   }
+  self->dtype = number_of_dtype(dtype);
+  if (!self->dtype) {
+    PyErr_Format(PyExc_ValueError, "the core puts no arrays of %R", dtype);
+    return -1;
+  }
   memcpy(&self->args, (const void *)(uintptr_t)address, sizeof self->args);
-  self->element_type = ELEMENT(kind, size);
   self->number = number;
   self->client = (Client *)Py_NewRef(client);
   self->spec = Py_NewRef(spec);
@@ -52,10 +56,13 @@ static int fail(Put *self, const char *method, const void *address) {
   return FAILED;
 }
 
-static int put_data(Put *self, const void *data, PyObject **made) {
+/* The strides are those of data that are not C-contiguous, else NULL. */
+static int put_data(Put *self, const void *data, const int64_t *strides, PyObject **made) {
   Client *client = self->client;
   struct PJRT_Client_BufferFromHostBuffer_Args args = self->args;
   args.data = data;
+  args.byte_strides = strides;
+  args.num_byte_strides = strides ? args.num_dims : 0;
   PJRT_Error *error;
   BEGIN_LIBRARY_CALL
   error = client->put(&args);
@@ -69,13 +76,18 @@ static int put_data(Put *self, const void *data, PyObject **made) {
 
 static int put_array(Put *self, PyObject *value, PyObject **made) {
   Py_buffer view;
-  int type = view_host(value, &view);
-  if (!type) return NOT_HERE;
+  int64_t strides[MAX_RANK];
+  int dtype = view_host(value, &view);
+  if (!dtype) return NOT_HERE;
   /* Another thread may have given the array another shape or dtype since the call's key was made. */
-  int same = type == self->element_type && (size_t)view.ndim == self->args.num_dims &&
-             PyBuffer_IsContiguous(&view, 'C');
-  for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->args.dims[i];
-  int state = same ? put_data(self, view.buf, made) : NOT_HERE;
+  int same = dtype == self->dtype && (size_t)view.ndim == self->args.num_dims;
+  int plain = same && PyBuffer_IsContiguous(&view, 'C');
+  if (!plain && view.ndim > MAX_RANK) same = 0;
+  for (int i = 0; same && i < view.ndim; i++) {
+    same = view.shape[i] == self->args.dims[i];
+    if (!plain) strides[i] = view.strides[i];
+  }
+  int state = same ? put_data(self, view.buf, plain ? NULL : strides, made) : NOT_HERE;
   PyBuffer_Release(&view);
   return state;
 }
@@ -94,30 +106,30 @@ static int write_number(Put *self, PyObject *value, Number *out) {
   double real, imaginary = 0;
   long long number;
   int overflow;
-  switch (self->element_type) {
-    case ELEMENT('b', 1):
+  switch (self->args.type) {
+    case PJRT_Buffer_Type_PRED:
       if (!PyBool_Check(value)) return 0;
       out->as_bool = value == Py_True;
       return 1;
-    case ELEMENT('i', 4):
-    case ELEMENT('i', 8):
+    case PJRT_Buffer_Type_S32:
+    case PJRT_Buffer_Type_S64:
       if (!PyLong_CheckExact(value)) return 0;
       number = PyLong_AsLongLongAndOverflow(value, &overflow);
       if (overflow) return 0;
-      if (self->element_type == ELEMENT('i', 8)) {
+      if (self->args.type == PJRT_Buffer_Type_S64) {
         out->as_int64 = number;
         return 1;
       }
       if (number < INT32_MIN || number > INT32_MAX) return 0;
       out->as_int32 = (int32_t)number;
       return 1;
-    case ELEMENT('f', 4):
-    case ELEMENT('f', 8):
+    case PJRT_Buffer_Type_F32:
+    case PJRT_Buffer_Type_F64:
       if (!PyFloat_CheckExact(value)) return 0;
       real = PyFloat_AsDouble(value);
       break;
-    case ELEMENT('c', 8):
-    case ELEMENT('c', 16):
+    case PJRT_Buffer_Type_C64:
+    case PJRT_Buffer_Type_C128:
       if (!PyComplex_CheckExact(value)) return 0;
       real = PyComplex_RealAsDouble(value);
       imaginary = PyComplex_ImagAsDouble(value);
@@ -125,7 +137,7 @@ static int write_number(Put *self, PyObject *value, Number *out) {
     default:
       return 0;
   }
-  if (self->element_type == ELEMENT('f', 8) || self->element_type == ELEMENT('c', 16)) {
+  if (self->args.type == PJRT_Buffer_Type_F64 || self->args.type == PJRT_Buffer_Type_C128) {
     out->as_double[0] = real;
     out->as_double[1] = imaginary;
     return 1;
@@ -144,7 +156,7 @@ static int put_number(Put *self, PyObject *value, PyObject **made) {
     return DONE;
   }
   if (!write_number(self, value, &data)) return NOT_HERE;
-  int state = put_data(self, &data, made);
+  int state = put_data(self, &data, NULL, made);
   if (state != DONE) return state;
   PyObject *old = self->last, *old_made = self->last_made;
   self->last = Py_NewRef(value);
@@ -169,7 +181,7 @@ PyObject *put_array_quickly(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *known, *value, *target, *token = NULL, *aval = NULL, *key = NULL, *found = NULL;
   if (!PyArg_ParseTuple(args, "OOO", &known, &value, &target)) return NULL;
-  if (is_host_array(value) && (token = settings_token()) && (aval = host_aval(value, token)))
+  if (is_host_data(value) && (token = settings_token()) && (aval = host_aval(value, token)))
     key = PyTuple_Pack(3, token, aval, target);
   Py_XDECREF(token);
   Py_XDECREF(aval);

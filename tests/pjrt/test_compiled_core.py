@@ -30,9 +30,7 @@ from plugrt.errors import (
     UnhashableStaticArgument,
 )
 from plugrt.execution import tree
-from plugrt.tracing.static_args import static_key
-from plugrt.tracing.trace import _state
-from plugrt.transforms.call_base import _filter_outside_traces
+from plugrt.execution.arguments import quick_avals
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
@@ -158,9 +156,21 @@ def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> 
     assert _take_apart(of_tree, {"a": x, "b": y}, k=y) == "Runner"
     assert _take_apart(of_tree, {"b": y, "a": x}, k=y) == "Reordered"
     np.testing.assert_array_equal(np.asarray(of_tree({"b": y, "a": x}, k=y)), H + 4 * H * H)
-    np.testing.assert_array_equal(
-        np.asarray(compiled(x, 2 * H)), 3 * H
-    )  # Python's, as is what fails
+    for other in (2 * H, 2 * H, y):
+        np.testing.assert_array_equal(np.asarray(compiled(x, other)), 3 * H)
+        np.testing.assert_array_equal(np.asarray(of_tree({"a": H, "b": x}, k=other)), H + 2 * H * H)
+    scaled = plugrt.jit(lambda a, b: a * b).lower(x, 2.0).compile()
+    scaled(x, 2.0)
+    for called, args, kwargs in (
+        (compiled, (x, H), {}),
+        (scaled, (x, 3.0), {}),
+        (of_tree, ({"a": H, "b": x},), {"k": H}),
+    ):
+        assert _take_apart(called, *args, **kwargs) == "Runner"
+    for wrong in (H.astype(np.int32), np.float32(2), 1):  # at first, and again
+        for _ in range(2):
+            with pytest.raises(ArgumentMismatch, match="other types:\n  argument b"):
+                compiled(x, wrong)
     with pytest.raises(ArgumentMismatch, match="other types"):
         compiled(x, _put(client, np.arange(4)))
     with pytest.raises(ArgumentMismatch, match="of the structure"):
@@ -262,12 +272,11 @@ def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None
         seen[:] = gc.get_objects()
         return plugrt.config.token()
 
-    hooks = (_state, _filter_outside_traces, static_key)
-    core.set_call_hooks(list_objects, *hooks)
+    core.set_host_hooks(list_objects, quick_avals)
     try:
         found = jitted(x, y)
     finally:
-        core.set_call_hooks(plugrt.config.token, *hooks)
+        core.set_host_hooks(plugrt.config.token, quick_avals)
     assert seen
     np.testing.assert_array_equal(np.asarray(found), 2 * H)
 

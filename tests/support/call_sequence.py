@@ -98,8 +98,10 @@ class CallSequence:
         """Returns a NumPy array of that shape, as programs have them, or a number."""
         if self.random.random() < 0.4:
             return self.random.choice([True, 0, 2, -(2**31), 2**31, 2**63, 0.5, -0.0, 1e39, 1j])
-        dtype = self.random.choice(["float32", "float32", "int32", "int64", "float64", ">i4"])
+        dtype = self.random.choice(["float32", "float32", "int32", "int64", "bfloat16", ">i4"])
         values = np.full(shape, self.random.randrange(9), dtype)
+        if not shape and self.random.random() < 0.5:
+            return values[()]
         return np.repeat(values, 2)[::2] if shape and self.random.random() < 0.2 else values
 
     # --- steps --------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
+import numpy as np
+
 class Client:
     """The functions of a library by which buffers are destroyed and programs launched."""
 
@@ -47,8 +49,7 @@ class Put:
         owner: Any,
         args: int,
         keep: Any,
-        kind: str,
-        size: int,
+        dtype: np.dtype[Any],
         number: bool,
     ) -> None: ...
     def __call__(self, value: Any, /) -> Any: ...
@@ -132,7 +133,6 @@ class Reordered:
 
 class Calls:
     _runners: dict[Any, Any]
-    _arrays_only: bool
     def _set_statics(self, numbers: frozenset[int], names: frozenset[str], /) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -142,14 +142,14 @@ def set_buffer_class(
 def set_array_class(cls: type, /) -> None: ...
 def set_deletion_class(cls: type, our_files: dict[str, bool], /) -> None: ...
 def set_call_hooks(
-    token: Callable[[], Any],
     state: Any,
     filter: Callable[[Exception], None],
     static_key: Callable[[Any], Any],
     /,
 ) -> None: ...
+def set_dtypes(ndarray: type, dtypes: tuple[np.dtype[Any], ...], /) -> None: ...
 def set_host_hooks(
-    ndarray: type, avals: Callable[[Sequence[Any]], Sequence[Any] | None], /
+    token: Callable[[], Any], avals: Callable[[Sequence[Any]], Sequence[Any] | None], /
 ) -> None: ...
 def put_array(known: dict[Any, Any], array: Any, target: Any, /) -> Any: ...
 def calls_under_way() -> int: ...

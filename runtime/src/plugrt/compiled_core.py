@@ -6,6 +6,9 @@ import importlib
 import sysconfig
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from plugrt.errors import ConfigError
 from plugrt.settings.declarations import config
 
@@ -45,5 +48,19 @@ def _explain(error: ImportError) -> str:
 
 core, reason = choose_core(config.core)
 """What runs, and why: `plugrt doctor` shows it. It is chosen once, by what first makes arrays."""
+
+KNOWN_DTYPES = (
+    *map(np.dtype, "fildILqQ?hHbBeFD"),
+    *(
+        dtype
+        for name, cls in vars(ml_dtypes).items()
+        if isinstance(cls, type) and issubclass(cls, np.generic)
+        if (dtype := np.dtype(cls)).kind in "Vf" and "complex" not in name
+    ),
+)
+"""Of the NumPy values that the core takes; the usual ones first."""
+
+if core is not None:
+    core.set_dtypes(np.ndarray, KNOWN_DTYPES)
 
 config.fix("core", f"plugrt's calls run in {'C' if core else 'Python'} already")

@@ -24,7 +24,7 @@ from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.shards import CpuShards
-from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
+from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
 
 _MAX_BYTES = 1 << 16
 """Of one launch: little beside what a loaded program takes by itself."""
@@ -117,7 +117,7 @@ def lending_launcher(
     out differently.
     """
     if not all(
-        wanted_type.dtype in BUFFER_PROTOCOL_DTYPES
+        wanted_type.dtype not in SUB_BYTE_DTYPES
         and wanted_type.layout is None
         and 0 not in wanted_type.shape
         for _, wanted_type in wanted

@@ -11,16 +11,16 @@ from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
-from plugrt.compiled_core import core
+from plugrt.compiled_core import KNOWN_DTYPES, core
 
 ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 MADE = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
 """The handles that a put gives."""
-_KNOWN = frozenset(map(np.dtype, "?bBhHiIlLqQefdFD"))
+_KNOWN = frozenset(KNOWN_DTYPES)
 
 
 def is_known(dtype: np.dtype[Any]) -> bool:
-    """Whether there is a core, and NumPy tells it by the buffer protocol what such an array is."""
+    """Whether there is a core, and it takes arrays of that dtype."""
     return core is not None and dtype in _KNOWN
 
 
@@ -36,8 +36,7 @@ def compile_put(spec: BufferSpec, prepared: Prepared, number: bool) -> Any:
         owner=_Faults(spec.handle.library),
         args=int(ffi.cast("uintptr_t", prepared.structs[0])),
         keep=prepared,
-        kind=spec.dtype.kind,
-        size=spec.dtype.itemsize,
+        dtype=spec.dtype,
         number=number,
     )
 

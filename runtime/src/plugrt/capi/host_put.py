@@ -23,6 +23,7 @@ from plugrt.errors import (
     NotAnArray,
     PlugrtError,
     Unimplemented,
+    UnsupportedDtype,
 )
 from plugrt.interface import HostBufferSemantics, Layout
 
@@ -195,7 +196,10 @@ class Transfers:
         key = (shape, dtype, device, None, None)
         put = self._puts.get(key)
         if put is None:
-            put = _PutArgs(BufferSpec(self._handle, shape, dtype, device))
+            try:
+                put = _PutArgs(BufferSpec(self._handle, shape, dtype, device))
+            except UnsupportedDtype:  # `put` says so
+                return None
             self._puts.keep(key, put)
         if put.spec.nbytes >= LARGE_BYTES:
             return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import accepted_dtypes, host_array, python_scalar, scalar_dtype
@@ -55,9 +56,10 @@ def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = 
 
 
 def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
-    """Returns the avals of arrays, NumPy arrays and Python scalars; None if one is anything else.
+    """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
-    Launches take such leaves unconverted. Deleted arrays are not detected here.
+    None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
+    scalars (`as_arrays`). Deleted arrays are not detected here.
     """
     avals: list[Aval] = []
     keep = avals.append
@@ -80,6 +82,18 @@ def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
         else:
             return None
     return avals
+
+
+if core is not None:
+    core.set_host_hooks(config.token, quick_avals)
+
+
+def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
+    """Returns leaves with NumPy's scalars among them as arrays."""
+    for x in leaves:
+        if isinstance(x, np.generic):
+            return [np.asarray(x) if isinstance(x, np.generic) else x for x in leaves]
+    return leaves
 
 
 def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
@@ -175,7 +189,7 @@ def read_arguments(
     """
     quick = quick_avals(leaves)
     if quick is not None:
-        return leaves, quick
+        return as_arrays(leaves), quick
     values: list[Any] = []
     avals: list[Aval] = []
     for i, x in enumerate(leaves):
@@ -203,11 +217,14 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
 def _plain_avals(
     settings: Token,
 ) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
-    """The dtypes accepted without a check under these settings, and the avals of Python scalars."""
-    zeros = (False, 0.0, 0j)
-    return accepted_dtypes(settings), {
-        type(x): intern_host_aval((), scalar_dtype(x), True) for x in zeros
-    }
+    """The dtypes accepted without a check under these settings, and the avals of scalars.
+
+    Those are Python's and NumPy's, by class.
+    """
+    zeros, dtypes = (False, 0.0, 0j), accepted_dtypes(settings)
+    numpys = (d for d in KNOWN_DTYPES if d in dtypes)
+    scalars: dict[type, HostAval] = {d.type: intern_host_aval((), d) for d in numpys}
+    return dtypes, scalars | {type(x): intern_host_aval((), scalar_dtype(x), True) for x in zeros}
 
 
 def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:

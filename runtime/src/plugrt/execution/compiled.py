@@ -85,13 +85,11 @@ class PythonCalls:
     if not TYPE_CHECKING:
         __slots__ = ()
 
-    _arrays_only: bool
-
 
 CompiledCalls = PythonCalls
 if core is not None and not TYPE_CHECKING:
     CompiledCalls = core.Calls
-"""The second base of `CompiledCall`: the core's takes calls with arrays that were made before."""
+"""The second base of `CompiledCall`: the core's takes calls like those that were made before."""
 
 
 @with_checked_methods
@@ -126,7 +124,6 @@ class CompiledCall(CompiledBase, CompiledCalls):
         self._types = types
         self._title = title
         self._runners: BoundedCache[Any, Runner] = BoundedCache(self._most_runners)
-        self._arrays_only = True
         if core is not None:  # a type of the core's does not tell `inspect` how it is called
             self.__signature__ = inspect.signature(self._call_in_python)
 
@@ -175,14 +172,12 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 run = make_runner(
                     self._program_for(avals), self._out_tree, avals, what, self._rerun
                 )
+                if self._may_overflow(avals):
+                    run = self._blaming_integers(run)
                 self._runners.keep(key, run)
-            if short is not None and all(type(leaf) is Array for leaf in short[1]):
+            if short is not None:
                 self._runners.keep(short[0], reorder_leaves(args, kwargs, run))
-            try:
-                return run(values)
-            except IntegerOverflow as error:
-                self._blame_integer(values, error)
-                raise
+            return run(values)
         except Exception as error:
             filter_traceback(error)
             raise
@@ -216,6 +211,26 @@ class CompiledCall(CompiledBase, CompiledCalls):
                     f"{x!r:.80}. A compiled program is launched; it cannot become part of another "
                     "one. Fix: call the function that it was compiled from there"
                 )
+
+    def _may_overflow(self, avals: Sequence[Aval]) -> bool:
+        """Whether a Python integer of these avals may not fit the parameter that it is for."""
+        return any(
+            isinstance(aval, HostAval)
+            and aval.weak
+            and dtype_kind(dtype) in "iu"
+            and aval.dtype != dtype
+            for aval, (_, dtype, _) in zip(avals, self._types or (), strict=False)
+        )
+
+    def _blaming_integers(self, run: Runner) -> Runner:
+        def run_blaming(values: Sequence[Any]) -> Any:
+            try:
+                return run(values)
+            except IntegerOverflow as error:
+                self._blame_integer(values, error)
+                raise
+
+        return run_blaming
 
     def _blame_integer(self, leaves: Sequence[Any], error: IntegerOverflow) -> None:
         """Raises `IntegerOverflow` with the name of the argument that does not fit, if one is."""

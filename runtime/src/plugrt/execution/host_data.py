@@ -9,6 +9,7 @@ import numpy as np
 import numpy.ma
 import numpy.typing as npt
 
+from plugrt.compiled_core import KNOWN_DTYPES
 from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
 from plugrt.execution.array_types import convert
 from plugrt.execution.casting import cast
@@ -72,8 +73,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 @cache
 def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
     """The dtypes accepted without a check under these settings: native, and not narrowed."""
-    dtypes = [np.dtype(code) for code in "?bBhHiIlLefdFD"]
-    return frozenset(d for d in dtypes if narrow_dtype(d) is d)
+    return frozenset(d for d in KNOWN_DTYPES if narrow_dtype(d) is d)
 
 
 def python_scalar(x: Any) -> bool | int | float | complex | None:

@@ -9,7 +9,13 @@ from typing import Any, Generic, TypeVar
 from plugrt import monitoring
 from plugrt.bounded_cache import BoundedCache
 from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType, parameter_types
+from plugrt.execution.arguments import (
+    Aval,
+    HostAval,
+    ParameterType,
+    as_arrays,
+    parameter_types,
+)
 from plugrt.execution.compiled_runner import compile_runner
 from plugrt.execution.float_checks import Rerun, add_float_checks, float_checks_enabled
 from plugrt.execution.guarded_launches import guard_launches
@@ -156,8 +162,16 @@ def _make_unrecorded(
 ) -> Runner:
     if float_checks_enabled():
         checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
-        return _unflatten_results(out_tree, checked)
-    return compile_runner(program, out_tree, avals, _make_plain(program, out_tree, avals))
+        return _take_scalars(avals, _unflatten_results(out_tree, checked))
+    plain = _take_scalars(avals, _make_plain(program, out_tree, avals))
+    return compile_runner(program, out_tree, avals, plain)
+
+
+def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
+    """Returns ``run``, which is given arrays where a call has NumPy's scalars."""
+    if not any(type(k) is HostAval and not (k.shape or k.weak) for k in avals):
+        return run
+    return lambda values: run(as_arrays(values))
 
 
 def _make_plain(program: LoadedProgram, out_tree: tree.PyTreeSpec, avals: Sequence[Aval]) -> Runner:
