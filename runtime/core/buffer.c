@@ -24,6 +24,12 @@ PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec) {
   return (PyObject *)made;
 }
 
+PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client) {
+  Buffer *buffer = (Buffer *)object;
+  if (!PyType_IsSubtype(Py_TYPE(object), Buffer_Type)) return NULL;
+  return buffer->client == client && buffer->usable ? buffer->address : NULL;
+}
+
 int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure) {
   Client *client = self->client;
   if (!self->usable) return DONE; /* another thread deleted it */

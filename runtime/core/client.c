@@ -17,6 +17,16 @@ void client_log_failure(Client *self, const char *function, PJRT_Error *error) {
                                        (unsigned long long)(uintptr_t)error));
 }
 
+int client_forget_error(Client *self, PJRT_Error *error) {
+  if (!error) return 0;
+  struct PJRT_Error_Destroy_Args args;
+  memset(&args, 0, sizeof args);
+  args.struct_size = SIZE_OF_Error_Destroy;
+  args.error = error;
+  self->destroy_error(&args);
+  return 1;
+}
+
 void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
   if (self->abandoned) return;
   PyObject *type, *value, *traceback; /* what is raised; a library may call Python */
@@ -39,12 +49,14 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
 }
 
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"execute",       "destroy",     "is_deleted",  "put",
-                          "destroy_event", "free_buffer", "log_failure", "pointer", NULL};
-  unsigned long long execute, destroy, is_deleted, put, destroy_event;
+  static char *names[] = {"execute",       "destroy",       "is_deleted",  "put",         "destroy_event",
+                          "await_event",   "destroy_error", "free_buffer", "log_failure", "pointer",
+                          NULL};
+  unsigned long long execute, destroy, is_deleted, put, destroy_event, await_event, destroy_error;
   PyObject *free_buffer, *log_failure, *pointer;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKOOO", names, &execute, &destroy, &is_deleted,
-                                   &put, &destroy_event, &free_buffer, &log_failure, &pointer))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKKKOOO", names, &execute, &destroy, &is_deleted,
+                                   &put, &destroy_event, &await_event, &destroy_error, &free_buffer,
+                                   &log_failure, &pointer))
     return -1;
   if (self->pointer) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
@@ -56,6 +68,8 @@ static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
       (PJRT_Error * (*)(struct PJRT_Buffer_IsDeleted_Args *))(uintptr_t) is_deleted;
   self->put = (PJRT_Error *(*)(struct PJRT_Client_BufferFromHostBuffer_Args *))(uintptr_t)put;
   self->destroy_event = (PJRT_Error *(*)(struct PJRT_Event_Destroy_Args *))(uintptr_t)destroy_event;
+  self->await_event = (PJRT_Error *(*)(struct PJRT_Event_Await_Args *))(uintptr_t)await_event;
+  self->destroy_error = (void (*)(struct PJRT_Error_Destroy_Args *))(uintptr_t)destroy_error;
   self->free_buffer = Py_NewRef(free_buffer);
   self->log_failure = Py_NewRef(log_failure);
   self->pointer = Py_NewRef(pointer);

@@ -25,6 +25,8 @@ typedef struct {
   PJRT_Error *(*is_deleted)(struct PJRT_Buffer_IsDeleted_Args *);
   PJRT_Error *(*put)(struct PJRT_Client_BufferFromHostBuffer_Args *); /* NULL: Python puts */
   PJRT_Error *(*destroy_event)(struct PJRT_Event_Destroy_Args *);
+  PJRT_Error *(*await_event)(struct PJRT_Event_Await_Args *);
+  void (*destroy_error)(struct PJRT_Error_Destroy_Args *); /* NULL: launches are Python's */
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */
@@ -37,6 +39,7 @@ typedef struct {
 extern PyTypeObject *Client_Type;
 void client_destroy_buffer(Client *self, PJRT_Buffer *address);
 void client_log_failure(Client *self, const char *function, PJRT_Error *error);
+int client_forget_error(Client *self, PJRT_Error *error); /* frees it; whether there was one */
 
 /* The calls of libraries that threads are in, counted with the GIL held; and the forks up to here:
    a call during which a function of Python forked is not the child's. */
@@ -63,6 +66,8 @@ typedef struct {
 } Buffer;
 extern PyTypeObject *Buffer_Type, *buffer_class;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
+/* The address of a buffer of that client with which a launch can be made; NULL: Python has to look. */
+PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
 /* Makes it unusable for that reason, where the library says that a launch took it: DONE. FAILED with
    the library's error; NOT_HERE if Python has to do it. */
 int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure);
@@ -114,22 +119,49 @@ PyObject *put_array_quickly(PyObject *module, PyObject *args);
 typedef struct {
   PyObject_HEAD
   int (*launch)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
+  /* As `launch`, and sets what waits, when it is called, until the launch has ended; NULL: none. */
+  int (*launch_with_wait)(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+                          PyObject **results, PyObject **wait);
   int (*is_ready)(PyObject *self, Py_ssize_t count);
   Py_ssize_t produced;
 } Launching;
+int is_launching(PyObject *object); /* whether it is one of the classes that begin with this */
 
-/* ---- executable.c: programs on one device of a library ---- */
+/* ---- events.c: the end of a launch on each of its devices ---- */
+extern PyTypeObject *Events_Type;
+PyObject *events_for(Client *client, Py_ssize_t count);
+PJRT_Event **events_of(PyObject *events); /* as many, NULL before a library sets them */
+int events_are_set(PyObject *events);
+
+/* ---- executable.c: programs on the devices of a library ---- */
 typedef struct {
   PyObject_HEAD
   Client *client;
   PJRT_LoadedExecutable *address;
   PyObject *pointer; /* what owns the executable at that address */
-  PyObject *specs;   /* the type of each result, a tuple */
+  PyObject *specs;   /* the type of each result, a tuple: those on one device after another's */
+  Py_ssize_t parts;  /* the number of devices */
+  PyObject *ids;     /* the ids of launches, an iterator; NULL: 0 */
+  PJRT_Device **devices; /* these, where one part after the other is launched; else NULL */
+  enum { TOGETHER, UNTRIED, ONE_BY_ONE } order; /* how the parts are launched */
   PyObject *donated; /* the numbers of the arguments that a launch takes, a tuple, once known */
   PyObject *reason;  /* what is said of those afterwards */
   int arity;         /* the number of arguments, -1 before the first launch, which Python checks */
 } Executable;
 extern PyTypeObject *Executable_Type;
+/* What the launch of a program is given and gives: of each device an array with its arguments, one
+   with its results, and an event; `events` is NULL if none are asked for. */
+typedef struct {
+  PJRT_Buffer ***arguments, ***results;
+  PJRT_Event **events;
+  size_t count; /* of arguments */
+} Execution;
+/* Launches on all devices: DONE. FAILED with an exception, or the library's error. */
+int executable_run(Executable *self, const Execution *execution, PJRT_Error **error);
+/* Makes the arguments of a launch that it took unusable: DONE, NOT_HERE if Python has to, or FAILED
+   with the library's error. */
+int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count,
+                            PJRT_Error **error);
 
 /* ---- launcher.c: launches of these ---- */
 typedef struct {
@@ -139,6 +171,18 @@ typedef struct {
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Launcher_Type;
+
+/* ---- launch_errors.c: what becomes of a launch that failed ---- */
+/* Raises what a method of the owner returns for the address of an error and the arguments. */
+void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
+                        Py_ssize_t count);
+/* Raises that one of these results is NULL, and destroys the others. */
+void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count);
+void raise_missing_event(Launcher *self);
+void raise_error(Launcher *self, PJRT_Error *error); /* of another function than a launch */
+
+/* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
+extern PyTypeObject *BoundedLauncher_Type;
 
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
@@ -225,6 +269,8 @@ int add_put(PyObject *module);
 int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
+int add_events(PyObject *module);
+int add_bounded_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_tree(PyObject *module);
 int add_outputs(PyObject *module);

@@ -1,67 +1,18 @@
-/* Launcher: launches one program of a library on one device, with buffers of that library. */
+/* Launcher: launches one program of a library on its devices, with buffers of that library.
+
+   On one device an argument and a result is a buffer; on several it is a tuple of them. */
 #include <string.h>
 
 #include "core.h"
 
 PyTypeObject *Launcher_Type;
 
-/* Frees an error that nobody can be told of, for want of memory. */
-static void drop_error(Launcher *self, PJRT_Error *error) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  client_log_failure(self->executable->client, "LoadedExecutable_Execute", error);
-  PyErr_Restore(type, value, traceback);
-}
-
-/* Raises what a method of the owner returns for the address of an error and the arguments. */
-static void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
-                               Py_ssize_t count) {
-  PyObject *given = tuple_of(arguments, count);
-  if (!given) {
-    drop_error(self, error);
-    return;
-  }
-  PyObject *found = PyObject_CallMethod(self->owner, "_launch_error", "KO",
-                                        (unsigned long long)(uintptr_t)error, given);
-  Py_DECREF(given);
-  if (found) raise_exception(found);
-}
-
-static void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count) {
-  PyObject *addresses = PyList_New(count);
-  for (Py_ssize_t i = 0; addresses && i < count; i++) {
-    PyObject *address = PyLong_FromUnsignedLongLong((uintptr_t)made[i]);
-    if (!address) Py_CLEAR(addresses);
-    else PyList_SetItem(addresses, i, address);
-  }
-  if (!addresses) {
-    for (Py_ssize_t i = 0; i < count; i++)
-      if (made[i]) client_destroy_buffer(self->executable->client, made[i]);
-    return;
-  }
-  PyObject *found = PyObject_CallMethod(self->owner, "_missing_result", "(O)", addresses);
-  Py_DECREF(addresses);
-  if (found) raise_exception(found);
-}
-
-static void raise_error(Launcher *self, PJRT_Error *error) {
-  PyObject *found = PyObject_CallMethod(self->owner, "_take_error", "K",
-                                        (unsigned long long)(uintptr_t)error);
-  if (found) raise_exception(found);
-}
-
 /* Makes the donated arguments of a launch unusable: DONE, or FAILED. */
 static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
-  PyObject *donated = self->executable->donated;
-  Py_ssize_t known = donated ? PyTuple_Size(donated) : 0;
-  int state = donated ? DONE : NOT_HERE;
-  for (Py_ssize_t i = 0; i < known && state == DONE; i++) {
-    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(donated, i));
-    PJRT_Error *error = NULL;
-    if (number < count)
-      state = buffer_donate((Buffer *)arguments[number], self->executable->reason, &error);
-    if (error) raise_error(self, error);
-  }
+  if (!self->mark) return DONE;
+  PJRT_Error *error = NULL;
+  int state = executable_mark_donated(self->executable, arguments, count, &error);
+  if (error) raise_error(self, error);
   if (state != NOT_HERE) return state;
   PyObject *given = tuple_of(arguments, count);
   PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
@@ -70,73 +21,101 @@ static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t c
   return done ? DONE : FAILED;
 }
 
-/* Makes the objects of the results; all or none. */
-static int take_results(Executable *program, PJRT_Buffer *const *made, Py_ssize_t count,
-                        PyObject **results) {
-  for (Py_ssize_t i = 0; i < count; i++) {
-    results[i] = buffer_holding(program->client, made[i], PyTuple_GetItem(program->specs, i));
-    if (!results[i]) {
-      for (Py_ssize_t j = i + 1; j < count; j++) client_destroy_buffer(program->client, made[j]);
-      while (i) Py_DECREF(results[--i]);
-      return FAILED;
+/* Takes the addresses of the arguments on each device: DONE, or NOT_HERE. */
+static int take_arguments(Launcher *self, PyObject *const *arguments, const Execution *execution) {
+  Executable *program = self->executable;
+  for (size_t i = 0; i < execution->count; i++) {
+    PyObject *shards = arguments[i];
+    if (program->parts > 1 && (!PyTuple_CheckExact(shards) || PyTuple_Size(shards) != program->parts))
+      return NOT_HERE;
+    for (Py_ssize_t part = 0; part < program->parts; part++) {
+      PyObject *buffer = program->parts > 1 ? PyTuple_GetItem(shards, part) : shards;
+      execution->arguments[part][i] = buffer_to_launch(buffer, program->client);
+      if (!execution->arguments[part][i]) return NOT_HERE;
     }
   }
   return DONE;
 }
 
-static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
-                  PJRT_Buffer **taken, PJRT_Buffer **made, PyObject **results) {
+/* Whether a program on several devices may donate a buffer that it is given twice, as Python finds
+   out and refuses. */
+static int may_repeat(Launcher *self, const Execution *execution) {
+  if (!self->mark || self->executable->parts == 1) return 0;
+  PJRT_Buffer **first = execution->arguments[0];
+  for (size_t i = 1; i < execution->count; i++)
+    for (size_t j = 0; j < i; j++)
+      if (first[i] == first[j]) return 1;
+  return 0;
+}
+
+/* Makes the objects of the results, all or none; `room` is for those of one result. */
+static int take_results(Launcher *self, PJRT_Buffer **made, PyObject **room, PyObject **results) {
   Executable *program = self->executable;
-  Client *client = program->client;
-  for (Py_ssize_t i = 0; i < count; i++) {
-    Buffer *buffer = (Buffer *)arguments[i];
-    if (!PyType_IsSubtype(Py_TYPE(arguments[i]), Buffer_Type) || buffer->client != client ||
-        !buffer->usable)
-      return NOT_HERE;
-    taken[i] = buffer->address;
+  Py_ssize_t produced = self->head.produced, parts = program->parts, result = 0, part = 0;
+  for (; result < produced; result++) {
+    for (part = 0; part < parts; part++) {
+      Py_ssize_t at = part * produced + result;
+      room[part] = buffer_holding(program->client, made[at], PyTuple_GetItem(program->specs, at));
+      made[at] = NULL;
+      if (!room[part]) break;
+    }
+    if (part < parts) break;
+    results[result] = parts == 1 ? room[0] : tuple_of(room, parts);
+    if (!results[result]) break;
+    for (Py_ssize_t i = 0; parts > 1 && i < parts; i++) Py_DECREF(room[i]);
   }
-  Py_ssize_t produced = PyTuple_Size(program->specs);
-  memset(made, 0, produced * sizeof *made);
-  PJRT_ExecuteOptions options;
-  memset(&options, 0, sizeof options);
-  options.struct_size = SIZE_OF_ExecuteOptions;
-  struct PJRT_LoadedExecutable_Execute_Args args;
-  memset(&args, 0, sizeof args);
-  args.struct_size = SIZE_OF_LoadedExecutable_Execute;
-  PJRT_Buffer *const *inputs = taken;
-  PJRT_Buffer **outputs = made;
-  args.executable = program->address;
-  args.options = &options;
-  args.argument_lists = &inputs;
-  args.num_devices = 1;
-  args.num_args = count;
-  args.output_lists = &outputs;
-  PJRT_Error *error;
-  BEGIN_LIBRARY_CALL
-  error = client->execute(&args);
-  END_LIBRARY_CALL
-  if (error) {
-    raise_launch_error(self, error, arguments, count);
-    return FAILED;
-  }
-  for (Py_ssize_t i = 0; i < produced; i++) {
+  if (result == produced) return DONE;
+  while (part) Py_DECREF(room[--part]);
+  while (result) Py_DECREF(results[--result]);
+  for (Py_ssize_t i = 0; i < parts * produced; i++)
+    if (made[i]) client_destroy_buffer(program->client, made[i]);
+  return FAILED;
+}
+
+/* Sets the results of a launch that was made; the library took what is donated in any case. */
+static int finish(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
+                  PyObject **room, PyObject **results) {
+  Py_ssize_t produced = self->head.produced, all = produced * self->executable->parts;
+  for (Py_ssize_t i = 0; i < all; i++) {
     if (!made[i]) {
-      raise_missing_result(self, made, produced);
+      raise_missing_result(self, made, all);
       return FAILED;
     }
   }
-  if (take_results(program, made, produced, results) == FAILED) {
-    PyObject *type, *value, *traceback; /* the launch took what is donated all the same */
+  if (take_results(self, made, room, results) == FAILED) {
+    PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    if (self->mark && mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
+    if (mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
     PyErr_Restore(type, value, traceback);
     return FAILED;
   }
-  if (self->mark && mark_donated(self, arguments, count) == FAILED) {
-    for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
-    return FAILED;
+  if (mark_donated(self, arguments, count) == DONE) return DONE;
+  for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
+  return FAILED;
+}
+
+/* Launches; `room` has as many words as `words_for` says. `events` is NULL if none are wanted. */
+static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, void **room,
+                  PJRT_Event **events, PyObject **results) {
+  Executable *program = self->executable;
+  Py_ssize_t parts = program->parts, produced = self->head.produced;
+  PJRT_Buffer **taken = (PJRT_Buffer **)room + 3 * parts, **made = taken + parts * count;
+  Execution execution = {(PJRT_Buffer ***)room, (PJRT_Buffer ***)room + parts, events, count};
+  for (Py_ssize_t part = 0; part < parts; part++) {
+    execution.arguments[part] = taken + part * count;
+    execution.results[part] = made + part * produced;
   }
-  return DONE;
+  if (take_arguments(self, arguments, &execution) == NOT_HERE || may_repeat(self, &execution))
+    return NOT_HERE;
+  memset(made, 0, parts * produced * sizeof *made);
+  PJRT_Error *error = NULL;
+  int state = executable_run(program, &execution, &error);
+  if (state == DONE)
+    return finish(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
+  for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
+    if (made[i]) client_destroy_buffer(program->client, made[i]);
+  if (error) raise_launch_error(self, error, arguments, count);
+  return FAILED;
 }
 
 static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
@@ -144,26 +123,47 @@ static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
   return count == program->arity && !program->client->refused;
 }
 
-static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
-                           PyObject **results) {
-  Launcher *self = (Launcher *)object;
-  if (!launcher_is_ready(object, count)) return NOT_HERE;
-  Py_ssize_t produced = self->head.produced;
-  PJRT_Buffer *taken[ON_STACK], *made[ON_STACK];
-  if (count <= ON_STACK && produced <= ON_STACK)
-    return launch(self, arguments, count, taken, made, results);
-  PJRT_Buffer **heap = PyMem_Malloc((count + produced) * sizeof *heap);
+static int launch_in_room(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
+                          PJRT_Event **events, PyObject **results) {
+  Py_ssize_t words = self->executable->parts * (3 + count + self->head.produced);
+  void *on_stack[3 * ON_STACK];
+  if (words <= 3 * ON_STACK) return launch(self, arguments, count, on_stack, events, results);
+  void **heap = PyMem_Malloc(words * sizeof *heap);
   if (!heap) {
     PyErr_NoMemory();
     return FAILED;
   }
-  int state = launch(self, arguments, count, heap, heap + count, results);
+  int state = launch(self, arguments, count, heap, events, results);
   PyMem_Free(heap);
   return state;
 }
 
+static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                           PyObject **results) {
+  if (!launcher_is_ready(object, count)) return NOT_HERE;
+  return launch_in_room((Launcher *)object, arguments, count, NULL, results);
+}
+
+static int launch_with_wait(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                            PyObject **results, PyObject **wait) {
+  Launcher *self = (Launcher *)object;
+  if (!launcher_is_ready(object, count)) return NOT_HERE;
+  PyObject *events = events_for(self->executable->client, self->executable->parts);
+  if (!events) return FAILED;
+  int state = launch_in_room(self, arguments, count, events_of(events), results);
+  if (state == DONE && !events_are_set(events)) {
+    for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
+    raise_missing_event(self);
+    state = FAILED;
+  }
+  if (state == DONE) *wait = events;
+  else Py_DECREF(events);
+  return state;
+}
+
 static PyObject *launch_in_python(Launcher *self, PyObject *arguments) {
-  return PyObject_CallMethod(self->owner, "_launch_unchecked", "(O)", arguments);
+  const char *method = self->executable->parts == 1 ? "_launch_unchecked" : "execute";
+  return PyObject_CallMethod(self->owner, method, "(O)", arguments);
 }
 
 static PyObject *launch_tuple(Launcher *self, PyObject *given, PyObject **arguments,
@@ -216,8 +216,9 @@ static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
   self->executable = (Executable *)Py_NewRef(executable);
   self->owner = Py_NewRef(owner);
   self->mark = mark == Py_None ? NULL : Py_NewRef(mark);
-  self->head.produced = PyTuple_Size(self->executable->specs);
+  self->head.produced = PyTuple_Size(self->executable->specs) / self->executable->parts;
   self->head.launch = launcher_launch;
+  self->head.launch_with_wait = launch_with_wait;
   self->head.is_ready = launcher_is_ready;
   return 0;
 }

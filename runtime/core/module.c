@@ -87,7 +87,8 @@ static int fill(PyObject *module) {
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_reader(module) || add_executable(module) ||
-                 add_launcher(module) || add_function_launcher(module) || add_tree(module) ||
+                 add_launcher(module) || add_events(module) || add_function_launcher(module) ||
+                 add_bounded_launcher(module) || add_tree(module) ||
                  add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module)
              ? -1

@@ -172,7 +172,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
                                    &constants, &PyTuple_Type, &passed, &PyTuple_Type, &donated,
                                    &taker, Outputs_Type, &outputs, &slow, &explain))
     return -1;
-  if (Py_TYPE(launcher) != Launcher_Type && Py_TYPE(launcher) != FunctionLauncher_Type) {
+  if (!is_launching(launcher)) {
     PyErr_Format(PyExc_TypeError, "a runner is made of a launcher of the core; got %R", launcher);
     return -1;
   }

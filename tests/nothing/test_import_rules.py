@@ -37,6 +37,7 @@ LAYERS = [
         "protobuf",
         "flatbuffers",
         "hlo_proto",
+        "independent_parts",
         "op_sharding_proto",
         "callback_exits",
         "host_callbacks",

@@ -289,7 +289,7 @@ def test_objects_that_were_never_made_refuse_to_be_called() -> None:
     with pytest.raises(TypeError, match="of an executable that is made"):
         core.Launcher(core.Executable.__new__(core.Executable), None, None)
     with pytest.raises(TypeError, match="of a client that is made"):
-        core.Executable(core.Client.__new__(core.Client), 0, None, ())
+        core.Executable(core.Client.__new__(core.Client), 0, None, 1, ())
 
 
 def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client) -> None:

@@ -58,7 +58,7 @@ class CallSequence:
             (15, self.call), (20, self.call_with_arrays), (5, self.put), (3, self.delete),
             (4, self.read), (4, self.set), (2, self.unset), (2, self.listen), (1, self.clear),
             (2, self.drop), (2, self.threads), (3, self.look_at_function), (6, self.donate),
-            (15, self.call_forms),
+            (15, self.call_forms), (6, self.call_over_devices),
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
@@ -183,6 +183,25 @@ class CallSequence:
             leaves = plugrt.tree.leaves(result)
             state = leaves[0] if leaves and leaves[0] is not state else state
         return f"donate to {name} {kinds}", outcomes
+
+    def call_over_devices(self) -> tuple[str, list[str]]:
+        """Calls functions of several devices, each with the last one's result."""
+        names = [n for n in ("meshed", "sharded", "pmap", "pmap_donate") if n in self.functions]
+        chosen, outcomes = self.random.choices(names or ["add"], k=2 * WARM), []
+        state: Any = np.arange(8, dtype="float32").reshape(2, 4)
+        for name in chosen:
+            f, given = self.functions[name], state
+            for _ in range(WARM):
+                text, result = outcome_of(lambda f=f, x=given: f(x))
+                outcomes.append(text)
+                given = result if result is not None and name == "pmap_donate" else given
+            outcomes.append(describe([state, result]))
+            state = result if type(result) is Array and result.shape == (2, 4) else state
+            if type(state) is Array and self.random.random() < 0.2:
+                outcomes += self.delete_one([state])
+                outcomes.append(outcome_of(lambda f=f, x=state: f(x))[0])
+                state = np.ones((2, 4), "float32")
+        return f"over devices {chosen}", outcomes
 
     def make_calls(
         self, name: str, args: list[Any], keywords: dict[str, Any]

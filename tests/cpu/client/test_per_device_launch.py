@@ -12,13 +12,13 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import protobuf
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.independent_parts import are_independent, is_small
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt_cpu import serialization
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device
-from plugrt_cpu.per_device_launch import is_small, replicas_are_independent
 from support.behaviour import behaviour
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
@@ -58,7 +58,7 @@ def values(shards: Any) -> list[float]:
     ],
 )
 def test_what_exchanges_something(line: str, alone: bool) -> None:
-    assert replicas_are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
+    assert are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
 
 
 def test_results_are_apart_and_go_on_as_they_are(client: Client) -> None:

@@ -8,11 +8,11 @@ programs that take less time than starting the threads.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrt.errors import PjrtError
+from plugrt.independent_parts import are_independent, is_small
 from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu import compile_options as compile_options
@@ -24,18 +24,6 @@ from plugrt_cpu.one_part import for_one_device
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting, stop_recording
 from plugrt_cpu.types import array_type
-
-_MAX_NANOSECONDS = 10_000
-_COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
-"""Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
-
-# HLO's operations whose result depends on which replica runs them, or on what the others do; a
-# custom call may do anything. The analysis counts one iteration of a loop.
-_TOGETHER = re.compile(
-    r"\b(?:all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-permute|"
-    r"collective-broadcast|replica-id|partition-id|send|recv|infeed|outfeed|custom-call|"
-    r"rng|rng-get-and-update-state|async|while)(?:-start)?\("
-)
 
 
 class Replicas:
@@ -57,7 +45,7 @@ class Replicas:
         if jaxlib_minor() < (0, 10):
             return None  # jaxlib 0.9 prints many warnings when it deserialises an executable
         try:
-            if not is_small(compiled.cost_analysis()) or not replicas_are_independent(
+            if not is_small(compiled.cost_analysis()) or not are_independent(
                 compiled.as_text()
             ):
                 return None
@@ -109,16 +97,3 @@ class Replicas:
 def _options_for_device(encoded: bytes, device: CpuDevice) -> Any:
     assignment = DeviceAssignment(((device.id,),))
     return compile_options.place(compile_options.parse(encoded), assignment)
-
-
-def is_small(analysis: Mapping[str, Any]) -> bool:
-    """Whether a program with this cost analysis takes less time than passing it to a thread."""
-    if any(analysis.get(key, 0) < 0 for key in _COSTS):
-        return False  # -1 means that the analysis cannot count it
-    estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())
-    return estimate <= _MAX_NANOSECONDS
-
-
-def replicas_are_independent(hlo: str) -> bool:
-    """Whether the replicas of an optimised program can run at any time, in any order."""
-    return _TOGETHER.search(hlo) is None

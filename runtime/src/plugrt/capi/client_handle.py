@@ -22,7 +22,7 @@ _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
 _OF_CORE = (
     "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted", "Client_BufferFromHostBuffer",
-    "Event_Destroy",
+    "Event_Destroy", "Event_Await", "Error_Destroy",
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from plugrt.capi.executable_placement import (
 from plugrt.capi.launch_args import LaunchArgs
 from plugrt.capi.launch_faults import LaunchFaults
 from plugrt.capi.launch_ids import launch_ids
+from plugrt.capi.launch_order import launches_one_by_one
 from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.compiled_core import core
 from plugrt.errors import (
@@ -41,6 +42,9 @@ _new: Any = object.__new__
 _get_signature = attrgetter("_spec.signature")
 _get_pointer = attrgetter("_pointer")
 
+_FUNCTIONS_OF_CORE = (
+    "LoadedExecutable_Execute", "Event_Await", "Event_Destroy", "Error_Destroy"
+)  # fmt: skip
 _GONE = re.compile("delet|donat", re.IGNORECASE)
 """What the refusal of an argument says that has no data any more."""
 
@@ -110,11 +114,27 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def _make_core(self) -> Any:
         """Returns what the core launches; None where launches are Python's."""
-        function = self._handle.library.slots["LoadedExecutable_Execute"]
-        if core is None or not self._one_device or not isinstance(function, ffi.CData):
+        slots = self._handle.library.slots
+        if core is None or not self._devices:
+            return None
+        if not all(isinstance(slots[name], ffi.CData) for name in _FUNCTIONS_OF_CORE):
             return None
         address = int(ffi.cast("uintptr_t", self._pointer))
-        return core.Executable(self._handle.core, address, self._pointer, tuple(self._first_specs))
+        specs = [spec for of_device in self._specs for spec in of_device]
+        return core.Executable(
+            self._handle.core, address, self._pointer, len(self._devices), tuple(specs)
+        )
+
+    def _prepare_core(self) -> None:
+        """Lets the core launch, after a launch that was checked."""
+        if self._launch_ids is not None:
+            self._core.know_ids(self._launch_ids)
+        if self._donation and (known := self._donation.known) is not None:
+            self._core.know_donated(*known)
+        devices = self._devices
+        if self._core.arity < 0 and launches_one_by_one(self._client, self._executable, devices):
+            addresses = [int(ffi.cast("uintptr_t", device.pointer)) for device in devices]
+            self._core.launch_one_by_one(tuple(addresses))
 
     def refuse(self, stub: Slot) -> None:
         """Replaces the library's function by ``stub``, which raises."""
@@ -245,9 +265,17 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def _missing_result(self, addresses: Sequence[int]) -> Exception:
         """Returns the exception of a launch of the core that gave NULL for a result."""
-        made = [ffi.cast("PJRT_Buffer*", address) for address in addresses]
+        made = iter([ffi.cast("PJRT_Buffer*", address) for address in addresses])
+        rows = [[next(made) for _ in of_device] for of_device in self._specs]
         args = new_struct("struct PJRT_LoadedExecutable_Execute_Args")
-        return self._faults.missing_among(args, [made], self._specs)
+        return self._faults.missing_among(args, rows, self._specs)
+
+    def _missing_event(self) -> Exception:
+        """Returns the exception of a launch that gave NULL for an event."""
+        return InvalidReply(
+            f"{self._handle.library.owner} launched {self._executable.name!r}, but gave no "
+            "device_complete_events (NULL)"
+        )
 
     def _take_error(self, error: int) -> Exception:
         """Returns the exception for the address of an error, of another function than a launch."""
@@ -279,10 +307,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         else:
             results = self._execute_on_all(arguments, events)
         if not all(events):
-            raise InvalidReply(
-                f"{self._handle.library.owner} launched {self._executable.name!r}, but gave no "
-                "device_complete_events (NULL)"
-            )
+            raise self._missing_event()
         return results, [Event(self._handle, event) for event in events]
 
     @with_argument_errors
@@ -322,9 +347,6 @@ class LoadedExecutable(interface.LoadedExecutable):
         if not all(all(launch_args.results(i)) for i in range(devices)):
             raise self._faults.missing_result(launch_args, self._specs)
         self._arity = len(arguments)
-        core = None if self._launch_ids else self._core
-        if core is not None:
-            core.arity = len(arguments)
         made = [
             [Buffer(p, s) for p, s in zip(launch_args.results(i), self._specs[i], strict=True)]
             for i in range(devices)
@@ -333,8 +355,9 @@ class LoadedExecutable(interface.LoadedExecutable):
             self._checked_signature = [shards[0]._spec.signature for shards in arguments]  # type: ignore[attr-defined]
         if self._donation:
             self._donation.mark(arguments, kept)
-            if core is not None and (known := self._donation.known) is not None:
-                core.know_donated(*known)
+        if self._core is not None and self._core.arity < 0:
+            self._prepare_core()
+            self._core.arity = len(arguments)
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
     def _argument_error(self, arguments: Sequence[Shards]) -> Exception:

@@ -7,7 +7,9 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from plugrt.compiled_core import core
 from plugrt.errors import PjrtError
 from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
@@ -41,7 +43,6 @@ class CollectiveLaunches:
         self.bound = bound
         self._lock = threading.Lock()
         self._launches: deque[tuple[Callable[[], None], bool]] = deque()
-        self._collectives = 0
 
     def __bool__(self) -> bool:
         """Whether a collective may be in flight."""
@@ -61,7 +62,6 @@ class CollectiveLaunches:
             results, wait = loaded.execute_with_wait(arguments, options)
             if collective or self._launches:
                 self._launches.append((wait, collective))
-                self._collectives += collective
         return results
 
     def launcher(self, loaded: LoadedExecutable) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
@@ -80,17 +80,26 @@ class CollectiveLaunches:
                     self._await_oldest()
                 results, wait = execute(arguments)
                 launches.append((wait, True))
-                self._collectives += 1
             return results
 
         return launch
 
+    def compiled_launcher(self, launcher: Any, collective: bool) -> Any:
+        """Returns what launches as `launch` does, in the compiled core, by a launcher of it."""
+        return core.BoundedLauncher(
+            launcher=launcher,
+            queue=self._launches,
+            lock=self._lock,
+            await_oldest=self._await_oldest,
+            bound=self.bound,
+            exchanges=collective,
+        )
+
     def _await_oldest(self) -> None:
-        wait, collective = self._launches[0]
+        wait, _ = self._launches[0]
         wait()  # before it is removed: an interrupt may end the waiting
         self._launches.popleft()
-        self._collectives -= collective
-        if not self._collectives:
+        if not any(collective for _, collective in self._launches):
             self._launches.clear()
 
 
@@ -145,6 +154,15 @@ class BoundedExecutable(WrappedExecutable):
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         return self._launches.launcher(self._loaded) if self._collective else self.execute
+
+    @property
+    def loaded(self) -> LoadedExecutable:
+        """The executable without a bound."""
+        return self._loaded
+
+    def compiled_launcher(self, launcher: Any) -> Any:
+        """Returns a launcher of the compiled core that applies the bound to one of ``loaded``."""
+        return self._launches.compiled_launcher(launcher, self._collective)
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None

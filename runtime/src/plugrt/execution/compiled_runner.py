@@ -10,6 +10,7 @@ from plugrt.compiled_core import core
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.array_making import share_buffers
+from plugrt.execution.collective_launches import BoundedExecutable
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placer import lies_as_taken, takes_host_value
 from plugrt.execution.plan import Plan
@@ -63,6 +64,10 @@ def compile_runner(
 
 def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
     """Returns what the core launches by: a library's function, or functions of the backend."""
+    if isinstance(executable, BoundedExecutable):
+        launcher = _launcher_of(executable.loaded, results)
+        if type(launcher) is core.Launcher:
+            return executable.compiled_launcher(launcher)
     launcher, steps = executable.launcher, executable.launch_steps
     if type(launcher) is core.Launcher:
         return launcher

@@ -1,0 +1,148 @@
+/* BoundedLauncher: launches of a client of which few may be under way at a time.
+
+   As plugrt.execution.collective_launches.CollectiveLaunches, whose lock and queue these are. */
+#include "core.h"
+
+PyTypeObject *BoundedLauncher_Type;
+
+typedef struct {
+  Launching head;
+  Launching *inner;   /* what launches */
+  PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
+  PyObject *lock;     /* held while a launch is enqueued */
+  PyObject *await;    /* await(): waits for the oldest of the queue */
+  Py_ssize_t bound;   /* the most launches in the queue */
+  PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
+} BoundedLauncher;
+
+static int call(PyObject *function) {
+  PyObject *answer = PyObject_CallNoArgs(function);
+  Py_XDECREF(answer);
+  return answer ? DONE : FAILED;
+}
+
+static int call_lock(BoundedLauncher *self, const char *method) {
+  PyObject *answer = PyObject_CallMethod(self->lock, method, NULL);
+  Py_XDECREF(answer);
+  return answer ? DONE : FAILED;
+}
+
+/* Waits for places in the queue: DONE. */
+static int find_place(BoundedLauncher *self) {
+  for (;;) {
+    Py_ssize_t size = PyObject_Size(self->queue);
+    if (size < 0) return FAILED;
+    if (size < self->bound) return DONE;
+    if (call(self->await) == FAILED) return FAILED;
+  }
+}
+
+/* Puts a launch into the queue, unless no other devices wait for it; takes the reference to `wait`. */
+static int enqueue(BoundedLauncher *self, PyObject *wait) {
+  Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
+  PyObject *pair = size > 0 ? PyTuple_Pack(2, wait, self->exchanges) : NULL;
+  PyObject *answer = pair ? PyObject_CallMethod(self->queue, "append", "(O)", pair) : NULL;
+  Py_DECREF(wait);
+  Py_XDECREF(pair);
+  Py_XDECREF(answer);
+  return size && !answer ? FAILED : DONE;
+}
+
+static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_ssize_t count,
+                          PyObject **results) {
+  PyObject *wait = NULL;
+  if (find_place(self) == FAILED) return FAILED;
+  int state =
+      self->inner->launch_with_wait((PyObject *)self->inner, arguments, count, results, &wait);
+  if (state != DONE || enqueue(self, wait) == DONE) return state;
+  for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
+  return FAILED;
+}
+
+static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                  PyObject **results) {
+  BoundedLauncher *self = (BoundedLauncher *)object;
+  Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
+  if (size < 0) return FAILED;
+  if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
+  if (call_lock(self, "acquire") == FAILED) return FAILED;
+  int state = launch_in_turn(self, arguments, count, results);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (call_lock(self, "release") == FAILED) PyErr_WriteUnraisable(object);
+  PyErr_Restore(type, value, traceback);
+  return state;
+}
+
+static int is_ready(PyObject *object, Py_ssize_t count) {
+  Launching *inner = ((BoundedLauncher *)object)->inner;
+  return !inner->is_ready || inner->is_ready((PyObject *)inner, count);
+}
+
+static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"launcher", "queue", "lock", "await_oldest", "bound", "exchanges", NULL};
+  PyObject *launcher, *queue, *lock, *await, *exchanges;
+  Py_ssize_t bound;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOnO!", names, &launcher, &queue, &lock, &await,
+                                   &bound, &PyBool_Type, &exchanges))
+    return -1;
+  if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->launch_with_wait) {
+    PyErr_Format(PyExc_TypeError, "what is bounded, once, is a launcher of the core; got %R", launcher);
+    return -1;
+  }
+  if (bound < 1) {
+    PyErr_SetString(PyExc_ValueError, "at least one launch may be under way");
+    return -1;
+  }
+  self->queue = Py_NewRef(queue);
+  self->lock = Py_NewRef(lock);
+  self->await = Py_NewRef(await);
+  self->exchanges = Py_NewRef(exchanges);
+  self->bound = bound;
+  self->inner = (Launching *)Py_NewRef(launcher);
+  self->head.produced = self->inner->produced;
+  self->head.launch = launch;
+  self->head.is_ready = is_ready;
+  return 0;
+}
+
+static int bounded_traverse(BoundedLauncher *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->inner);
+  Py_VISIT(self->queue);
+  Py_VISIT(self->lock);
+  Py_VISIT(self->await);
+  return 0;
+}
+
+/* No tp_clear, as of the other launchers. */
+static void bounded_dealloc(PyObject *object) {
+  BoundedLauncher *self = (BoundedLauncher *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF((PyObject *)self->inner);
+  Py_XDECREF(self->queue);
+  Py_XDECREF(self->lock);
+  Py_XDECREF(self->await);
+  Py_XDECREF(self->exchanges);
+  free_object(object);
+}
+
+static PyType_Slot bounded_slots[] = {
+    {Py_tp_doc, "Launches a program when there are few enough launches under way; runners call it."},
+    {Py_tp_init, bounded_init},
+    {Py_tp_traverse, bounded_traverse},
+    {Py_tp_dealloc, bounded_dealloc},
+    {0, NULL},
+};
+static PyType_Spec bounded_spec = {"plugrt._core.BoundedLauncher", sizeof(BoundedLauncher), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bounded_slots};
+
+int add_bounded_launcher(PyObject *module) {
+  BoundedLauncher_Type = type_of(module, &bounded_spec);
+  return BoundedLauncher_Type ? 0 : -1;
+}
+
+int is_launching(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  return type == Launcher_Type || type == FunctionLauncher_Type || type == BoundedLauncher_Type;
+}

@@ -1,0 +1,43 @@
+"""Tells which programs over several devices may be launched on one device after the other.
+
+Those are programs whose parts exchange nothing, and take less time than passing them to threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_MAX_NANOSECONDS = 10_000
+_COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
+"""Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
+
+# HLO's operations whose result depends on which replica runs them, or on what the others do; a
+# custom call may do anything. The analysis counts one iteration of a loop.
+_TOGETHER = (
+    "all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-permute|"
+    "collective-broadcast|replica-id|partition-id|send|recv|infeed|outfeed|custom-call|"
+    "rng|rng-get-and-update-state|async|while"
+)
+_IN_TEXT = re.compile(rf"\b(?:{_TOGETHER})(?:-start)?\(")
+# An ``HloInstructionProto`` has its opcode in field 2, with its length before it. Other bytes may
+# look the same: such a program is launched on all devices at once, which is right as well.
+_IN_PROTO = re.compile(rf"\x12[\x04-\x20](?:{_TOGETHER})(?:-start)?[^a-z-]".encode())
+
+
+def is_small(analysis: Mapping[str, Any]) -> bool:
+    """Whether a program with this cost analysis takes less time than passing it to a thread."""
+    if any(analysis.get(key, 0) < 0 for key in _COSTS):
+        return False  # -1 means that the analysis cannot count it
+    estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())
+    return estimate <= _MAX_NANOSECONDS
+
+
+def are_independent(hlo: str | bytes) -> bool:
+    """Whether the parts of an optimised program can run at any time, in any order.
+
+    It is HLO's text, or the bytes of an ``HloModuleProto``.
+    """
+    found = _IN_TEXT.search(hlo) if isinstance(hlo, str) else _IN_PROTO.search(hlo)
+    return found is None
