@@ -106,9 +106,7 @@ def test_warm_calls_over_devices_run_no_python(
     for name, (function, args, expected) in calls.items():
         factor = 2 if name in placed else 1
         found = function(*([placed[name]] if name in placed else args))
-        for one, other in zip(
-            plugrt.tree.leaves(found), plugrt.tree.leaves(expected), strict=True
-        ):
+        for one, other in zip(plugrt.tree.leaves(found), plugrt.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(np.asarray(one), other * factor, name)
 
 

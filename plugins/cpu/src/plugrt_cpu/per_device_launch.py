@@ -45,9 +45,7 @@ class Replicas:
         if jaxlib_minor() < (0, 10):
             return None  # jaxlib 0.9 prints many warnings when it deserialises an executable
         try:
-            if not is_small(compiled.cost_analysis()) or not are_independent(
-                compiled.as_text()
-            ):
+            if not is_small(compiled.cost_analysis()) or not are_independent(compiled.as_text()):
                 return None
             return cls(client, compiled, devices)
         except (PjrtError, *JAXLIB_ERRORS):
