@@ -188,7 +188,8 @@ def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: Bro
 def test_threads_launch_collectives_and_others_at_once(over: Broken) -> None:
     total, plus = plugrt.jit(lambda a: a.sum()), plugrt.jit(lambda a: a + 1)
     x = over.put()
-    _warm(total, x), _warm(plus, x)
+    _warm(total, x)
+    _warm(plus, x)
     found: list[Any] = []
 
     def run() -> None:

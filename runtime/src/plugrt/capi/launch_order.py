@@ -26,7 +26,7 @@ def launches_one_by_one(
     if client.platform not in _PLATFORMS or len(devices) != parts or parts == 1:
         return False
     try:
-        if not is_small({key: x for key, x in executable.cost_analysis().items()}):
+        if not is_small(executable.cost_analysis()):
             return False
         return are_independent(bytes(hlo_proto.read_module(executable.optimized_program())))
     except (PjrtError, ValueError):
