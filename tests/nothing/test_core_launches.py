@@ -1,0 +1,321 @@
+"""Launches, puts and reads of the compiled core, with a library that is made here and can fail."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.compiled_core import core, reason
+from plugrt.execution.array import Array
+from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
+
+if core is None:
+    pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
+
+from support.library_calls import BYTES, LibraryCalls
+
+assert call_base
+
+
+class Owner:
+    """Makes the exceptions of launches and puts, as the core asks for them."""
+
+    def __init__(self, library: LibraryCalls) -> None:
+        self.library = library
+        self.told: list[tuple[str, Any]] = []
+
+    def _note(self, kind: str, what: Any) -> Exception:
+        self.told.append((kind, what))
+        if kind != "missing":
+            self.library.alive["error"] -= 1  # whoever is told of an error frees it
+        return LookupError(kind)
+
+    def _launch_error(self, error: int, arguments: Any) -> Exception:
+        return self._note("launch", arguments)
+
+    def _take_error(self, error: int) -> Exception:
+        return self._note("taken", error)
+
+    def _put_error(self, error: int) -> Exception:
+        return self._note("put", error)
+
+    def _missing_result(self, addresses: list[int]) -> Exception:
+        self.library.alive["buffer"] -= sum(map(bool, addresses))
+        return self._note("missing", addresses)
+
+    def _missing_handle(self, address: int) -> Exception:
+        self.library.alive.clear()
+        return self._note("missing", address)
+
+    def _launch_unchecked(self, arguments: Any) -> str:
+        return "Python"
+
+
+def _explain(values: Any, error: Exception) -> Any:
+    raise error
+
+
+def _program(library: LibraryCalls, arity: int = 1, mark: Any = None) -> tuple[Any, Any, Any]:
+    """Returns an executable, its owner, and a runner of it; "slow" is what Python returns."""
+    owner = Owner(library)
+    executable = core.Executable(library.core, 64, None, (library.spec,) * library.results)
+    executable.arity = arity
+    launcher = core.Launcher(executable, owner, mark)
+    numbers = tuple(range(arity))
+    outputs = core.Outputs(
+        ("type",) * library.results, ((-1, 0),) * library.results, (), None,
+        core.Tree(library.results, [*range(library.results)], None),
+    )  # fmt: skip
+    runner = core.Runner(
+        launcher, arity, numbers, (None,) * arity, (), (), (), "f", outputs,
+        lambda values: "slow", _explain,
+    )  # fmt: skip
+    return executable, owner, runner
+
+
+def _array(buffer: Any) -> Any:
+    made: Any = Array.__new__(Array)
+    made._shards, made._signature = buffer, "type"
+    return made
+
+
+def test_what_a_launch_takes_and_gives_is_destroyed_once() -> None:
+    library = LibraryCalls(results=3)
+    _, _, runner = _program(library)
+    x = _array(library.buffer())
+    made = runner((x,))
+    assert ([type(v) for v in made], library.alive["buffer"]) == ([Array] * 3, 4)
+    held = made.pop()._shards
+    del made
+    assert (library.alive["buffer"], library.calls["Buffer_Destroy"]) == (2, 2)
+    library.failing.add("Buffer_Destroy")
+    del held
+    assert [name for name, _ in library.logged] == ["Buffer_Destroy"]
+    library.core.abandon()
+    assert runner((x,)) == "slow"
+    del x
+    assert library.calls["Buffer_Destroy"] == 3
+
+
+def test_arguments_that_a_launch_must_not_have_are_left_to_python() -> None:
+    library, other = LibraryCalls(), LibraryCalls()
+    executable, _, runner = _program(library)
+    x, gone = _array(library.buffer()), _array(library.buffer())
+    gone._shards._pointer = None  # deleted, of which the array does not know
+    without = _array(None)
+    for wrong in (gone, without, _array(other.buffer()), _array("no buffer"), "no array"):
+        assert runner((wrong,)) == "slow", wrong
+    assert runner((x, x)) == "slow"
+    executable.arity = 2
+    assert runner((x,)) == "slow"
+    executable.arity = 1
+    assert not +library.calls
+    assert type(runner((x,))[0]) is Array
+    library.core.refuse()
+    assert runner((x,)) == "slow"
+    assert library.calls == {"LoadedExecutable_Execute": 1, "Buffer_Destroy": 1}
+    del x, gone
+    assert (library.calls["Buffer_Destroy"], +library.alive, +other.alive) == (3, {}, {})
+
+
+def test_an_argument_is_held_until_the_launch_returns() -> None:
+    """Another thread may delete the array and with it the last reference to the buffer."""
+    library = LibraryCalls()
+    _, _, runner = _program(library)
+    alive: list[int] = []
+    x = _array(library.buffer())
+
+    def delete(name: str) -> None:
+        if name == "LoadedExecutable_Execute":
+            x._shards = None
+            alive.append(library.alive["buffer"])
+
+    library.during = delete
+    runner((x,))
+    assert alive == [2]  # it and the result
+    assert not +library.alive
+
+
+def test_a_launch_that_fails_leaves_nothing_behind() -> None:
+    library, marked = LibraryCalls(results=3), list[Any]()
+    executable, owner, runner = _program(library, mark=marked.append)
+    x = _array(library.buffer())
+    library.failing.add("LoadedExecutable_Execute")
+    with pytest.raises(LookupError, match="launch"):
+        runner((x,))
+    assert (owner.told, marked) == ([("launch", (x._shards,))], [])
+    library.failing.clear()
+    library.silent.add("first result")
+    with pytest.raises(LookupError, match="missing"):
+        runner((x,))
+    assert [bool(address) for address in owner.told[1][1]] == [False, True, True]
+    library.silent.clear()
+    executable.know_donated((0,), "was donated")
+    library.failing.add("Buffer_IsDeleted")
+    with pytest.raises(LookupError, match="taken"):
+        runner((x,))
+    owner.told.clear()
+    del x
+    gc.collect()  # exceptions hold the frames that they passed through
+    assert not +library.alive
+    assert core.calls_under_way() == 0
+
+
+def test_donated_arguments_are_marked_as_the_library_says() -> None:
+    library = LibraryCalls()
+    marked = []
+    executable, _, runner = _program(library, mark=lambda given: marked.append(given))
+    x = _array(library.buffer())
+    runner((x,))
+    assert marked == [(x._shards,)]  # which are donated is not known yet
+    reason = "".join(["was ", "donated"])
+    executable.know_donated((0,), reason)
+    library.is_deleted = False  # its memory is in use: Python deletes it
+    runner((x,))
+    assert (marked, x._shards._pointer is None) == ([(x._shards,)] * 2, False)
+    library.is_deleted = True
+    runner((x,))
+    assert (len(marked), x._shards._pointer, x._shards._reason) == (2, None, reason)
+    y = _array(library.buffer())
+    asked = library.calls["Buffer_IsDeleted"]
+
+    def delete(name: str) -> None:
+        if name == "LoadedExecutable_Execute":
+            y._shards._pointer = None
+
+    library.during = delete  # what another thread deleted is not asked about
+    runner((y,))
+    assert library.calls["Buffer_IsDeleted"] == asked
+
+
+def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
+    """The launch took what is donated all the same."""
+    testcapi = pytest.importorskip("_testcapi")
+    library, marked = LibraryCalls(results=8), list[Any]()
+    _, _, runner = _program(library, mark=marked.append)
+    x = _array(library.buffer())
+    failed = 0
+    gc.collect()  # not while there is no memory
+    for n in range(40):
+
+        def fail(name: str, n: int = n) -> None:
+            if name == "LoadedExecutable_Execute":
+                testcapi.set_nomemory(n, n + 1)  # the n-th allocation after the launch
+
+        library.during = fail
+        made = None
+        try:
+            made = runner((x,))
+        except MemoryError:
+            failed += 1
+        finally:
+            testcapi.remove_mem_hooks()
+        del made
+        assert library.alive["buffer"] == 1, n
+    assert failed > library.results
+    assert 40 - len(marked) <= 2  # of which there was no memory for saying so
+
+
+def test_a_put_that_fails_leaves_nothing_behind() -> None:
+    library = LibraryCalls()
+    owner = Owner(library)
+    dims = ffi.new("int64_t[]", [4])
+    args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*", {"dims": dims, "num_dims": 1})
+    put = core.Put(
+        library.core, library.spec, owner, int(ffi.cast("uintptr_t", args)), (args, dims),
+        "f", 4, False,
+    )  # fmt: skip
+    value = np.arange(4, dtype=np.float32)
+    assert put(value)._spec is library.spec
+    assert not +library.alive
+    for left in (value[::2].repeat(2)[::2], value.reshape(2, 2), value.astype("i4"), value[:3],
+                 np.arange(8, dtype=np.float32)[::2], [1.0]):  # fmt: skip
+        assert put(left) is None
+    library.failing.add("Client_BufferFromHostBuffer")
+    with pytest.raises(LookupError, match="put"):
+        put(value)
+    library.failing.clear()
+    for handle in ("buffer", "event"):
+        library.silent = {handle}
+        with pytest.raises(LookupError, match="missing"):
+            put(value)
+    library.silent.clear()
+    library.failing.add("Event_Destroy")
+    assert put(value) is not None
+    assert [name for name, _ in library.logged] == ["Event_Destroy"]
+    library.alive.clear()
+    for flag in ("pending", "closed"):
+        setattr(library.core, flag, True)
+        assert put(value) is None, flag
+        setattr(library.core, flag, False)
+    library.core.refuse()
+    assert put(value) is None
+    assert not +library.alive
+    value.resize(8, refcheck=False)  # no view of it is left
+
+
+class Lock:
+    """Notes whether it is held."""
+
+    def __init__(self) -> None:
+        self.held = False
+
+    def acquire(self) -> None:
+        assert not self.held
+        self.held = True
+
+    def release(self) -> None:
+        assert self.held
+        self.held = False
+
+
+def test_a_read_gives_back_all_that_it_took() -> None:
+    library, other, lock = LibraryCalls(), LibraryCalls(), Lock()
+    asked: list[tuple[int, int]] = []
+    is_memory = [True]
+
+    def ask(address: int, size: int) -> bool:
+        asked.append((address, size))
+        return is_memory[0]
+
+    reader = core.Reader(
+        library.core, library.readers(), lock, ask, lambda *given: given, (16,), "u1", len(BYTES)
+    )
+    x, gone = library.buffer(), library.buffer()
+    held = []
+    library.during = lambda name: held.append((name, lock.held))
+    is_memory[0] = False
+    assert reader(x) is None
+    is_memory[0] = True
+    for _ in range(2):  # a page is asked about until it is memory
+        assert reader(x) == ((16,), "u1", BYTES)
+    assert len(asked) == 2
+    counts = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
+    assert {name for name, locked in held if locked} == {*counts}
+    assert library.calls["Event_Await"] == 3
+    library.during = lambda name: None
+    library.size = len(BYTES) - 1
+    assert reader(x) is None
+    library.size += 1
+    for name in ("Buffer_ReadyEvent", "Event_Await", "Buffer_UnsafePointer",
+                 "Buffer_OnDeviceSizeInBytes", "Event_Destroy", *counts[:1]):  # fmt: skip
+        library.failing = {name}
+        assert reader(x) is None or name == "Event_Destroy", name
+        library.failing.clear()
+        assert library.alive == {"buffer": 2, "event": name == "Event_Destroy"} | dict.fromkeys(
+            ("reference", "error"), 0
+        ), name
+        library.alive["event"] = 0
+    gone._pointer = None
+    library.core.pending = True
+    taken = library.calls[counts[0]]
+    for left in (x, gone, other.buffer()):
+        assert reader(left) is None
+        library.core.pending = False
+    library.core.refuse()
+    assert reader(x) is None
+    assert (library.calls[counts[0]], lock.held) == (taken, False)

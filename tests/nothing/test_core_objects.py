@@ -1,0 +1,77 @@
+"""Objects of the compiled core: the garbage collector sees all that they hold."""
+
+from __future__ import annotations
+
+import gc
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.compiled_core import core, reason
+
+pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+
+
+class Held:
+    """What an object holds."""
+
+
+def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
+    """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
+    a, b, c, d, e = (Held() for _ in range(5))
+    call = lambda *_: None  # noqa: E731
+    client = core.Client(0, 0, 0, 0, 0, a, b, c)
+    spec = SimpleNamespace(handle=SimpleNamespace(core=client))
+
+    class Derived(core.Buffer):  # type: ignore[misc]
+        """Of which the core owns no buffer."""
+
+    buffer: Any = Derived()
+    buffer._spec = spec
+    buffer._pointer = ffi.cast("PJRT_Buffer*", 64)
+    array: Any = core.Array()
+    array._shards, array._signature, array._extra = a, b, c
+    deletion: Any = core.Deletion()
+    deletion._code = a
+    args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*")
+    put = core.Put(client, a, b, int(ffi.cast("uintptr_t", args)), c, "f", 4, True)
+    lock = SimpleNamespace(acquire=a, release=b)
+    reader = core.Reader(client, (0,) * 8, lock, c, d, e, spec, 16)
+    specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
+    executable = core.Executable(client, 0, a, specs)
+    launcher = core.Launcher(executable, a, b)
+    given = core.FunctionLauncher(call, 1, a, (b, c), Held, gates, e)
+    tree = core.Tree(1, {"k": 0}, None)
+    unflatten = core.Tree(1, None, call)
+    alone = core.Tree(1, 0, None)
+    outputs = core.Outputs(signatures, ((-1, 0),), constants, a, alone)
+    runner = core.Runner(launcher, 1, (0,), (put,), constants, (), (), "f", outputs, c, d)
+    reordered = core.Reordered((0,), a)
+    jitted: Any = core.Calls()
+    runners: dict[Any, Any] = {}
+    jitted._runners = runners
+    numbers, names = frozenset({0}), frozenset({"n"})
+    jitted._set_statics(numbers, names)
+    held: list[tuple[Any, tuple[Any, ...]]] = [
+        (client, (a, b, c)),
+        (buffer, (spec, client, buffer._pointer)),
+        (array, (a, b, c)),
+        (deletion, (a,)),
+        (put, (client, a, b, c)),
+        (reader, (client, a, b, c, d, e, spec)),
+        (executable, (client, a, specs)),
+        (launcher, (executable, a, b)),
+        (given, (call, a, b, c, Held, gates, e)),
+        (unflatten, (call,)),
+        (outputs, (signatures, constants, a, alone)),
+        (runner, (launcher, put, constants, outputs, c, d)),
+        (reordered, (a,)),
+        (jitted, (runners, numbers, names)),
+    ]
+    for owner, expected in held:
+        found = {*map(id, gc.get_referents(owner))}
+        missing = [x for x in (*expected, type(owner)) if id(x) not in found]
+        assert not missing, type(owner)
+    assert {type(x) for x in gc.get_referents(tree)} == {type, dict, tuple}

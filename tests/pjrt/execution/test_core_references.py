@@ -1,0 +1,124 @@
+"""Calls of every kind in the compiled core leave no reference and no memory behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.capi import create_client, load_library
+from plugrt.capi.client import Client
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [
+    needs_library,
+    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+]
+H = np.arange(4, dtype=np.float32)
+CALLS = 300
+"""Of each kind: one reference that is left at each call is more than all that caches keep."""
+
+
+class Pair(NamedTuple):
+    one: Any
+    two: Any
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    path = library_path()
+    assert path is not None
+    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core references")
+    with plugrt.default_device(made.devices()[0]):
+        yield made
+    plugrt.clear_caches()
+    made.close()
+
+
+def _count_references() -> int:
+    """Returns the references to all objects that the garbage collector knows or that those hold."""
+    gc.collect()
+    found: dict[int, Any] = {}
+    for tracked in gc.get_objects():
+        found[id(tracked)] = tracked
+        for held in gc.get_referents(tracked):
+            found[id(held)] = held
+    return sum(sys.getrefcount(x) for x in found.values())
+
+
+def _measure(call: Callable[[int], Any]) -> tuple[int, int]:
+    """Returns the references and the bytes that CALLS calls left."""
+    for i in range(100):  # caches fill
+        call(i)
+    before = _count_references()
+    for i in range(CALLS):
+        call(i)
+    references = _count_references() - before
+    tracemalloc.start()
+    try:
+        for i in range(10):
+            call(i)
+        gc.collect()
+        size, _ = tracemalloc.get_traced_memory()
+        for i in range(CALLS):
+            call(i)
+        gc.collect()
+        return references, tracemalloc.get_traced_memory()[0] - size
+    finally:
+        tracemalloc.stop()
+
+
+def _kinds() -> dict[str, Callable[[int], Any]]:
+    x, y, gone = (plugrt.device_put(H) for _ in range(3))
+    gone.delete()
+    state = [plugrt.device_put(H)]
+    many = {f"k{i}": x for i in reversed(range(40))}
+    step = plugrt.jit(lambda a, b: a + b, donate_argnums=0)
+    forms = plugrt.jit(lambda t: {"p": Pair(t["k1"] + 1, [t["k2"]]), "o": OrderedDict(z=t["k3"])})
+    parts = plugrt.jit(lambda a: [[a + i, None] for i in range(40)] + [a, {"b": a, "a": x}])
+    static = plugrt.jit(lambda a, n, *, k, m: a * n + k, static_argnums=1, static_argnames="m")
+    host = plugrt.jit(lambda a, b, c: a + b * c)
+
+    def donate(i: int) -> None:
+        state[0] = step(state[0], y)
+
+    def fail(i: int) -> None:
+        with pytest.raises(DeletedBuffer):
+            host(gone, y, 1.0)
+
+    def launch(i: int) -> None:
+        given = core.FunctionLauncher(lambda g: [*g, g], 2, tuple, (), None, (), None)
+        pair = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, (0, 1), None))
+        runner = core.Runner(
+            given, 1, (0,), (None,), (), (), (), "f", pair, lambda _: None, lambda *_: None
+        )
+        core.Reordered((0,), runner)((x,))
+
+    return {
+        "donation": donate,
+        "forms": lambda i: forms(many),
+        "parts": lambda i: parts(x),
+        "static": lambda i: static(x, (2.5, 3)[i % 2], k=y, m=1.5),
+        "host values": lambda i: host(H, 0.5 * (i % 7), np.float32(2) * H),
+        "reads": lambda i: np.asarray(host(x, y, y)),
+        "puts": lambda i: plugrt.device_put(H),
+        "failures": fail,
+        "a backend's functions": launch,
+    }
+
+
+def test_calls_of_every_kind_leave_nothing_behind(client: Client) -> None:
+    for name, call in _kinds().items():
+        left = [_measure(call)]
+        while left[-1][0] >= CALLS or left[-1][1] >= 16 * CALLS:
+            assert len(left) < 3, (name, left)  # what fills once, and is emptied, does not always
+            left.append(_measure(call))

@@ -1,0 +1,114 @@
+"""`LibraryCalls`: a library for the compiled core, made here: it counts, and fails when told to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.client_handle import _OF_CORE
+from plugrt.capi.compiled_read import _FUNCTIONS
+from plugrt.compiled_core import core
+
+BYTES = bytes(range(16))
+"""What is at the address of each buffer."""
+
+_FUNCTIONS_FOR_EVER: list[Any] = []
+"""A library stays loaded: the garbage collector must not find these before the buffers."""
+
+
+class LibraryCalls:
+    """A client of the core whose buffers and events are numbers; a launch gives `results` of them.
+
+    A function in `failing` returns an error, and a name in `silent` is of a handle that is not
+    given; `during` is called with the name of each function, before it returns. `alive` counts what
+    is made and not destroyed, `calls` the calls.
+    """
+
+    def __init__(self, results: int = 1) -> None:
+        self.results = results
+        self.alive, self.calls = Counter[str](), Counter[str]()
+        self.failing: set[str] = set()
+        self.silent: set[str] = set()
+        self.during: Callable[[str], None] = lambda _: None
+        self.is_deleted, self.size = True, len(BYTES)
+        self.logged: list[tuple[str, int]] = []
+        self._memory = ffi.new("char[]", BYTES)
+        self._next = 0x1000
+        change = self.alive.update
+        drop = self.alive.subtract
+        acts: dict[str, Callable[[Any], Any]] = {
+            "LoadedExecutable_Execute": self._execute,
+            "Client_BufferFromHostBuffer": self._put,
+            "Buffer_IsDeleted": lambda args: setattr(args, "is_deleted", self.is_deleted),
+            "Buffer_ReadyEvent": lambda args: setattr(args, "event", self._new("event")),
+            "Buffer_UnsafePointer": self._find,
+            "Buffer_OnDeviceSizeInBytes": self._measure,
+            "Buffer_IncreaseExternalReferenceCount": lambda _: change(["reference"]),
+            "Buffer_DecreaseExternalReferenceCount": lambda _: drop(["reference"]),
+            "Buffer_Destroy": lambda _: drop(["buffer"]),
+            "Event_Destroy": lambda _: drop(["event"]),
+            "Error_Destroy": lambda _: drop(["error"]),
+            "Event_Await": lambda _: None,
+        }
+        self._functions = {name: self._function(name, act) for name, act in acts.items()}
+        _FUNCTIONS_FOR_EVER.append(self._functions)
+        self.core = core.Client(
+            *map(self.address_of, _OF_CORE),
+            free_buffer=lambda address: None,
+            log_failure=lambda name, error: self.logged.append((name, error)),
+            pointer=self._functions,
+        )
+        self.spec = SimpleNamespace(handle=SimpleNamespace(core=self.core))
+
+    def address_of(self, name: str) -> int:
+        return int(ffi.cast("uintptr_t", self._functions[name]))
+
+    def readers(self) -> tuple[int, ...]:
+        """Returns the functions of a reader."""
+        return tuple(map(self.address_of, _FUNCTIONS))
+
+    def buffer(self) -> Any:
+        """Returns a buffer of the client, which it owns."""
+        made: Any = Buffer.__new__(Buffer)
+        made._spec = self.spec
+        made._pointer = self._new("buffer")
+        return made
+
+    def _function(self, name: str, act: Callable[[Any], Any]) -> Any:
+        def call(args: Any) -> Any:
+            self.calls[name] += 1
+            if name in self.failing:
+                return self._new("error")
+            act(args)
+            self.during(name)
+            return ffi.NULL
+
+        if name == "Error_Destroy":
+            return ffi.callback("void(struct PJRT_Error_Destroy_Args*)", act)
+        return ffi.callback(f"PJRT_Error*(struct PJRT_{name}_Args*)", call)
+
+    def _new(self, kind: str) -> Any:
+        if kind in self.silent:
+            return ffi.NULL
+        self.alive[kind] += 1
+        self._next += 64
+        return ffi.cast(f"PJRT_{kind.capitalize()}*", self._next)
+
+    def _execute(self, args: Any) -> None:
+        for i in range(self.results):
+            if i or "first result" not in self.silent:
+                args.output_lists[0][i] = self._new("buffer")
+
+    def _put(self, args: Any) -> None:
+        args.buffer = self._new("buffer")
+        args.done_with_host_buffer = self._new("event")
+
+    def _find(self, args: Any) -> None:
+        args.buffer_pointer = int(ffi.cast("uintptr_t", self._memory))
+
+    def _measure(self, args: Any) -> None:
+        args.on_device_size_in_bytes = self.size
