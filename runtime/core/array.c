@@ -49,6 +49,13 @@ static void array_dealloc(PyObject *object) {
   }
 }
 
+static PyMethodDef array_methods[] = {
+    {"_host", array_host, METH_NOARGS, "The contents as a read-only NumPy array, kept for the next time."},
+    {"__array__", (PyCFunction)(void (*)(void))array_to_numpy, METH_VARARGS | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "Waits and returns the contents; read-only, and without a copy where the device allows."},
+    {NULL, NULL, 0, NULL},
+};
 static PyMemberDef array_members[] = {
     {"_shards", T_OBJECT, offsetof(Array, shards), 0, "What launches take; None once deleted."},
     {"_signature", T_OBJECT, offsetof(Array, signature), 0, "Its type and place."},
@@ -60,6 +67,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_traverse, array_traverse},
     {Py_tp_clear, array_clear},
     {Py_tp_dealloc, array_dealloc},
+    {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
     {0, NULL},
 };

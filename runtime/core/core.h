@@ -184,6 +184,17 @@ void raise_error(Launcher *self, PJRT_Error *error); /* of another function than
 /* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
 extern PyTypeObject *BoundedLauncher_Type;
 
+/* ---- array_host.c: the host copies of arrays ---- */
+PyObject *array_host(PyObject *array, PyObject *unused);
+PyObject *array_to_numpy(PyObject *array, PyObject *args, PyObject *kwargs);
+
+/* ---- function_reader.c: reads through functions that a backend gives ---- */
+extern PyTypeObject *FunctionReader_Type;
+/* Whether one of the objects in a tuple is not empty; -1 with an exception. */
+int any_is_filled(PyObject *gates);
+/* The contents of what an array holds; NULL where Python has to read, perhaps with an exception. */
+PyObject *function_reader_read(PyObject *reader, PyObject *held);
+
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
 
@@ -272,6 +283,7 @@ int add_launcher(PyObject *module);
 int add_events(PyObject *module);
 int add_bounded_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
+int add_function_reader(PyObject *module);
 int add_tree(PyObject *module);
 int add_outputs(PyObject *module);
 int add_runner(PyObject *module);
@@ -282,6 +294,7 @@ PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
 PyObject *set_dtypes(PyObject *module, PyObject *args);
+PyObject *set_read_hooks(PyObject *module, PyObject *args);
 PyObject *set_host_hooks(PyObject *module, PyObject *args);
 PyObject *settings_token(void); /* the settings of this thread, a new reference */
 

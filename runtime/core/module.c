@@ -67,6 +67,8 @@ static PyMethodDef functions[] = {
      "set_dtypes(ndarray, dtypes): NumPy's class, and the dtypes whose arrays the core takes."},
     {"set_host_hooks", set_host_hooks, METH_VARARGS,
      "set_host_hooks(token, avals): the settings, and what finds the avals of host values."},
+    {"set_read_hooks", set_read_hooks, METH_VARARGS,
+     "set_read_hooks(host, array, unless): what reads arrays in Python, and while what is not empty."},
     {"put_array", put_array_quickly, METH_VARARGS,
      "put_array(known, array, target): a NumPy array on a device; None where Python has to put it."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
@@ -88,6 +90,7 @@ static int fill(PyObject *module) {
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_function_launcher(module) ||
+                 add_function_reader(module) ||
                  add_bounded_launcher(module) || add_tree(module) ||
                  add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module)

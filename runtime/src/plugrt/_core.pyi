@@ -93,6 +93,24 @@ class FunctionLauncher:
         argument_class: type | None,
         unless: tuple[Sized, ...],
         explain: Callable[[Exception, list[Any]], Exception] | None,
+        donated: tuple[int, ...] = (),
+        is_deleted: Callable[[Any], bool] | None = None,
+        delete: Callable[[Any], object] | None = None,
+        tidy: Callable[[], object] | None = None,
+    ) -> None: ...
+
+class FunctionReader:
+    """Reads arrays through functions that their backend gives."""
+
+    def __init__(
+        self,
+        held_class: type,
+        is_ready: Callable[[Any], bool],
+        wait: Callable[[Any], object],
+        lock: Any,
+        view: Callable[[Any], Any],
+        make: Callable[[Any], Any],
+        unless: tuple[Sized, ...],
     ) -> None: ...
 
 class Tree:
@@ -140,6 +158,9 @@ def set_buffer_class(
     cls: type, pointer_at: Callable[[int], Any], address_of: Callable[[Any], int], /
 ) -> None: ...
 def set_array_class(cls: type, /) -> None: ...
+def set_read_hooks(
+    host: Callable[[Any], Any], array: Callable[..., Any], unless: tuple[Sized, ...], /
+) -> None: ...
 def set_deletion_class(cls: type, our_files: dict[str, bool], /) -> None: ...
 def set_call_hooks(
     state: Any,

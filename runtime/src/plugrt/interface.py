@@ -66,6 +66,7 @@ __all__ = [
     "MemoryAnalysis",
     "OptionValue",
     "Program",
+    "ReadSteps",
     "ReadyEvent",
     "Shards",
     "TensorType",
@@ -306,6 +307,10 @@ class LaunchSteps:
     While an object in ``unless`` is not empty, as after the executable was deleted, the launcher is
     called instead. ``explain(error, arguments)`` returns the exception to raise for one that
     ``launch`` or ``take`` raised.
+
+    A launch takes the arguments numbered in ``donated``: of these, ``delete(argument)`` is called
+    after it where ``is_deleted(argument)`` is not true. ``tidy()`` is called after each thousand
+    launches, and gives back what the runtime keeps of them.
     """
 
     launch: Callable[[list[Any]], Any]
@@ -314,6 +319,29 @@ class LaunchSteps:
     argument_class: type
     unless: tuple[Sized, ...]
     explain: Callable[[Exception, list[Any]], Exception]
+    donated: tuple[int, ...] = ()
+    is_deleted: Callable[[Any], bool] | None = None
+    delete: Callable[[Any], object] | None = None
+    tidy: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSteps:
+    """`Shards.to_host` as functions for the compiled core: no Python code runs between.
+
+    For what arrays on one device hold, of exactly ``held_class``: where ``is_ready(held)`` is not
+    true, ``wait(held)`` returns once it is; ``view(held)``, called under the `threading.Lock` or
+    ``RLock`` that is ``lock``, is what
+    `np.asarray` makes the read-only contents of. Whatever raises, and while an object in ``unless``
+    is not empty, `to_host` is called instead, which explains errors.
+    """
+
+    held_class: type
+    is_ready: Callable[[Any], bool]
+    wait: Callable[[Any], object]
+    view: Callable[[Any], Any]
+    lock: Any
+    unless: tuple[Sized, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -1065,6 +1093,14 @@ class Client(_BackendObject, ABC):
         For backends whose `LoadedExecutable.launcher` returns other objects than `Shards`.
         """
         self._unimplemented("opener")
+
+    def read_steps(self, type: TensorType, memory: Memory) -> ReadSteps | None:
+        """What the compiled core reads arrays by, of which `opener` makes `Shards`. Optional.
+
+        None: it calls their ``to_host``. For backends that read by a view of the memory
+        (``zero_copy_get``): no transfer guard looks at these reads.
+        """
+        return None
 
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
         """Makes programs that are compiled from now on call a function. Optional.

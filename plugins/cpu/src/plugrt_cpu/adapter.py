@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
+from itertools import cycle, repeat
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,9 @@ def result_handler(aval: Aval, sharding: Any) -> Any:
     return _jax.array_result_handler(aval, sharding, True, *_SKIP_CHECKS)
 
 
+is_deleted: Callable[[Any], bool] = RawArray.is_deleted
+is_ready: Callable[[Any], bool] = RawArray.is_ready
+wait: Callable[[Any], object] = RawArray.block_until_ready
 take_results: Callable[[Any, list[Any], bool], list[Any]] = (
     _jax.ExecuteResults.consume_with_handlers
 )
@@ -197,7 +201,14 @@ _ALWAYS_COPY = [_jax.ArrayCopySemantics.ALWAYS_COPY]
 
 
 collect_garbage: Callable[[], None] = _jax.collect_garbage
-"""Gives back what jaxlib keeps of host arrays that it needs no longer."""
+"""Gives back what jaxlib keeps of host arrays that it needs no longer, and of launches.
+
+jaxlib 0.10 records in each launch which functions of Python run, and keeps references to their code
+until this is called: 60 to 100 bytes a launch. JAX has Python's garbage collector call it, which in
+a loop of launches, where as many objects end as are made, never runs.
+"""
+is_due: Callable[[], bool] = cycle((*repeat(False, 999), True)).__next__
+"""True at each thousandth launch in Python: time for `collect_garbage`."""
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 UNTIL_TRANSFER_COMPLETES = _jax.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
@@ -376,8 +387,13 @@ Reentrant, because making a view may run the garbage collector and with it a fin
 """
 
 
+in_child: list[bool] = []
+"""Not empty in a process that was forked off: `memory_lock` is another one there."""
+
+
 def _renew_lock() -> None:
     global memory_lock
+    in_child.append(True)
     memory_lock = threading.RLock()  # its owner may be a thread that does not exist in the child
 
 

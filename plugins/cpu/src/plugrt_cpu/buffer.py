@@ -147,13 +147,17 @@ class BorrowingBuffer(CpuBuffer):
         adapter.collect_garbage()
 
 
+def gives_views(tensor_type: TensorType) -> bool:
+    """Whether jaxlib gives a memoryview of arrays of this type: not if they are not row-major."""
+    row_major = tensor_type.layout is None
+    return row_major and tensor_type.dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS
+
+
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
     dtype = tensor_type.dtype
     try:
-        # jaxlib gives no view of an array that is not row-major.
-        row_major = tensor_type.layout is None
-        if row_major and dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
+        if gives_views(tensor_type):
             if collecting:
                 stop_recording()
             if not raw.is_ready():  # wait before taking the lock
@@ -164,7 +168,7 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
                 return np.asarray(memoryview(raw))
             finally:
                 lock.release()
-        if dtype in SUB_BYTE_DTYPES or not row_major:
+        if dtype in SUB_BYTE_DTYPES or tensor_type.layout is not None:
             if collecting:
                 stop_recording()
             array: npt.NDArray[Any]

@@ -24,12 +24,13 @@ from plugrt.interface import (
     Memory,
     OptionValue,
     Program,
+    ReadSteps,
     TensorType,
 )
 from plugrt.interface_checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack, lapack, serialization
 from plugrt_cpu import compile_options as compile_options
-from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer
+from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer, gives_views
 from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -42,6 +43,7 @@ from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from plugrt_cpu.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.programs import read_stablehlo, require_one_dimension
 from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.tracebacks import collecting
 from plugrt_cpu.types import (
     BUFFER_PROTOCOL_DTYPES,
     DTYPES,
@@ -385,6 +387,20 @@ class CpuClient(ClientBase):
             return shards
 
         return open_raw
+
+    def read_steps(self, type: TensorType, memory: Memory) -> ReadSteps | None:
+        """As `read` of `plugrt_cpu.buffer`, for what it reads through a memoryview."""
+        tensor_type = type_in_layout(type.shape, type.dtype, type.layout)
+        if not gives_views(tensor_type):
+            return None
+        return ReadSteps(
+            held_class=adapter.RawArray,
+            is_ready=adapter.is_ready,
+            wait=adapter.wait,
+            view=memoryview,
+            lock=adapter.memory_lock,
+            unless=(collecting, adapter.in_child),
+        )
 
     @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:

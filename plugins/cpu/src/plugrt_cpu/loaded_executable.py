@@ -18,6 +18,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import ExecuteOptions, LaunchSteps, LoadedExecutable, Shards
 from plugrt_cpu import adapter
+from plugrt_cpu.adapter import is_due
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
@@ -148,6 +149,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         try:
             if collecting:
                 stop_recording()
+            if is_due():
+                adapter.collect_garbage()
             results = launch(raws).consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:
             raise self._launch_error(error, raws) from error
@@ -173,8 +176,6 @@ class CpuLoadedExecutable(LoadedExecutable):
     @property
     def launch_steps(self) -> LaunchSteps | None:
         """As `_launch_raw`, between a launch in jaxlib and its results."""
-        if self._donated:
-            return None
         return LaunchSteps(
             launch=self._launch,
             take=adapter.take_results,
@@ -182,6 +183,10 @@ class CpuLoadedExecutable(LoadedExecutable):
             argument_class=adapter.RawArray,
             unless=(collecting, self._refusals),
             explain=self._explain,
+            donated=tuple(self._donated),
+            is_deleted=adapter.is_deleted,
+            delete=adapter.delete,
+            tidy=adapter.collect_garbage,
         )
 
     def _explain(self, error: Exception, raws: list[Any]) -> Exception:
@@ -203,6 +208,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         try:
             if collecting:
                 stop_recording()
+            if is_due():
+                adapter.collect_garbage()
             results: list[Any] = self._launch(arguments).consume_with_handlers(
                 self._handlers, False
             )

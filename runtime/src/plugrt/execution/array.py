@@ -26,6 +26,7 @@ from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Device, Shards
+from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
 
 _token = config.token
@@ -200,6 +201,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
 if core is not None:
     core.set_array_class(Array)
+    core.set_read_hooks(Deletable._host, Deletable.__array__, (listening,))
 
 blank: Callable[[], Array] = type.__call__.__get__(Array)
 """Makes an array whose slots are to be set; ``object.__new__`` takes a third longer."""

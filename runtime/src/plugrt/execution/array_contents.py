@@ -15,6 +15,7 @@ from plugrt.argument_errors import with_checked_methods
 from plugrt.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.array_conversions import Conversions
+from plugrt.execution.compiled_reader import compile_reader
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -199,4 +200,6 @@ def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
     shape = sharding.shard_shape(signature.shape)
     part = TensorType(shape, signature.dtype, signature.layout)
     signature.opener = device.client.opener(part, memory)
+    if type(sharding) is SingleDeviceSharding:
+        signature.reader = compile_reader(device.client, part, memory)
     return signature.opener

@@ -80,6 +80,10 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             argument_class=steps.argument_class,
             unless=steps.unless,
             explain=partial(_explain_steps, steps.explain),
+            donated=steps.donated,
+            is_deleted=steps.is_deleted,
+            delete=steps.delete,
+            tidy=steps.tidy,
         )
     return core.FunctionLauncher(
         launch=launcher,

@@ -20,7 +20,9 @@ class Signature:
     tuple of them, hashed and compared by identity.
     """
 
-    __slots__ = ("committed", "dtype", "layout", "ndim", "opener", "shape", "sharding", "weak")
+    __slots__ = (
+        "committed", "dtype", "layout", "ndim", "opener", "reader", "shape", "sharding", "weak",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -41,6 +43,8 @@ class Signature:
         """How the parts lie in their memories; None is the devices' default."""
         # Makes `Shards` of what arrays hold where that is something else: see `Client.opener`.
         self.opener: Callable[[Any], Shards] | None = None
+        # What the compiled core reads arrays by, once the opener is there: a `core.FunctionReader`.
+        self.reader: Any = None
 
     @property
     def tensor_type(self) -> TensorType:

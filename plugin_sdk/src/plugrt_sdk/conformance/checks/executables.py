@@ -290,3 +290,66 @@ def steps(subject: PluginSubject) -> None:
         expect(False, "an error for a deleted argument", "none")
     program.delete()
     expect(any(map(len, found.unless)), "what hinders a launch once deleted", found.unless)
+
+
+@CHAPTER.check(
+    "launcher.steps.donation", refusable=True, why="a step in C keeps what one in Python gives up",
+    covers=("LoadedExecutable.launch_steps",),
+    rests_on="plugrt.interface.LaunchSteps.donated",
+)  # fmt: skip
+def steps_donation(subject: PluginSubject) -> None:
+    """Steps of a program that donates name the arguments that it takes, and can delete them."""
+    found = subject.compile(programs.DONATING_ADD).launch_steps
+    if found is None:
+        subject.refuse("launch_steps is None: the compiled core calls the launcher")
+    adding = subject.compile(programs.ADD)
+    x, y = (subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE))
+    [first], [other] = adding.launcher([x, y]), adding.launcher([y, y])
+    results = found.take(found.launch([first, other]), *found.take_arguments)
+    [[result]] = open_results(subject, adding, results)
+    expect_same_bits(result.to_host(), 31 * ONE, "the sum")
+    expect_equal(found.donated, (0,) if subject.declared.donation else (), "the donated arguments:")
+    if found.tidy is not None:
+        found.tidy()
+    if not found.donated:
+        return
+    is_deleted, delete = found.is_deleted, found.delete
+    if is_deleted is None or delete is None:
+        raise AssertionError("`donated` without `is_deleted` and `delete`")
+    expect_equal(is_deleted(other), False, "is_deleted of the argument that is not donated:")
+    if not is_deleted(first):
+        delete(first)
+    [[gone]] = open_results(subject, adding, [first])
+    expect_refusal(gone.to_host, DeletedBuffer, what="reading the donated argument")
+
+
+@CHAPTER.check(
+    "read_steps", refusable=True, why="what the compiled core reads is not what is there",
+    covers=("Client.read_steps",), rests_on="plugrt.interface.Client.read_steps",
+)  # fmt: skip
+def read_steps(subject: PluginSubject) -> None:
+    """Steps read what a launch gave as its shards do, and refuse what was deleted."""
+    program = subject.compile(programs.ADD)
+    arguments = [subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE)]
+    [held] = program.launcher(arguments)
+    [kind], device = program.executable.output_types, subject.client.addressable_devices()[0]
+    found = subject.client.read_steps(kind, device.default_memory())
+    if found is None:
+        subject.refuse("read_steps() is None: the compiled core calls to_host()")
+    expect(subject.declared.zero_copy_get, "zero_copy_get, which they need", "it is not declared")
+    expect(type(held) is found.held_class, f"a {found.held_class}", type(held))
+    expect(not any(map(len, found.unless)), "nothing that hinders a read", found.unless)
+    found.wait(held)
+    expect_equal(bool(found.is_ready(held)), True, "is_ready() after a wait:")
+    with found.lock:
+        host = np.asarray(found.view(held))
+    expect_same_bits(host, 11 * ONE, "the sum")
+    expect(not host.flags.writeable, "a read-only array", host.flags)
+    [[buffer]] = open_results(subject, program, [held])
+    buffer.delete()
+    try:
+        found.view(held)
+    except Exception:  # noqa: BLE001, S110  # a backend's own: Python explains it
+        pass
+    else:
+        expect(False, "an error for a deleted array", "none")

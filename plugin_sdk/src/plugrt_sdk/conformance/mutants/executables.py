@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
+from threading import Lock
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.interface import CompileOptions, LaunchSteps, Program
-from plugrt_sdk.conformance.mutants.faults import Faults, execute
+from plugrt.interface import (
+    CompileOptions,
+    LaunchSteps,
+    Memory,
+    Program,
+    ReadSteps,
+    TensorType,
+)
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
@@ -72,6 +81,33 @@ def _turned_steps(self: BackendLoadedExecutable) -> LaunchSteps:
     )
 
 
+def _steps_that_take_another(self: BackendLoadedExecutable) -> LaunchSteps:
+    """Returns steps that say that a launch takes the second argument."""
+    return LaunchSteps(
+        launch=partial(execute, self),
+        take=list,
+        take_arguments=(),
+        argument_class=tuple,
+        unless=([],),
+        explain=lambda error, arguments: error,
+        donated=(1,),
+        is_deleted=lambda shards: shards[0].is_deleted(),
+        delete=lambda shards: shards[0].delete(),
+    )
+
+
+def _steps_of_others(self: MutantClient, type: TensorType, memory: Memory) -> ReadSteps:
+    """Returns steps that read the negative of what is there."""
+    return ReadSteps(
+        held_class=tuple,
+        is_ready=lambda shards: True,
+        wait=lambda shards: shards[0].block_until_ready(),
+        view=lambda shards: -shards[0].to_host(),
+        lock=Lock(),
+        unless=([],),
+    )
+
+
 def _divide_nothing(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
     """Takes whole arrays, and says that it has chosen parts."""
     options = replace(options, use_auto_spmd_partitioning=False)
@@ -106,4 +142,10 @@ EXECUTABLES: Mapping[str, Faults] = {
     "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
     "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
     "executables.launcher.steps": Faults(loaded={"launch_steps": property(_turned_steps)}),
+    "executables.launcher.steps.donation": Faults(
+        loaded={"launch_steps": property(_steps_that_take_another)}
+    ),
+    "executables.read_steps": Faults(
+        capabilities={"zero_copy_get": True}, client={"read_steps": _steps_of_others}
+    ),
 }

@@ -1,0 +1,71 @@
+/* The host copy of an array: read once, kept in it, and returned to NumPy.
+
+   What does not succeed here, Python does, and finds what there is to say of it. */
+#include "core.h"
+
+static PyObject *host_in_python, *array_in_python; /* the methods of the class below Array */
+static PyObject *gates;                            /* while one is not empty, Python reads */
+static PyObject *reader_name;
+
+/* A new reference; NULL where Python has to read, perhaps with an exception that is not derived from
+   Exception. */
+static PyObject *read_here(Array *self) {
+  int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
+  if (!there || !self->signature || !gates) return NULL;
+  if (self->extra && self->extra != Py_None) return Py_NewRef(self->extra);
+  if (any_is_filled(gates)) return NULL;
+  PyObject *reader = PyObject_GetAttr(self->signature, reader_name);
+  PyObject *host = NULL;
+  if (reader && Py_TYPE(reader) == FunctionReader_Type) {
+    PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
+    host = function_reader_read(reader, held);
+    if (host && self->shards == held) {
+      PyObject *old = self->extra;
+      self->extra = Py_NewRef(host);
+      Py_XDECREF(old);
+    }
+    Py_DECREF(held);
+  }
+  Py_XDECREF(reader);
+  return host;
+}
+
+/* As `read_here`; NULL without an exception if Python has to read. */
+static PyObject *read_or_leave(Array *self) {
+  PyObject *host = read_here(self);
+  if (!host && PyErr_Occurred()) Py_XDECREF(take_exception());
+  return host;
+}
+
+PyObject *array_host(PyObject *self, PyObject *unused) {
+  (void)unused;
+  PyObject *host = read_or_leave((Array *)self);
+  if (host || PyErr_Occurred()) return host;
+  return PyObject_CallFunctionObjArgs(host_in_python, self, NULL);
+}
+
+PyObject *array_to_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
+  if (!PyTuple_Size(args) && (!kwargs || !PyDict_Size(kwargs))) {
+    PyObject *host = read_or_leave((Array *)self);
+    if (host || PyErr_Occurred()) return host;
+  }
+  PyObject *all = PyTuple_New(PyTuple_Size(args) + 1);
+  if (!all) return NULL;
+  PyTuple_SetItem(all, 0, Py_NewRef(self));
+  for (Py_ssize_t i = PyTuple_Size(args); i--;)
+    PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
+  PyObject *made = PyObject_Call(array_in_python, all, kwargs);
+  Py_DECREF(all);
+  return made;
+}
+
+PyObject *set_read_hooks(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *host, *array, *unless;
+  if (!PyArg_ParseTuple(args, "OOO!", &host, &array, &PyTuple_Type, &unless)) return NULL;
+  if (!(reader_name = PyUnicode_InternFromString("reader"))) return NULL;
+  host_in_python = Py_NewRef(host); /* kept for ever, as the classes are */
+  array_in_python = Py_NewRef(array);
+  gates = Py_NewRef(unless);
+  Py_RETURN_NONE;
+}

@@ -1,0 +1,132 @@
+/* FunctionReader: the contents of arrays of one type, by functions that their backend gives.
+
+   As the FunctionLauncher, for backends whose runtime has objects and functions of its own. */
+#include "core.h"
+
+PyTypeObject *FunctionReader_Type;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *held_class;       /* of what arrays hold; of others Python reads */
+  PyObject *is_ready, *wait;  /* of one of those */
+  PyObject *acquire, *release; /* of the lock under which a view is made */
+  PyObject *view, *make;      /* make(view(held)): the NumPy array */
+  PyObject *unless;           /* tuple: while one of these is not empty, Python reads */
+} FunctionReader;
+
+int any_is_filled(PyObject *gates) {
+  for (Py_ssize_t i = 0, count = PyTuple_Size(gates); i < count; i++) {
+    Py_ssize_t size = PyObject_Size(PyTuple_GetItem(gates, i));
+    if (size) return size < 0 ? -1 : 1;
+  }
+  return 0;
+}
+
+/* Without the lock: what makes the contents may need it. */
+static int await_contents(FunctionReader *self, PyObject *held) {
+  PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, held, NULL);
+  int ready = answer ? PyObject_IsTrue(answer) : -1;
+  Py_XDECREF(answer);
+  if (ready) return ready;
+  answer = PyObject_CallFunctionObjArgs(self->wait, held, NULL);
+  Py_XDECREF(answer);
+  return answer ? 1 : -1;
+}
+
+static PyObject *view_under_lock(FunctionReader *self, PyObject *held) {
+  PyObject *answer = PyObject_CallNoArgs(self->acquire);
+  if (!answer) return NULL;
+  Py_DECREF(answer);
+  PyObject *view = PyObject_CallFunctionObjArgs(self->view, held, NULL);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  answer = PyObject_CallNoArgs(self->release);
+  if (!answer) {
+    Py_CLEAR(view);
+    PyErr_WriteUnraisable((PyObject *)self);
+  }
+  Py_XDECREF(answer);
+  PyErr_Restore(type, value, traceback);
+  return view;
+}
+
+PyObject *function_reader_read(PyObject *object, PyObject *held) {
+  FunctionReader *self = (FunctionReader *)object;
+  if ((PyObject *)Py_TYPE(held) != self->held_class) return NULL;
+  if (any_is_filled(self->unless) || await_contents(self, held) < 0) return NULL;
+  PyObject *view = view_under_lock(self, held);
+  PyObject *made = view ? PyObject_CallFunctionObjArgs(self->make, view, NULL) : NULL;
+  Py_XDECREF(view);
+  return made;
+}
+
+static int function_reader_init(FunctionReader *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"held_class", "is_ready", "wait", "lock", "view", "make", "unless", NULL};
+  PyObject *held_class, *is_ready, *wait, *lock, *view, *make, *unless;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOO!", names, &held_class, &is_ready, &wait,
+                                   &lock, &view, &make, &PyTuple_Type, &unless))
+    return -1;
+  if (self->held_class) {
+    PyErr_SetString(PyExc_TypeError, "a reader is made once");
+    return -1;
+  }
+  PyObject *acquire = PyObject_GetAttrString(lock, "acquire");
+  PyObject *release = acquire ? PyObject_GetAttrString(lock, "release") : NULL;
+  if (!release) {
+    Py_XDECREF(acquire);
+    return -1;
+  }
+  self->acquire = acquire;
+  self->release = release;
+  self->is_ready = Py_NewRef(is_ready);
+  self->wait = Py_NewRef(wait);
+  self->view = Py_NewRef(view);
+  self->make = Py_NewRef(make);
+  self->unless = Py_NewRef(unless);
+  self->held_class = Py_NewRef(held_class);
+  return 0;
+}
+
+static int function_reader_traverse(FunctionReader *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->held_class);
+  Py_VISIT(self->is_ready);
+  Py_VISIT(self->wait);
+  Py_VISIT(self->acquire);
+  Py_VISIT(self->release);
+  Py_VISIT(self->view);
+  Py_VISIT(self->make);
+  Py_VISIT(self->unless);
+  return 0;
+}
+
+/* No tp_clear: a read of a finaliser must work, as a launch does. */
+static void function_reader_dealloc(PyObject *object) {
+  FunctionReader *self = (FunctionReader *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF(self->held_class);
+  Py_XDECREF(self->is_ready);
+  Py_XDECREF(self->wait);
+  Py_XDECREF(self->acquire);
+  Py_XDECREF(self->release);
+  Py_XDECREF(self->view);
+  Py_XDECREF(self->make);
+  Py_XDECREF(self->unless);
+  free_object(object);
+}
+
+static PyType_Slot function_reader_slots[] = {
+    {Py_tp_doc, "Reads arrays through functions that their backend gives; arrays call it."},
+    {Py_tp_init, function_reader_init},
+    {Py_tp_traverse, function_reader_traverse},
+    {Py_tp_dealloc, function_reader_dealloc},
+    {0, NULL},
+};
+static PyType_Spec function_reader_spec = {"plugrt._core.FunctionReader", sizeof(FunctionReader), 0,
+                                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                                           function_reader_slots};
+
+int add_function_reader(PyObject *module) {
+  FunctionReader_Type = type_of(module, &function_reader_spec);
+  return FunctionReader_Type ? 0 : -1;
+}
