@@ -6,6 +6,7 @@ import gc
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
@@ -22,7 +23,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
     a, b, c, d, e = (Held() for _ in range(5))
     call = lambda *_: None  # noqa: E731
-    client = core.Client(0, 0, 0, 0, 0, a, b, c)
+    client = core.Client(*[0] * 7, a, b, c)
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
@@ -36,12 +37,15 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     deletion: Any = core.Deletion()
     deletion._code = a
     args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*")
-    put = core.Put(client, a, b, int(ffi.cast("uintptr_t", args)), c, "f", 4, True)
+    put = core.Put(client, a, b, int(ffi.cast("uintptr_t", args)), c, np.dtype("f4"), True)
     lock = SimpleNamespace(acquire=a, release=b)
     reader = core.Reader(client, (0,) * 8, lock, c, d, e, spec, 16)
     specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
-    executable = core.Executable(client, 0, a, specs)
+    executable = core.Executable(client, 0, a, 1, specs)
+    ids = iter(())
+    executable.know_ids(ids)
     launcher = core.Launcher(executable, a, b)
+    bounded = core.BoundedLauncher(launcher, a, b, c, 1, True)
     given = core.FunctionLauncher(call, 1, a, (b, c), Held, gates, e)
     tree = core.Tree(1, {"k": 0}, None)
     unflatten = core.Tree(1, None, call)
@@ -61,8 +65,9 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (deletion, (a,)),
         (put, (client, a, b, c)),
         (reader, (client, a, b, c, d, e, spec)),
-        (executable, (client, a, specs)),
+        (executable, (client, a, specs, ids)),
         (launcher, (executable, a, b)),
+        (bounded, (launcher, a, b, c)),
         (given, (call, a, b, c, Held, gates, e)),
         (unflatten, (call,)),
         (outputs, (signatures, constants, a, alone)),
