@@ -111,7 +111,16 @@ typedef struct {
 extern PyTypeObject *Put_Type;
 /* Sets a new reference to the buffer: DONE. FAILED, or NOT_HERE, as a launch. */
 int put_value(Put *self, PyObject *value, PyObject **made);
-PyObject *put_array_quickly(PyObject *module, PyObject *args);
+int put_anew(Put *self, PyObject *value, PyObject **made); /* nobody else has the buffer */
+
+/* ---- copy.c: arrays to buffers on another device of the same library ---- */
+extern PyTypeObject *Copy_Type;
+/* Sets a new reference to the copy of an array's buffer: DONE. FAILED, or NOT_HERE, as a launch. */
+int copy_array(PyObject *self, PyObject *array, PyObject **made);
+int copy_is_made(PyObject *self);
+
+/* ---- quick_put.c: device_put ---- */
+PyObject *put_quickly(PyObject *module, PyObject *args);
 
 /* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
    that the caller holds, and sets one new reference for each of the `produced` results: DONE.
@@ -277,6 +286,7 @@ int add_buffer(PyObject *module);
 int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_put(PyObject *module);
+int add_copy(PyObject *module);
 int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_launcher(PyObject *module);

@@ -13,7 +13,9 @@ from plugrt.capi.abi.generate import c_header
 HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"
 USED = (
+    "Buffer_CopyToDevice",
     "Buffer_Destroy",
+    "Buffer_GetMemoryLayout",
     "Buffer_IsDeleted",
     "Buffer_DecreaseExternalReferenceCount",
     "Buffer_IncreaseExternalReferenceCount",

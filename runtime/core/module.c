@@ -69,8 +69,8 @@ static PyMethodDef functions[] = {
      "set_host_hooks(token, avals): the settings, and what finds the avals of host values."},
     {"set_read_hooks", set_read_hooks, METH_VARARGS,
      "set_read_hooks(host, array, unless): what reads arrays in Python, and while what is not empty."},
-    {"put_array", put_array_quickly, METH_VARARGS,
-     "put_array(known, array, target): a NumPy array on a device; None where Python has to put it."},
+    {"put_quickly", put_quickly, METH_VARARGS,
+     "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,
@@ -88,7 +88,7 @@ static int fill(PyObject *module) {
     return -1;
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_put(module) || add_reader(module) || add_executable(module) ||
+                 add_put(module) || add_copy(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_function_launcher(module) ||
                  add_function_reader(module) ||
                  add_bounded_launcher(module) || add_tree(module) ||

@@ -166,41 +166,21 @@ static int put_number(Put *self, PyObject *value, PyObject **made) {
   return DONE;
 }
 
+static int can_put(Client *client) {
+  return !client->refused && !client->closed && !client->pending && client->put &&
+         client->destroy_event;
+}
+
 int put_value(Put *self, PyObject *value, PyObject **made) {
-  Client *client = self->client;
-  if (client->refused || client->closed || client->pending || !client->put ||
-      !client->destroy_event)
-    return NOT_HERE;
+  if (!can_put(self->client)) return NOT_HERE;
   return self->number ? put_number(self, value, made) : put_array(self, value, made);
 }
 
-/* put_array_quickly(known, array, target): the array of a NumPy array put on a device, committed if
-   `target` names it; None where Python has to. `known` is a dict: the settings, the array's aval and
-   the target, to what puts it and the signature of what is made. */
-PyObject *put_array_quickly(PyObject *module, PyObject *args) {
-  (void)module;
-  PyObject *known, *value, *target, *token = NULL, *aval = NULL, *key = NULL, *found = NULL;
-  if (!PyArg_ParseTuple(args, "OOO", &known, &value, &target)) return NULL;
-  if (is_host_data(value) && (token = settings_token()) && (aval = host_aval(value, token)))
-    key = PyTuple_Pack(3, token, aval, target);
-  Py_XDECREF(token);
-  Py_XDECREF(aval);
-  if (key) found = PyDict_GetItemWithError(known, key);
-  Py_XINCREF(found); /* another thread may evict it */
-  Py_XDECREF(key);
-  if (!found) {
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* no hash */
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-  }
-  PyObject *put = NULL, *signature, *buffer, *made = NULL;
-  int state = NOT_HERE;
-  if (PyArg_ParseTuple(found, "O!O", Put_Type, &put, &signature))
-    state = put_value((Put *)put, value, &buffer);
-  if (state == DONE) made = array_holding(buffer, signature);
-  if (state == NOT_HERE && !PyErr_Occurred()) made = Py_NewRef(Py_None);
-  Py_DECREF(found);
-  return made;
+int put_anew(Put *self, PyObject *value, PyObject **made) {
+  Number data;
+  if (!can_put(self->client)) return NOT_HERE;
+  if (!self->number) return put_array(self, value, made);
+  return write_number(self, value, &data) ? put_data(self, &data, NULL, made) : NOT_HERE;
 }
 
 static PyObject *put_call(Put *self, PyObject *args, PyObject *kwargs) {

@@ -14,7 +14,7 @@ typedef struct {
   Py_ssize_t arity;    /* the number of a call's arguments */
   Py_ssize_t count;    /* the number of those that the program takes */
   Py_ssize_t *kept;    /* which these are */
-  Put **puts;          /* what puts each of these, NULL where it is an array */
+  PyObject **puts;     /* what puts or copies each of these, NULL for an array that is there */
   PyObject *constants; /* the arrays that it takes after them, a tuple */
   Py_ssize_t fed;      /* the number of these */
   Py_ssize_t others;   /* the number of arguments that are outputs and nothing else */
@@ -54,6 +54,11 @@ static PyObject *hold_array(PyObject *value) {
   return Py_NewRef(((Array *)value)->shards);
 }
 
+static int place(PyObject *placing, PyObject *value, PyObject **made) {
+  if (Py_TYPE(placing) == Copy_Type) return copy_array(placing, value, made);
+  return put_value((Put *)placing, value, made);
+}
+
 /* Sets a new reference to what the launch takes, and to what is passed on, NULL where there is none
    yet. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
@@ -71,7 +76,7 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   }
   if (state == DONE && donation_is_refused(&self->donation, self->outputs, values)) state = NOT_HERE;
   for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
-    if (self->puts[i]) state = put_value(self->puts[i], values[self->kept[i]], &held[i]);
+    if (self->puts[i]) state = place(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
@@ -151,14 +156,16 @@ static int read_puts(Runner *self, PyObject *puts) {
   }
   for (Py_ssize_t i = 0; i < self->count; i++) {
     PyObject *put = PyTuple_GetItem(puts, i);
-    if (put != Py_None && (Py_TYPE(put) != Put_Type || !((Put *)put)->client)) {
-      PyErr_SetString(PyExc_TypeError, "what puts an argument is a plugrt._core.Put or None");
+    int is_made = Py_TYPE(put) == Put_Type ? ((Put *)put)->client != NULL
+                                           : Py_TYPE(put) == Copy_Type && copy_is_made(put);
+    if (put != Py_None && !is_made) {
+      PyErr_SetString(PyExc_TypeError, "what puts an argument is a Put or Copy of the core, or None");
       return -1;
     }
   }
   for (Py_ssize_t i = 0; i < self->count; i++) {
     PyObject *put = PyTuple_GetItem(puts, i);
-    if (put != Py_None) self->puts[i] = (Put *)Py_NewRef(put);
+    if (put != Py_None) self->puts[i] = Py_NewRef(put);
   }
   return 0;
 }
@@ -223,7 +230,7 @@ static void runner_dealloc(PyObject *object) {
   Py_XDECREF(self->constants);
   Py_XDECREF(self->slow);
   Py_XDECREF(self->explain);
-  for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF((PyObject *)self->puts[i]);
+  for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF(self->puts[i]);
   PyMem_Free(self->puts);
   PyMem_Free(self->kept);
   PyMem_Free(self->passed);

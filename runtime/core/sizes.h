@@ -1,7 +1,9 @@
 /* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */
 #include "pjrt.h"
+#define SIZE_OF_Buffer_CopyToDevice (offsetof(struct PJRT_Buffer_CopyToDevice_Args, dst_buffer) + sizeof(((struct PJRT_Buffer_CopyToDevice_Args*)0)->dst_buffer))
 #define SIZE_OF_Buffer_DecreaseExternalReferenceCount (offsetof(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args, buffer) + sizeof(((struct PJRT_Buffer_DecreaseExternalReferenceCount_Args*)0)->buffer))
 #define SIZE_OF_Buffer_Destroy (offsetof(struct PJRT_Buffer_Destroy_Args, buffer) + sizeof(((struct PJRT_Buffer_Destroy_Args*)0)->buffer))
+#define SIZE_OF_Buffer_GetMemoryLayout (offsetof(struct PJRT_Buffer_GetMemoryLayout_Args, layout) + sizeof(((struct PJRT_Buffer_GetMemoryLayout_Args*)0)->layout))
 #define SIZE_OF_Buffer_IncreaseExternalReferenceCount (offsetof(struct PJRT_Buffer_IncreaseExternalReferenceCount_Args, buffer) + sizeof(((struct PJRT_Buffer_IncreaseExternalReferenceCount_Args*)0)->buffer))
 #define SIZE_OF_Buffer_IsDeleted (offsetof(struct PJRT_Buffer_IsDeleted_Args, is_deleted) + sizeof(((struct PJRT_Buffer_IsDeleted_Args*)0)->is_deleted))
 #define SIZE_OF_Buffer_OnDeviceSizeInBytes (offsetof(struct PJRT_Buffer_OnDeviceSizeInBytes_Args, on_device_size_in_bytes) + sizeof(((struct PJRT_Buffer_OnDeviceSizeInBytes_Args*)0)->on_device_size_in_bytes))

@@ -210,22 +210,22 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return int(self._call("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
 
     def copy_to_device(self, device: interface.Device) -> interface.Buffer:
-        spec, handle = self._spec, self._spec.handle
+        spec = self._spec
         target = _require_own(device, Device, spec)
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), target)
         args = self._call("Buffer_CopyToDevice", dst_device=target.pointer)
-        return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, target))
+        return Buffer(args.dst_buffer, spec.on(target))
 
     def copy_to_memory(self, memory: interface.Memory) -> interface.Buffer:
-        spec, handle = self._spec, self._spec.handle
+        spec = self._spec
         target = _require_own(memory, Memory, spec)
         self._live()
         device = target.first_device()
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), device, target)
         args = self._call("Buffer_CopyToMemory", dst_memory=target.pointer)
-        return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, device, target))
+        return Buffer(args.dst_buffer, spec.on(device, target))
 
     def _in_c_order(self) -> bool:
         """Whether the layout is C order: libraries copy the bytes and lose any other layout.
@@ -234,6 +234,8 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         """
         if self._spec.tensor_type.is_token:
             self._unimplemented("a copy of a token")
+        if len(self.shape) < 2:  # there is one order of one dimension
+            return True
         order = self.minor_to_major()
         return order is None or order == self._c_order()
 

@@ -62,6 +62,14 @@ class BufferSpec:
         """How to transpose an array read as ``stored_shape``; None: not at all."""
         self.layout, self._keep = row_major(len(shape))
 
+    def on(self, device: Device, memory: Memory | None = None) -> BufferSpec:
+        """Returns the spec of copies of such buffers on a device, in the default layout."""
+        kept, key = device.client.copy_specs, (self.shape, self.dtype, device, memory)
+        if kept is None:
+            return BufferSpec(self.handle, *key)
+        found: BufferSpec = kept.get_or_make(key, lambda: BufferSpec(self.handle, *key))
+        return found
+
     def read_in(self, minor_to_major: tuple[int, ...]) -> None:
         """Sets the dimension order in which buffers are read before they are transposed."""
         order = minor_to_major[::-1]

@@ -19,9 +19,11 @@ from plugrt.capi import interpreter_exit, serialized_envelope
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compile_defaults import CompileDefaults
+from plugrt.capi.compiled_copy import compile_copy
 from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
@@ -301,6 +303,12 @@ class Client(ClientBase):
         """Returns what puts arrays, or numbers, in the core: see `Transfers.compile_put`."""
         return self._transfers.compile_put(shape, dtype, device, number)
 
+    def compile_copy(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> Any:
+        """Returns what copies arrays to a device in the core; None where Python has to."""
+        if self._handle is None:
+            return None
+        return compile_copy(BufferSpec(self._handle, shape, dtype, device))
+
     @cached_property
     def _keeps_layouts(self) -> bool:
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
@@ -335,6 +343,7 @@ class Client(ClientBase):
 
     def close(self) -> None:
         handle, self._handle = self._handle, None
+        self.copy_specs = None
         if handle is not None:
             handle.sweep()
             if handle.core is not None:

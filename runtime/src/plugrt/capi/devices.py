@@ -196,6 +196,8 @@ class ClientBase(interface.Client):
         self._signatures: BoundedCache[Any, tuple[Any, ...]] = BoundedCache(
             _MAX_SIGNATURES, interned=True
         )
+        self.copy_specs: BoundedCache[Any, Any] | None = BoundedCache(_MAX_SIGNATURES)
+        """The specs of copies between its devices, None once it is closed: they keep its handle."""
 
     def handle(self) -> ClientHandle:
         """The handle, for a call; `FailedPrecondition` once the client is closed."""

@@ -14,6 +14,7 @@ from plugrt.execution.collective_launches import BoundedExecutable
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placer import lies_as_taken, takes_host_value
 from plugrt.execution.plan import Plan
+from plugrt.execution.quick_puts import compile_copy
 from plugrt.interface import LoadedExecutable
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
@@ -115,7 +116,7 @@ def _as_raised_here(error: Exception) -> Exception:
 
 
 def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
-    """Returns what puts each argument that the program takes, None for an array that is there.
+    """Returns what puts or copies each argument that the program takes; None for one that is there.
 
     None for a program with arguments that the core does not place.
     """
@@ -134,7 +135,12 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
             if put is None:
                 return None
         elif not lies_as_taken(aval, i, launch):
-            return None
+            lone = i in plan.passed or i in plan.donated
+            if lone or not takes_host_value(launch, i):
+                return None
+            put = compile_copy(aval, launch.devices[0])
+            if put is None:
+                return None
         puts.append(put)
     return tuple(puts[: len(plan.kept)])
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.argument_errors import require_flag
+from plugrt.compiled_core import KNOWN_DTYPES
 from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.agreements import agree_on_data
@@ -45,6 +46,9 @@ from plugrt.traceback_filter import with_user_frames
 from plugrt.typing import ArrayLike, Container, PutTarget
 
 T = TypeVar("T")
+_NUMBERS = (bool, int, float, complex, *(d.type for d in KNOWN_DTYPES))
+_KEPT = frozenset((list, tuple, dict, Array, *_NUMBERS))
+"""The classes, beside NumPy's arrays, of what may be put quickly the next time."""
 _COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
@@ -121,6 +125,9 @@ def device_put(
         moved = _bytes_of_move(x, result, may_alias) if listening else 0
     else:
         result, moved = _put_tree(x, device, src, donate, may_alias)
+        plain = donate is False and src is None and may_alias is None
+        if plain and type(x) in _KEPT:
+            keep_put(x, device, result)
     if start:
         seconds = time.perf_counter() - start
         monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds, bytes=moved)

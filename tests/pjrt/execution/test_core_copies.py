@@ -1,0 +1,157 @@
+"""Arrays on another device as arguments of calls, and `device_put`, in the compiled core."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.capi import create_client, load_library
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.client import Client
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer, InvalidReply, NotAnArray, PjrtError
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [
+    needs_library,
+    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+]
+H = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    path = library_path()
+    assert path is not None
+    made = create_client(load_library(path), {"cpu_device_count": 2}, name="core copies")
+    with plugrt.default_device(made.devices()[0]):
+        yield made
+    plugrt.clear_caches()
+    made.close()
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What Python puts and copies."""
+    seen: list[str] = []
+    for cls, name in ((Buffer, "copy_to_device"), (Client, "shards_from_host")):
+        method = getattr(cls, name)
+
+        def watched(self: Any, *args: Any, name: str = name, method: Any = method) -> Any:
+            seen.append(name)
+            return method(self, *args)
+
+        monkeypatch.setattr(cls, name, watched)
+    return seen
+
+
+def test_uncommitted_arrays_go_to_the_device_of_committed_ones_in_the_core(
+    client: Client, in_python: list[str]
+) -> None:
+    there = client.devices()[1]
+    plus = plugrt.jit(lambda a, b: a + b)
+    for host in (H, H.reshape(2, 2), np.float32(3), H.astype(ml_dtypes.bfloat16)):
+        fixed, free = plugrt.device_put(host, there), plugrt.device_put(host)
+        for _ in range(2):
+            plus(fixed, free), plus(free, fixed), fixed + free
+        in_python.clear()
+        for found in (plus(fixed, free), plus(free, fixed), fixed + free):
+            assert (found.device, found.committed) == (there, True)
+            np.testing.assert_array_equal(np.asarray(found), host + host)
+        assert not in_python, host
+        assert not free.is_deleted()
+    free.delete()
+    with pytest.raises(DeletedBuffer, match=r"argument b of .*was deleted"):
+        plus(fixed, free)
+
+
+def test_a_copy_that_fails_raises_what_pythons_does(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slots, there = client.handle().library.slots, client.devices()[1]
+    real, answers = slots["Buffer_CopyToDevice"], []
+
+    @ffi.callback("PJRT_Error*(struct PJRT_Buffer_CopyToDevice_Args*)")  # type: ignore[untyped-decorator]
+    def copy(args: Any) -> Any:
+        answer = answers.pop() if answers else "copy"
+        if answer == "nothing":
+            return ffi.NULL
+        args.struct_size = 1 if answer == "error" else args.struct_size
+        return real(args)
+
+    monkeypatch.setitem(slots, "Buffer_CopyToDevice", copy)
+    plus, host = plugrt.jit(lambda a, b: a * b), np.ones(3, np.float32)
+    fixed, free = plugrt.device_put(host, there), plugrt.device_put(host)
+    told: dict[str, list[str]] = {"error": [], "nothing": []}
+    for answer, kind in (("error", PjrtError), ("nothing", InvalidReply)):
+        answers.append(answer)
+        with pytest.raises(kind) as in_python:  # the first call is Python's
+            free._shards[0].copy_to_device(there)
+        plus(fixed, free)
+        answers.append(answer)
+        with pytest.raises(kind) as in_core:
+            plus(fixed, free)
+        told[answer] += [str(in_python.value), str(in_core.value)]
+        np.testing.assert_array_equal(np.asarray(plus(fixed, free)), host)
+    for first, second in told.values():
+        assert second.endswith(first) or first in second
+
+
+def test_device_put_of_what_is_like_the_last_is_the_cores(
+    client: Client, in_python: list[str]
+) -> None:
+    here, there = client.devices()
+    x = plugrt.device_put(H, here)
+    values = (2.5, 7, 2**40, True, 1j, np.float32(2), np.int8(3), ml_dtypes.bfloat16(4), H, x,
+              [1.0, 2.0], (H, 3), {"b": H, "a": x}, {2: H, 1: 3.0})  # fmt: skip
+    for target in (None, there):
+        for value in values:
+            expected = plugrt.device_put(value, target)
+            in_python.clear()
+            made = plugrt.device_put(value, target)
+            assert not in_python, value
+            assert str(made) == str(expected)  # with the containers, in their order
+            pairs = zip(plugrt.tree.leaves(made), plugrt.tree.leaves(expected), strict=True)
+            for one, other in pairs:
+                assert one._signature is other._signature
+                np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    assert plugrt.device_put(x) is x
+    one, other = plugrt.device_put(2.5), plugrt.device_put(2.5)
+    one.delete()
+    assert float(other) == 2.5
+    for _ in range(2):
+        with pytest.raises(NotAnArray, match=r"the value at \['b'\]"):
+            plugrt.device_put({"a": 1.0, "b": "text"})
+    x.delete()
+    for target in (None, there):
+        with pytest.raises(DeletedBuffer):
+            plugrt.device_put(x, target)
+
+
+def test_references_stay_the_same_over_many_copies(client: Client) -> None:
+    there = client.devices()[1]
+    plus = plugrt.jit(lambda a, b: a - b)
+    fixed, free = plugrt.device_put(H, there), plugrt.device_put(H)
+
+    def step() -> None:
+        plus(fixed, free)
+        plugrt.device_put(free, there)
+        plugrt.device_put([free, 2.0])
+
+    kept = (fixed, free, free._signature, plugrt.config.token(), there)
+    for _ in range(3):
+        step()
+    gc.collect()
+    before = [sys.getrefcount(x) for x in kept]
+    for _ in range(500):
+        step()
+    gc.collect()
+    assert [sys.getrefcount(x) for x in kept] == before
