@@ -431,6 +431,9 @@ def do_what_is_refused() -> dict[str, str]:
         "batches": lambda: plugrt.jit(lambda v: v - 1)(
             plugrt.make_array_from_process_local_data(rows, np.ones((2 + 2 * me, 3), np.float32))
         ),
+        "stated batches": lambda: plugrt.make_array_from_process_local_data(
+            rows, np.ones((2 + me, 3), np.float32), (4, 3)
+        ),
         "nan": lambda: _under_debug_nans(rows),
         "no source": lambda: plugrt.broadcast_one_to_all(pair, is_source=False),
         "two sources": lambda: plugrt.broadcast_one_to_all(pair, is_source=True),

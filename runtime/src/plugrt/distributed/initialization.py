@@ -46,7 +46,7 @@ class Run:
     ) -> None:
         self.connection, self._coordinator, self._backends = connection, coordinator, backends
         self.watch = Watch(connection)
-        self.comparisons: dict[tuple[int, ...], int] = {}
+        self.comparisons: dict[tuple[str, tuple[int, ...]], int] = {}
         """How often these processes have compared what they do."""
 
     def leave(self, failure: str = "") -> None:

@@ -33,6 +33,24 @@ def agree_on_data(host: npt.NDArray[Any], sharding: Sharding) -> None:
     )
 
 
+def agree_on_parts(
+    shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[Any], sharding: Sharding
+) -> None:
+    """Raises `DistributedError` where the part of each process says another shape of the whole."""
+    if sharding.is_fully_addressable:
+        return
+    require_agreement(
+        f"make_array_from_process_local_data of an array of {dtype}{[*whole]}",
+        "",
+        (device.process_index for device in sharding.devices),
+        "Without global_shape, each process finds the shape of the whole by its part: give all "
+        "parts of the same size, such as batches without the shorter last one, or the "
+        "global_shape, with which nothing is compared",
+        note=f"(the part of that process is {[*shape]})",
+        series="parts",
+    )
+
+
 def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
     """Raises `DistributedError` where processes make different programs for devices of them all."""
     if all(device.is_addressable for device in devices):

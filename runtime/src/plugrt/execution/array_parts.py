@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
+from plugrt.execution.agreements import agree_on_parts
 from plugrt.execution.array import Array
 from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.host_data import host_array
@@ -121,9 +122,10 @@ def make_array_from_process_local_data(
     """Returns the array of which this process has ``local_data``: what its devices hold of it.
 
     ``global_shape`` is that of the whole array; without it, a dimension is as many times longer as
-    processes divide it. ``local_data`` may also have the whole array, of which the parts of this
-    process are taken. As ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the
-    data are neither.
+    processes divide it, and the processes compare what each of them finds so, which JAX does not.
+    ``local_data`` may also have the whole array, of which the parts of this process are taken. As
+    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither, and
+    `DistributedError` in all processes where they find different shapes.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -131,11 +133,11 @@ def make_array_from_process_local_data(
     Array([1., 2., 3., 4.], dtype=float32)
     """
     host = host_array(local_data)
-    whole = (
-        _infer_shape(sharding, host.shape)
-        if global_shape is None
-        else _read_shape(global_shape, sharding)
-    )
+    if global_shape is None:
+        whole = _infer_shape(sharding, host.shape)
+        agree_on_parts(host.shape, whole, host.dtype, sharding)
+    else:
+        whole = _read_shape(global_shape, sharding)
     boxes = device_boxes(sharding, whole)
     if not boxes:
         raise ArgumentError(f"{sharding!r} has no device of this process")

@@ -16,6 +16,7 @@ from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
 from plugrt.execution.tracked_executable import track_launches
+from plugrt.execution.two_bit_gathers import refuse_two_bit_gathers
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config
@@ -55,7 +56,7 @@ def _compile_or_load(
     level = compile_log_level()
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
-        return track_launches(bound_launches(kept, program), program)
+        return _watch(kept, program)
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
@@ -73,4 +74,10 @@ def _compile_or_load(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
-    return track_launches(bound_launches(executable, program), program)
+    return _watch(executable, program)
+
+
+def _watch(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
+    """Returns the executable as it is launched; raises for what would compute something else."""
+    refuse_two_bit_gathers(loaded)
+    return track_launches(bound_launches(loaded, program), program)

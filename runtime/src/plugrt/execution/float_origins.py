@@ -35,8 +35,10 @@ def find_origin(
     """
     if not all(device.is_addressable for device in program.launch.devices):
         return (
-            "which operation made it is not looked for in a program of several processes; call the "
-            "function on the devices of one"
+            "which operation made it is not looked for in a program of several processes: all "
+            "would have to make the call again, and those that found nothing have gone on. To find "
+            "it, run the program as one process with as many devices, or call the function on "
+            "plugrt.process_allgather(argument, tiled=True), which is whole in each process"
         )
     if program.module is None or (module := program.module()) is None:
         return ""

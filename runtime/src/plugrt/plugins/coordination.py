@@ -72,7 +72,7 @@ class Connection(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Forgets a key; nothing where there is none."""
+        """Forgets a key, or all that begin with it and ``/``; nothing where there is none."""
 
     @abstractmethod
     def wait_at_barrier(self, name: str, timeout_ms: int) -> None:
