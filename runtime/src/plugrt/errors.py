@@ -200,6 +200,10 @@ class PluginError(PlugrtError, RuntimeError):
     """Something about a plugin: finding, choosing, loading or starting it failed."""
 
 
+class MissingSdkCore(PluginError, ImportError):
+    """plugrt-sdk was installed without a part in C that exporting or tracing a plugin needs."""
+
+
 class UnknownPlatform(PluginError):
     """A platform was asked for that no installed plugin provides."""
 

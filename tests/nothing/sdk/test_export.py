@@ -421,6 +421,8 @@ try:
     import plugrt_sdk.export.native
 except ImportError as error:
     print(error)
+from plugrt.cli import main
+main(["export", "numpy", "-o", "never written"])
 """
 
 
@@ -431,5 +433,11 @@ except ImportError as error:
      ("darwin", "it is for Linux, and this is darwin. A Backend works under plugrt here")],
 )  # fmt: skip
 def test_without_the_core_the_export_says_why(platform: str, said: str) -> None:
-    done = children.run([sys.executable, "-c", WITHOUT_CORE, platform], timeout=250)
+    command = [sys.executable, "-c", WITHOUT_CORE, platform]
+    done = children.run(command, timeout=250)
     assert said in done.stdout, done.stderr
+    assert done.returncode == 1
+    told = " ".join(done.stderr.split())
+    assert told.startswith("error: plugrt-sdk's core in C, which exports a Backend to other hosts,")
+    assert said in told
+    assert "--debug" not in told  # as of a fault of plugrt's

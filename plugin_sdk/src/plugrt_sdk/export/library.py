@@ -19,7 +19,7 @@ from pathlib import Path
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.loading.library import OLDEST_MINOR
-from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
+from plugrt.errors import InvalidArgument, MissingSdkCore, UnknownPlatform
 from plugrt.files import write
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
@@ -47,8 +47,9 @@ def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None
 
     ``minor`` is the version of the PJRT C API that the library reports, as of `export_capsule`; the
     newest that plugrt declares unless given. Raises `UnknownPlatform` if there is no such plugin,
-    `InvalidArgument` for a name that is too long or a version that is not declared, and the
-    `OSError` of writing. The plugin is not imported.
+    `InvalidArgument` for a name that is too long or a version that is not declared,
+    `MissingSdkCore` where plugrt-sdk is without it, and the `OSError` of writing. The plugin is not
+    imported.
     """
     _find(name)
     if minor is not None and not OLDEST_MINOR <= operator.index(minor) <= API_MINOR:
@@ -75,7 +76,7 @@ def _template() -> bytes:
         if item.name.startswith("_library.")
     ] or [b""]
     if found.count(MARKER) != 1:
-        raise PluginBroken(explain_absence("the library that `plugrt export` copies"))
+        raise MissingSdkCore(explain_absence("the library that `plugrt export` copies"))
     return found
 
 

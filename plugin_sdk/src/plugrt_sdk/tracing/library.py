@@ -10,7 +10,7 @@ from pathlib import Path
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.capsule import capsule_of, library_in
 from plugrt.capi.loading.library import library_at
-from plugrt.errors import PluginBroken
+from plugrt.errors import MissingSdkCore
 from plugrt_sdk.absent_core import explain_absence
 
 FOLDER = "PLUGRT_TRACE_FOLDER"
@@ -21,20 +21,20 @@ def library_path() -> Path:
     """Returns the file of the tracer: to be preloaded, or loaded as a PJRT library.
 
     Preloaded (``LD_PRELOAD``), it wraps every PJRT library that the process loads. Named as a
-    plugin's library, it wraps the one that ``PLUGRT_TRACE_LIBRARY`` names. Raises `PluginBroken` if
-    the installation lacks it.
+    plugin's library, it wraps the one that ``PLUGRT_TRACE_LIBRARY`` names. Raises `MissingSdkCore`
+    if the installation lacks it.
     """
     for item in Path(__file__).parent.iterdir():
         if item.name.startswith("_tracer."):
             return item
-    raise PluginBroken(explain_absence("the tracer's library"))
+    raise MissingSdkCore(explain_absence("the tracer's library"))
 
 
 def wrap_capsule(capsule: object, name: str) -> object:
     """Returns a ``pjrt_c_api`` capsule whose calls are traced, and reach those of ``capsule``.
 
     ``name`` is what the trace calls the library. The environment says where the calls are written
-    and what is checked (docs/trace.md); it is read once. Raises `PluginBroken` for an object that
+    and what is checked (docs/trace.md); it is read once. Raises `MissingSdkCore` for an object that
     is no such capsule, `PluginIncompatible` for a version that plugrt does not drive.
     """
     library = library_in(capsule, name)
