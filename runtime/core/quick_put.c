@@ -6,7 +6,8 @@ static int place(PyObject *placing, PyObject *value, PyObject **made) {
     return copy_array(placing, value, made);
   if (Py_TYPE(placing) == Put_Type && ((Put *)placing)->client)
     return put_anew((Put *)placing, value, made);
-  return NOT_HERE;
+  *made = PyObject_CallFunctionObjArgs(placing, value, NULL);
+  return *made ? DONE : FAILED;
 }
 
 /* Whether it is an array that was neither deleted nor donated. */
@@ -32,7 +33,8 @@ static PyObject *look_up(PyObject *known, PyObject *value, PyObject *target) {
 
 /* (known, value, target): the array of a value put on a device, committed if `target` names it; None
    where Python has to. `known` is a dict: the settings, the value's aval and the target, to what puts
-   or copies it, None for what stays as it is, and the signature of what is made. */
+   or copies it (a function of the value gives the buffers, None stands for what stays as it is), and
+   the signature of what is made. */
 PyObject *put_quickly(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *known, *value, *target;
