@@ -54,7 +54,7 @@ static PJRT_Error *check_bitcast(PJRT_Buffer *buffer, const Shape *shape, const 
 static PJRT_Error *bitcast(struct PJRT_Buffer_Bitcast_Args *args) {
   static const char function[] = "Buffer_Bitcast";
   PJRT_Buffer *buffer = args->buffer;
-  Shape shape = {args->element_type, args->dims, args->num_dims};
+  Shape shape = {args->element_type, args->dims, args->num_dims, NULL};
   Entry entry;
   PJRT_Error *error = require_contents(buffer, function);
   if (error != NULL || (error = check_bitcast(buffer, &shape, function)) != NULL ||

@@ -21,7 +21,7 @@ static PJRT_Error *promise(PJRT_Client *client, PJRT_Memory *memory, const Shape
 }
 
 static PJRT_Error *create_error_buffer(struct PJRT_Client_CreateErrorBuffer_Args *args) {
-  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims};
+  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims, NULL};
   PJRT_Error *error = promise(args->client, args->memory, &shape, args->shape_layout,
                               "Client_CreateErrorBuffer", &args->buffer);
   if (error == NULL)
@@ -32,7 +32,7 @@ static PJRT_Error *create_error_buffer(struct PJRT_Client_CreateErrorBuffer_Args
 }
 
 static PJRT_Error *create_alias(struct PJRT_Client_CreateAliasBuffer_Args *args) {
-  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims};
+  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims, NULL};
   PJRT_FulfillAliasBufferCallback *callback = calloc(1, sizeof *callback);
   if (callback == NULL)
     return no_host_memory();

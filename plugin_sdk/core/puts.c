@@ -160,7 +160,7 @@ static PJRT_Error *buffer_from_host(struct PJRT_Client_BufferFromHostBuffer_Args
     return format_error(PJRT_Error_Code_INVALID_ARGUMENT, "PJRT_%s: no host_buffer_semantics is %d",
                         function, args->host_buffer_semantics);
   HostArray array = {args->data,
-                     {args->type, args->dims, args->num_dims},
+                     {args->type, args->dims, args->num_dims, NULL},
                      args->num_byte_strides ? args->byte_strides : NULL,
                      args->host_buffer_semantics};
   error = read_order(place.client, args->device_layout, &array.shape, function,
@@ -189,7 +189,7 @@ static PJRT_Error *buffer_from_host(struct PJRT_Client_BufferFromHostBuffer_Args
 static PJRT_Error *
 create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
   static const char function[] = "Client_CreateUninitializedBuffer";
-  HostArray array = {NULL, {args->shape_element_type, args->shape_dims, args->shape_num_dims},
+  HostArray array = {NULL, {args->shape_element_type, args->shape_dims, args->shape_num_dims, NULL},
                      NULL, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
   Place place;
   size_t size;
@@ -226,7 +226,7 @@ static void release_view(Future *future, void *argument) {
 
 static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args *args) {
   static const char function[] = "Client_CreateViewOfDeviceBuffer";
-  HostArray array = {args->device_buffer_ptr, {args->element_type, args->dims, args->num_dims},
+  HostArray array = {args->device_buffer_ptr, {args->element_type, args->dims, args->num_dims, NULL},
                      NULL, PJRT_HostBufferSemantics_kImmutableZeroCopy};
   Place place;
   if (!args->client->takes_views)

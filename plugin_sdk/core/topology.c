@@ -165,7 +165,7 @@ static void free_shape(const char *shape) { free((char *)shape); }
 static PJRT_Error *
 canonical_shape(struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args) {
   static const char function[] = "TopologyDescription_MakeCanonicalShapeForMemorySpace";
-  Shape shape = {args->element_type, args->dims, args->num_dims};
+  Shape shape = {args->element_type, args->dims, args->num_dims, NULL};
   size_t size;
   Entry entry;
   PJRT_Error *error = measure(&shape, function, &size);

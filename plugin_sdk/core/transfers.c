@@ -44,7 +44,7 @@ static PJRT_Error *add_transfer(PJRT_AsyncHostToDeviceTransferManager *manager, 
                                 const struct PJRT_Client_CreateBuffersForAsyncHostToDevice_Args *args) {
   static const char function[] = "Client_CreateBuffersForAsyncHostToDevice";
   const PJRT_ShapeSpec *spec = &args->shape_specs[i];
-  Shape shape = {spec->element_type, spec->dims, spec->num_dims};
+  Shape shape = {spec->element_type, spec->dims, spec->num_dims, NULL};
   Transfer *transfer = &manager->transfers[i];
   size_t size;
   PJRT_Error *error = measure(&shape, function, &size);
@@ -53,9 +53,9 @@ static PJRT_Error *add_transfer(PJRT_AsyncHostToDeviceTransferManager *manager, 
   if (error != NULL)
     return error;
   transfer->buffer = make_promise(manager->place.memory, manager->place.device, &shape);
-  transfer->gathered = calloc(1, size ? size : 1);
   if (transfer->buffer == NULL)
     return no_host_memory();
+  transfer->gathered = calloc(1, size ? size : 1);
   buffer_share(transfer->buffer); /* one reference is the host's, one the manager's */
   return transfer->gathered ? NULL : no_host_memory();
 }
@@ -114,7 +114,7 @@ static PJRT_Error *refuse_finished(const char *function, int index) {
 /* Puts what was gathered; a failure is the buffer's. */
 static void finish(const Place *place, Transfer *transfer) {
   PJRT_Buffer *buffer = transfer->buffer;
-  HostArray array = {transfer->gathered, {buffer->type, buffer->dims, buffer->num_dims}, NULL,
+  HostArray array = {transfer->gathered, {buffer->type, buffer->dims, buffer->num_dims, NULL}, NULL,
                      PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
   Entry entry;
   PJRT_Error *error = enter_python(&entry, "AsyncHostToDeviceTransferManager_TransferData");
@@ -157,7 +157,7 @@ transfer_data(struct PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *ar
 static PJRT_Error *
 transfer_literal(struct PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args *args) {
   static const char function[] = "AsyncHostToDeviceTransferManager_TransferLiteral";
-  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims};
+  Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims, NULL};
   PJRT_AsyncHostToDeviceTransferManager *manager = args->transfer_manager;
   Transfer *transfer = find(manager, args->buffer_index);
   size_t size;

@@ -1,0 +1,64 @@
+"""The parts in C of the runtime and of the SDK are compiled in one way."""
+
+from __future__ import annotations
+
+import runpy
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+import setuptools
+
+ROOT = Path(__file__).parents[3]
+PROJECTS = ("runtime", "plugin_sdk")
+
+
+def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Returns what a project's ``setup.py`` tells setuptools."""
+    told: list[dict[str, Any]] = []
+    monkeypatch.chdir(ROOT / project)
+    monkeypatch.setattr(setuptools, "setup", lambda **given: told.append(given))
+    runpy.run_path("setup.py", run_name="__main__")
+    [given] = told
+    return given
+
+
+def _way(extension: Any) -> dict[str, Any]:
+    """Returns how an extension is compiled, but for what the SDK's alone needs of glibc."""
+    needless = ("-D_GNU_SOURCE",)
+    return {
+        "flags": [flag for flag in extension.extra_compile_args if flag not in needless],
+        "macros": extension.define_macros,
+        "limited": extension.py_limited_api,
+        "optional": extension.optional,
+    }
+
+
+def test_both_parts_in_c_are_compiled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sdist has to build by itself, with a ``setup.py`` of its own."""
+    monkeypatch.delenv("PLUGRT_BUILD_CORE", raising=False)
+    runtime, sdk = (_given_to_setup(project, monkeypatch) for project in PROJECTS)
+    ours, theirs = runtime["ext_modules"][0], sdk["ext_modules"][0]
+    assert _way(ours) == _way(theirs)
+    assert _way(ours)["macros"] == [("Py_LIMITED_API", "0x030B0000")]
+    assert runtime["options"] == sdk["options"] == {"bdist_wheel": {"py_limited_api": "cp311"}}
+    for project, extension in zip(PROJECTS, (ours, theirs), strict=True):
+        core = Path("core")
+        found = (ROOT / project / core).glob
+        assert sorted(extension.sources) == sorted(str(core / p.name) for p in found("*.c"))
+        assert sorted(extension.depends) == sorted(str(core / p.name) for p in found("*.h"))
+        manifest = (ROOT / project / "MANIFEST.in").read_text(encoding="utf-8")
+        assert "recursive-include core *.h *.c" in manifest
+
+
+@pytest.mark.parametrize("why", ["PLUGRT_BUILD_CORE=no", "a Python without the GIL"])
+def test_both_are_left_out_in_the_same_cases(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if why.startswith("PLUGRT"):
+        monkeypatch.setenv("PLUGRT_BUILD_CORE", "no")
+    else:
+        monkeypatch.delenv("PLUGRT_BUILD_CORE", raising=False)
+        monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
+    for project in PROJECTS:
+        given = _given_to_setup(project, monkeypatch)
+        assert (given["ext_modules"], given["options"]) == ([], {"bdist_wheel": {}})
