@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @needs_cc
-@pytest.mark.parametrize("project", ("runtime", "plugin_sdk"))
+@pytest.mark.parametrize("project", ["runtime", "plugin_sdk"])
 def test_the_compiler_has_no_warning(project: str) -> None:
     sources = sorted((ROOT / project / "core").rglob("*.c"))
     macros = ["-DPy_LIMITED_API=0x030B0000", "-D_GNU_SOURCE"]

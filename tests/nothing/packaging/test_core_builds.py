@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import setuptools
 
 ROOT = Path(__file__).parents[3]
 PROJECTS = ("runtime", "plugin_sdk")
@@ -18,7 +17,7 @@ def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     """Returns what a project's ``setup.py`` tells setuptools."""
     told: list[dict[str, Any]] = []
     monkeypatch.chdir(ROOT / project)
-    monkeypatch.setattr(setuptools, "setup", lambda **given: told.append(given))
+    monkeypatch.setattr("setuptools.setup", lambda **given: told.append(given))
     runpy.run_path("setup.py", run_name="__main__")
     [given] = told
     return given
