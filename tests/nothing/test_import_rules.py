@@ -31,6 +31,7 @@ LAYERS = [
         "interface_checks",
         "memory_layout",
         "thread_frames",
+        "main_interpreter",
         "uninterrupted_imports",
         "settings",
         "monitoring",

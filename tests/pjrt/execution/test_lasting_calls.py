@@ -57,12 +57,21 @@ for i in range(int(sys.argv[1])):
 print(found["right"] + found["deleted"])
 """
 
-SUBINTERPRETER = """
+INTERPRETERS = """
 try:
     import _interpreters as interpreters
+    new = interpreters.create("legacy")
 except ImportError:
     import _xxsubinterpreters as interpreters
+    new = interpreters.create(isolated=False)
 
+def run(code):
+    failed = interpreters.run_string(new, code)
+    assert failed is None, failed
+"""
+SUBINTERPRETER = (
+    INTERPRETERS
+    + """
 import numpy as np
 import plugrt
 import plugrt._core
@@ -70,19 +79,42 @@ import plugrt._core
 add = plugrt.jit(lambda a, b: a + b)
 x = plugrt.device_put(np.ones(4, np.float32))
 add(x, x)
-number = interpreters.create()
-refused = interpreters.run_string(number, '''
+run('''
 try:
     import plugrt._core
-except ImportError:
-    pass
+except ImportError as error:
+    assert "the main interpreter alone" in str(error), error
 else:
     raise AssertionError("another interpreter has the types of the first")
 ''')
-assert refused is None, refused
-interpreters.destroy(number)
+interpreters.destroy(new)
 print(np.asarray(add(x, x)).tolist())
 """
+)
+
+SUBINTERPRETER_FIRST = (
+    INTERPRETERS
+    + """
+run('''
+import warnings
+warnings.simplefilter("ignore")  # NumPy's, of interpreters
+import plugrt.compiled_core
+print(plugrt.compiled_core.core, plugrt.compiled_core.reason, flush=True)
+try:
+    plugrt.device_put(1)
+except plugrt.errors.FailedPrecondition as error:
+    print(error, flush=True)
+''')
+interpreters.destroy(new)
+import sys
+import plugrt._core
+del sys.modules["plugrt._core"]
+try:
+    import plugrt._core
+except ImportError as error:
+    print(error)
+"""
+)
 
 FORK = """
 import os, sys, threading, time
@@ -152,6 +184,10 @@ def test_an_argument_is_deleted_while_a_slow_program_is_launched(platform: str) 
 @needs_library
 def test_another_interpreter_of_the_process_takes_the_python_path() -> None:
     assert run("-c", SUBINTERPRETER, platform="xla_cpu").strip() == str([2.0] * 4)
+    chosen, refused, again = run("-c", SUBINTERPRETER_FIRST, platform="cpu").splitlines()
+    assert chosen == "None plugrt._core serves the main interpreter alone"
+    assert "needs optree, whose import waits for ever in an interpreter other" in refused
+    assert again == "plugrt._core is loaded already, once for a process"
 
 
 @needs_core

@@ -13,10 +13,13 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import optree
-from optree import PyTreeSpec
-
 from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.main_interpreter import require_main_interpreter
+
+require_main_interpreter("optree")
+
+import optree  # noqa: E402
+from optree import PyTreeSpec  # noqa: E402
 
 __all__ = [
     "PyTreeSpec",
