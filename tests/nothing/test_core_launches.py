@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import sys
 from typing import Any
 
 import numpy as np
@@ -56,10 +58,15 @@ class Owner:
 
 
 def _explain(values: Any, error: Exception) -> Any:
-    raise error
+    try:
+        raise error
+    finally:
+        del values, error  # the error's traceback holds this frame
 
 
-def _program(library: LibraryCalls, arity: int = 1, mark: Any = None) -> tuple[Any, Any, Any]:
+def _program(
+    library: LibraryCalls, arity: int = 1, mark: Any = None, donated: tuple[int, ...] = ()
+) -> tuple[Any, Any, Any]:
     """Returns an executable, its owner, and a runner of it; "slow" is what Python returns."""
     owner = Owner(library)
     executable = core.Executable(library.core, 64, None, 1, (library.spec,) * library.results)
@@ -71,7 +78,7 @@ def _program(library: LibraryCalls, arity: int = 1, mark: Any = None) -> tuple[A
         core.Tree(library.results, [*range(library.results)], None),
     )  # fmt: skip
     runner = core.Runner(
-        launcher, arity, numbers, (None,) * arity, (), (), (), "f", outputs,
+        launcher, arity, numbers, (None,) * arity, (), (), donated, "f", outputs,
         lambda values: "slow", _explain,
     )  # fmt: skip
     return executable, owner, runner
@@ -140,6 +147,51 @@ def test_an_argument_is_held_until_the_launch_returns() -> None:
     assert not +library.alive
 
 
+def test_an_argument_that_is_an_output_is_passed_on_though_it_is_deleted_meanwhile() -> None:
+    library = LibraryCalls()
+    executable = core.Executable(library.core, 64, None, 1, (library.spec,))
+    executable.arity = 1
+    shared: list[Any] = []
+
+    def share(*given: Any) -> str:
+        shared.append(given)
+        return "shared"
+
+    outputs = core.Outputs(
+        ("result", "argument", "argument"), ((-1, 0), (0, 0), (0, 0)), (),
+        share, core.Tree(3, [0, 1, 2], None),
+    )  # fmt: skip
+    launcher = core.Launcher(executable, Owner(library), None)
+    runner = core.Runner(
+        launcher, 1, (0,), (None,), (), (), (), "f", outputs, lambda _: "slow", _explain
+    )
+    buffer = library.buffer()
+    x = _array(buffer)
+    assert runner((x,))[1:] == ["shared", "shared"]
+    assert shared == [(x, "argument")] * 2
+    shared.clear()
+    library.during = lambda name: setattr(x, "_shards", None)
+    _, first, second = runner((x,))
+    assert (first._shards, second) == (buffer, "shared")
+    assert shared == [(first, "argument")]
+
+
+def test_a_call_during_which_python_forked_is_not_counted_in_the_child() -> None:
+    library = LibraryCalls()
+    _, _, runner = _program(library)
+    seen: list[int] = []
+
+    def fork(name: str) -> None:
+        seen.append(core.calls_under_way())
+        core.forget_calls()  # as a forked process does
+
+    library.during = fork
+    made = runner((_array(library.buffer()),))
+    library.during = lambda name: None
+    del made
+    assert (seen[0], core.calls_under_way()) == (1, 0)
+
+
 def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     library, marked = LibraryCalls(results=3), list[Any]()
     executable, owner, runner = _program(library, mark=marked.append)
@@ -160,7 +212,6 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
         runner((x,))
     owner.told.clear()
     del x
-    gc.collect()  # exceptions hold the frames that they passed through
     assert not +library.alive
     assert core.calls_under_way() == 0
 
@@ -180,6 +231,10 @@ def test_donated_arguments_are_marked_as_the_library_says() -> None:
     library.is_deleted = True
     runner((x,))
     assert (len(marked), x._shards._pointer, x._shards._reason) == (2, None, reason)
+    count = sys.getrefcount(reason)
+    marked.clear()
+    del x
+    assert (library.alive["buffer"], sys.getrefcount(reason)) == (0, count - 1)
     y = _array(library.buffer())
     asked = library.calls["Buffer_IsDeleted"]
 
@@ -200,13 +255,13 @@ def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
     x = _array(library.buffer())
     failed = 0
     gc.collect()  # not while there is no memory
+
+    def fail(name: str, n: int) -> None:
+        if name == "LoadedExecutable_Execute":
+            testcapi.set_nomemory(n, n + 1)  # the n-th allocation after the launch
+
     for n in range(40):
-
-        def fail(name: str, n: int = n) -> None:
-            if name == "LoadedExecutable_Execute":
-                testcapi.set_nomemory(n, n + 1)  # the n-th allocation after the launch
-
-        library.during = fail
+        library.during = functools.partial(fail, n=n)
         made = None
         try:
             made = runner((x,))
@@ -218,6 +273,22 @@ def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
         assert library.alive["buffer"] == 1, n
     assert failed > library.results
     assert 40 - len(marked) <= 2  # of which there was no memory for saying so
+    marked.clear()
+    _, _, runner = _program(library, mark=None, donated=(0,))
+    for n in range(60):
+        held = library.buffer()
+        x = _array(held)
+        library.during = functools.partial(fail, n=n)
+        made = None
+        try:
+            made = runner((x,))
+        except MemoryError:
+            failed += 1
+        finally:
+            testcapi.remove_mem_hooks()
+        del made, held
+        assert library.alive["buffer"] == (x._shards is not None), n
+    assert x._shards is None
 
 
 def test_a_put_that_fails_leaves_nothing_behind() -> None:

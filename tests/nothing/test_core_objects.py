@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,3 +81,67 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         missing = [x for x in (*expected, type(owner)) if id(x) not in found]
         assert not missing, type(owner)
     assert {type(x) for x in gc.get_referents(tree)} == {type, dict, tuple}
+
+
+def test_what_is_replaced_or_refused_is_let_go() -> None:
+    jitted: Any = core.Calls()
+    first: dict[Any, Any] = {}
+    jitted._runners = first
+    jitted._runners = {}
+    assert sys.getrefcount(first) == 2
+
+    class Half(list[Any]):
+        """Has two elements, and gives one."""
+
+        def __getitem__(self, at: Any) -> Any:
+            if at:
+                raise LookupError(at)
+            return held
+
+    held = Held()
+
+    def fail(error: Any, given: Any) -> Any:
+        assert error.__traceback__.tb_frame.f_code is Half.__getitem__.__code__
+        return error.with_traceback(None)
+
+    launcher = core.FunctionLauncher(lambda given: Half([0, 0]), 2, None, (), None, (), fail)
+    pair = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, (0, 1), None))
+
+    def raise_it(values: Any, error: Any) -> Any:
+        raise error
+
+    runner = core.Runner(launcher, 0, (), (), (), (), (), "f", pair, list, raise_it)
+    for _ in range(3):
+        with pytest.raises(LookupError):
+            runner(())
+    gc.collect()
+    assert sys.getrefcount(held) == 2
+
+
+def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None:
+    """Of an object without references a collection would free what it holds once more."""
+
+    class Collecting:
+        def __del__(self) -> None:
+            gc.collect()
+            seen.append(1)
+
+    seen: list[int] = []
+    client = core.Client(*[0] * 7, None, None, None)
+    made: list[Any] = [
+        core.Client(*[0] * 7, Collecting(), None, None),
+        core.Executable(client, 0, Collecting(), 1, (None,)),
+        core.Launcher(core.Executable(client, 0, None, 1, (None,)), Collecting(), None),
+        core.FunctionLauncher(Collecting(), 1, None, (), None, (), None),
+        core.Tree(1, None, Collecting()),
+        core.Outputs((None,), ((-1, 0),), (), Collecting(), None),
+        core.Reordered((), Collecting()),
+    ]
+    array, calls, deletion = core.Array(), core.Calls(), core.Deletion()
+    array._shards, deletion._code = Collecting(), Collecting()
+    calls._runners = {0: Collecting()}
+    made += [array, calls, deletion]
+    del array, calls, deletion
+    while made:
+        made.pop()
+    assert len(seen) == 10
