@@ -144,5 +144,6 @@ int add_bounded_launcher(PyObject *module) {
 
 int is_launching(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
-  return type == Launcher_Type || type == FunctionLauncher_Type || type == BoundedLauncher_Type;
+  return type == Launcher_Type || type == FunctionLauncher_Type ||
+         type == ShardsLauncher_Type || type == BoundedLauncher_Type;
 }

@@ -190,6 +190,30 @@ void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t c
 void raise_missing_event(Launcher *self);
 void raise_error(Launcher *self, PJRT_Error *error); /* of another function than a launch */
 
+/* ---- shards_launcher.c: launches on several devices through functions that a backend gives ---- */
+typedef struct {
+  Launching head;
+  PyObject *owner;      /* owner.execute(arguments): the same in Python */
+  PyTypeObject *cls;    /* of shards */
+  PyObject *parameters; /* the type of each argument, a tuple */
+  PyObject *place;      /* of the arguments */
+  PyObject *results;    /* the type and the place of each result, a tuple of pairs */
+  PyObject *launches;   /* (launch, launch with a token, what `take` takes): one, or one a device */
+  PyObject *take;       /* take(launched, …, False): the arrays of the results */
+  PyObject *take_token; /* take_token(launched) */
+  PyObject *make_wait;  /* make_wait(token): what waits for the launch; without one, of None */
+  PyObject *is_deleted; /* is_deleted(array) */
+  PyObject *prepare;    /* prepare(), before each launch */
+  PyObject *lock;       /* held from the look at the arguments until they are launched with */
+  PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
+  PyObject *explain;    /* explain(error): the exception to raise */
+} ShardsLauncher;
+extern PyTypeObject *ShardsLauncher_Type;
+/* As `launch_with_wait`; nothing to wait for is wanted where that is NULL. */
+int shards_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results,
+                  PyObject **wait);
+int set_shards_names(void);
+
 /* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
 extern PyTypeObject *BoundedLauncher_Type;
 
@@ -292,6 +316,7 @@ int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
 int add_events(PyObject *module);
 int add_bounded_launcher(PyObject *module);
+int add_shards_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_function_reader(PyObject *module);
 int add_tree(PyObject *module);

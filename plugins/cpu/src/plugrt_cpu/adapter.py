@@ -136,6 +136,8 @@ take_results: Callable[[Any, list[Any], bool], list[Any]] = (
     _jax.ExecuteResults.consume_with_handlers
 )
 """Returns the arrays of a launch's results, made by a `result_handler` each."""
+take_token: Callable[[Any], Any] = _jax.ExecuteResults.consume_token
+"""Returns the token of a launch that was asked for one."""
 
 
 def with_launch_id(launch: Callable[..., Any], launch_id: int) -> Callable[..., Any]:
@@ -171,13 +173,12 @@ def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
     return RawArray(aval, sharding, arrays, True, True)
 
 
-def prepare_several_devices() -> None:
-    """Turns jaxlib's tracebacks on; call it before compiling or launching for several devices.
+prepare_several_devices: Callable[[], object] = partial(_jax.set_tracebacks_enabled, True)
+"""Turns jaxlib's tracebacks on; call it before compiling or launching for several devices.
 
-    jaxlib 0.10 cannot split an array on several devices, as reading it does, if it was made
-    without a recorded traceback: "Expecting an IFRT `Array` to have a user context".
-    """
-    _jax.set_tracebacks_enabled(True)
+jaxlib 0.10 cannot split an array on several devices, as reading it does, if it was made
+without a recorded traceback: "Expecting an IFRT `Array` to have a user context".
+"""
 
 
 def split(array: Any) -> list[Any]:

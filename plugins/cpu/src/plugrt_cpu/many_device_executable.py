@@ -7,9 +7,8 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from plugrt.errors import (
-    InvalidArgument,
-)
+from plugrt.compiled_core import core
+from plugrt.errors import InvalidArgument
 from plugrt.interface import ExecuteOptions, Shards, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
@@ -19,6 +18,7 @@ from plugrt_cpu.loaded_executable import CpuLoadedExecutable, wait_for_token
 from plugrt_cpu.per_device_launch import Replicas
 from plugrt_cpu.scratch import Launcher
 from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.tracebacks import collecting
 
 _new = object.__new__
 
@@ -45,7 +45,36 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        return self.execute
+        """`execute`, or the compiled core's counterpart of it."""
+        if core is None or self._donated or len(self._devices) == 1 or self._deleted:
+            return self.execute
+        self._settle()
+        together = partial(self._launch, with_tokens=True)
+        launches = ((self._launch, together, self._handlers),)
+        launcher: Callable[[Sequence[Shards]], Sequence[Shards]] = core.ShardsLauncher(
+            owner=self,
+            cls=CpuShards,
+            parameters=tuple(self._parameter_types),
+            place=self._sources,
+            results=tuple(self._result_pairs),
+            launches=self._replicas.launches if self._replicas else launches,
+            take=adapter.take_results,
+            take_token=adapter.take_token,
+            make_wait=_give_nothing if self._replicas else partial(partial, wait_for_token),
+            is_deleted=adapter.is_deleted,
+            prepare=_prepare_nothing if self._replicas else adapter.prepare_several_devices,
+            lock=self._client.launch_lock,
+            unless=(collecting, self._refusals) if self._replicas else (self._refusals,),
+            explain=_explain,
+        )
+        return launcher
+
+    def _settle(self) -> None:
+        """Finds out how it is launched, before the first time."""
+        if self._fresh:
+            self._fresh = False
+            self._replicas = Replicas.load(self._client, self._executable, self._devices)
+            self._launches_at_once = self._replicas is None and not self._donated
 
     @property
     def launch_steps(self) -> None:
@@ -81,10 +110,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         launch, token = self._launch, None
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
-        if self._fresh:
-            self._fresh = False
-            self._replicas = Replicas.load(self._client, self._executable, self._devices)
-            self._launches_at_once = self._replicas is None and not self._donated
+        self._settle()
         if len(self._devices) == 1 and len(arguments) == len(self._parameter_types):
             arguments = list(map(self._spread, arguments, self._parameter_types))
         adopted = self._fitting(arguments)
@@ -213,3 +239,20 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
 def _do_nothing() -> None:
     """Waits for nothing."""
+
+
+def _give_nothing(token: None) -> Callable[[], None]:
+    """Returns what waits for a launch without a token."""
+    return _do_nothing
+
+
+def _explain(error: Exception) -> Exception:
+    """Returns the exception for one that a launch raised."""
+    if not isinstance(error, JAXLIB_ERRORS):
+        return error
+    found = translate(error)
+    found.__cause__ = error
+    return found
+
+
+_prepare_nothing: Callable[[], object] = int

@@ -78,6 +78,11 @@ class Replicas:
                 ]
             )
 
+    @property
+    def launches(self) -> tuple[tuple[Callable[..., Any], None, list[Any]], ...]:
+        """For each device jaxlib's function, none that gives a token, and its results' handlers."""
+        return tuple((f, None, h) for f, h in zip(self._launches, self._handlers, strict=True))
+
     def launch(self, columns: Sequence[Sequence[Any]]) -> list[CpuShards]:
         """Returns the results for jaxlib's arrays ``columns[argument][device]``."""
         rows = []

@@ -67,10 +67,10 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
     """Returns what the core launches by: a library's function, or functions of the backend."""
     if isinstance(executable, BoundedExecutable):
         launcher = _launcher_of(executable.loaded, results)
-        if type(launcher) is core.Launcher:
+        if type(launcher) in (core.Launcher, core.ShardsLauncher):
             return executable.compiled_launcher(launcher)
     launcher, steps = executable.launcher, executable.launch_steps
-    if type(launcher) is core.Launcher:
+    if type(launcher) in (core.Launcher, core.ShardsLauncher):
         return launcher
     if steps is not None:
         return core.FunctionLauncher(
