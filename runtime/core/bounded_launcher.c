@@ -10,21 +10,39 @@ typedef struct {
   Launching *inner;   /* what launches */
   PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
   PyObject *lock;     /* held while a launch is enqueued */
-  PyObject *await;    /* await(): waits for the oldest of the queue */
   Py_ssize_t bound;   /* the most launches in the queue */
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
 } BoundedLauncher;
 
-static int call(PyObject *function) {
-  PyObject *answer = PyObject_CallNoArgs(function);
+static int call(PyObject *object, const char *method) {
+  PyObject *answer = PyObject_CallMethod(object, method, NULL);
   Py_XDECREF(answer);
   return answer ? DONE : FAILED;
 }
 
-static int call_lock(BoundedLauncher *self, const char *method) {
-  PyObject *answer = PyObject_CallMethod(self->lock, method, NULL);
-  Py_XDECREF(answer);
-  return answer ? DONE : FAILED;
+/* Whether there is a collective's launch in the queue; -1 with an exception. */
+static int holds_collective(BoundedLauncher *self) {
+  Py_ssize_t size = PyObject_Size(self->queue);
+  int found = size < 0 ? -1 : 0;
+  for (Py_ssize_t i = 0; i < size && !found; i++) {
+    PyObject *pair = PySequence_GetItem(self->queue, i);
+    PyObject *exchanges = pair ? PyTuple_GetItem(pair, 1) : NULL;
+    found = exchanges ? exchanges == Py_True : -1;
+    Py_XDECREF(pair);
+  }
+  return found;
+}
+
+/* Waits for the oldest launch, and takes it out of the queue, and others that wait for none. */
+static int await_oldest(BoundedLauncher *self) {
+  PyObject *pair = PySequence_GetItem(self->queue, 0);
+  PyObject *wait = pair ? PyTuple_GetItem(pair, 0) : NULL;
+  PyObject *answer = wait ? PyObject_CallNoArgs(wait) : NULL;
+  Py_XDECREF(pair);
+  Py_XDECREF(answer); /* before it is taken out: an interrupt may end the waiting */
+  if (!answer || call(self->queue, "popleft") == FAILED) return FAILED;
+  int rest = holds_collective(self);
+  return rest ? (rest < 0 ? FAILED : DONE) : call(self->queue, "clear");
 }
 
 /* Waits for places in the queue: DONE. */
@@ -33,7 +51,7 @@ static int find_place(BoundedLauncher *self) {
     Py_ssize_t size = PyObject_Size(self->queue);
     if (size < 0) return FAILED;
     if (size < self->bound) return DONE;
-    if (call(self->await) == FAILED) return FAILED;
+    if (await_oldest(self) == FAILED) return FAILED;
   }
 }
 
@@ -65,11 +83,11 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   if (size < 0) return FAILED;
   if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
-  if (call_lock(self, "acquire") == FAILED) return FAILED;
+  if (call(self->lock, "acquire") == FAILED) return FAILED;
   int state = launch_in_turn(self, arguments, count, results);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  if (call_lock(self, "release") == FAILED) PyErr_WriteUnraisable(object);
+  if (call(self->lock, "release") == FAILED) PyErr_WriteUnraisable(object);
   PyErr_Restore(type, value, traceback);
   return state;
 }
@@ -80,11 +98,11 @@ static int is_ready(PyObject *object, Py_ssize_t count) {
 }
 
 static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher", "queue", "lock", "await_oldest", "bound", "exchanges", NULL};
-  PyObject *launcher, *queue, *lock, *await, *exchanges;
+  static char *names[] = {"launcher", "queue", "lock", "bound", "exchanges", NULL};
+  PyObject *launcher, *queue, *lock, *exchanges;
   Py_ssize_t bound;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOnO!", names, &launcher, &queue, &lock, &await,
-                                   &bound, &PyBool_Type, &exchanges))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!", names, &launcher, &queue, &lock, &bound,
+                                   &PyBool_Type, &exchanges))
     return -1;
   if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->launch_with_wait) {
     PyErr_Format(PyExc_TypeError, "what is bounded, once, is a launcher of the core; got %R", launcher);
@@ -96,7 +114,6 @@ static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs)
   }
   self->queue = Py_NewRef(queue);
   self->lock = Py_NewRef(lock);
-  self->await = Py_NewRef(await);
   self->exchanges = Py_NewRef(exchanges);
   self->bound = bound;
   self->inner = (Launching *)Py_NewRef(launcher);
@@ -111,7 +128,6 @@ static int bounded_traverse(BoundedLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->inner);
   Py_VISIT(self->queue);
   Py_VISIT(self->lock);
-  Py_VISIT(self->await);
   return 0;
 }
 
@@ -122,7 +138,6 @@ static void bounded_dealloc(PyObject *object) {
   Py_XDECREF((PyObject *)self->inner);
   Py_XDECREF(self->queue);
   Py_XDECREF(self->lock);
-  Py_XDECREF(self->await);
   Py_XDECREF(self->exchanges);
   free_object(object);
 }

@@ -217,8 +217,8 @@ def test_an_executable_and_a_bound_are_made_of_what_fits(over: Broken) -> None:
         executable.know_ids(3)
     launcher = core.Launcher(executable, None, None)
     with pytest.raises(TypeError, match="what is bounded, once, is a launcher"):
-        core.BoundedLauncher(len, [], None, None, 1, True)
+        core.BoundedLauncher(len, [], None, 1, True)
     with pytest.raises(ValueError, match="at least one launch"):
-        core.BoundedLauncher(launcher, [], None, None, 0, True)
+        core.BoundedLauncher(launcher, [], None, 0, True)
     with pytest.raises(TypeError, match="cannot create"):
         core.Events()

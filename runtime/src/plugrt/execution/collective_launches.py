@@ -90,7 +90,6 @@ class CollectiveLaunches:
             launcher=launcher,
             queue=self._launches,
             lock=self._lock,
-            await_oldest=self._await_oldest,
             bound=self.bound,
             exchanges=collective,
         )
