@@ -87,7 +87,10 @@ static int launcher_traverse(ShardsLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->place);
   Py_VISIT(self->results);
   Py_VISIT(self->launches);
+  Py_VISIT(self->take);
+  Py_VISIT(self->take_token);
   Py_VISIT(self->make_wait);
+  Py_VISIT(self->is_deleted);
   Py_VISIT(self->prepare);
   Py_VISIT(self->lock);
   Py_VISIT(self->unless);

@@ -46,7 +46,11 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     ids = iter(())
     executable.know_ids(ids)
     launcher = core.Launcher(executable, a, b)
-    bounded = core.BoundedLauncher(launcher, a, b, c, 1, True)
+    bounded = core.BoundedLauncher(launcher, a, b, 1, True)
+    parameters, pairs, launches = (c,), ((d, e),), ((a, b, c),)
+    shards = core.ShardsLauncher(
+        a, Held, parameters, b, pairs, launches, c, d, e, spec, call, a, gates, b
+    )
     given = core.FunctionLauncher(call, 1, a, (b, c), Held, gates, e)
     tree = core.Tree(1, {"k": 0}, None)
     unflatten = core.Tree(1, None, call)
@@ -68,7 +72,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (reader, (client, a, b, c, d, e, spec)),
         (executable, (client, a, specs, ids)),
         (launcher, (executable, a, b)),
-        (bounded, (launcher, a, b, c)),
+        (bounded, (launcher, a, b)),
+        (shards, (a, Held, parameters, b, pairs, launches, c, d, e, spec, call, gates)),
         (given, (call, a, b, c, Held, gates, e)),
         (unflatten, (call,)),
         (outputs, (signatures, constants, a, alone)),

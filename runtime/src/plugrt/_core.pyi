@@ -1,6 +1,6 @@
 """The compiled core, built from ``runtime/core``: what Python uses of it."""
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ class Client:
         is_deleted: int,
         put: int,
         destroy_event: int,
+        await_event: int,
+        destroy_error: int,
         free_buffer: Callable[[int], None],
         log_failure: Callable[[str, int], None],
         pointer: Any,
@@ -83,8 +85,10 @@ class Reader:
 class Executable:
     arity: int
     def __init__(
-        self, client: Client, address: int, pointer: Any, specs: tuple[Any, ...]
+        self, client: Client, address: int, pointer: Any, parts: int, specs: tuple[Any, ...]
     ) -> None: ...
+    def know_ids(self, ids: Iterator[int], /) -> None: ...
+    def launch_one_by_one(self, addresses: tuple[int, ...], /) -> None: ...
     def know_donated(self, numbers: tuple[int, ...], reason: str, /) -> None: ...
 
 class Launcher:
@@ -110,6 +114,45 @@ class FunctionLauncher:
         delete: Callable[[Any], object] | None = None,
         tidy: Callable[[], object] | None = None,
     ) -> None: ...
+
+class ShardsLauncher:
+    """Launches a program on several devices through functions that its backend gives."""
+
+    def __init__(
+        self,
+        owner: Any,
+        cls: type,
+        parameters: tuple[Any, ...],
+        place: Any,
+        results: tuple[tuple[Any, Any], ...],
+        launches: tuple[tuple[Any, Any, Any], ...],
+        take: Callable[..., Sequence[Any]],
+        take_token: Callable[[Any], Any],
+        make_wait: Callable[[Any], Callable[[], object]],
+        is_deleted: Callable[[Any], bool],
+        prepare: Callable[[], object],
+        lock: Any,
+        unless: tuple[Sized, ...],
+        explain: Callable[[Exception], Exception],
+    ) -> None: ...
+    def __call__(self, arguments: Sequence[Any], /) -> list[Any]: ...
+
+class BoundedLauncher:
+    """Launches a program when few enough launches are under way."""
+
+    def __init__(
+        self,
+        launcher: Launcher | ShardsLauncher,
+        queue: Any,
+        lock: Any,
+        bound: int,
+        exchanges: bool,
+    ) -> None: ...
+
+class Events:
+    """The end of a launch on each of its devices."""
+
+    def __call__(self) -> None: ...
 
 class FunctionReader:
     """Reads arrays through functions that their backend gives."""

@@ -1,0 +1,107 @@
+"""Calls over several devices of jaxlib's client in the compiled core."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import lax
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer
+from plugrt.plugins.backends import devices
+from plugrt_cpu.many_device_executable import ManyDeviceExecutable
+
+pytestmark = [
+    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    pytest.mark.skipif(
+        os.environ.get("JAX_PLATFORMS", "cpu") not in ("", "cpu"),
+        reason="no such launches here: those of the cpu plugin are meant",
+    ),
+]
+H = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def _put(value: Any = H) -> plugrt.Array:
+    mesh = plugrt.sharding.Mesh(np.array(devices("cpu")[:4]), ("x",))
+    rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
+    made: plugrt.Array = plugrt.device_put(value, rows)
+    return made
+
+
+def _calls() -> dict[str, tuple[Callable[..., Any], plugrt.Array, Any]]:
+    """Returns functions, what each is called with, and what it gives."""
+    x, four = _put(), devices("cpu")[:4]
+    placed = plugrt.pmap(lambda a: a, devices=four)(H)
+    total = plugrt.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=four)
+    return {
+        "alone": (plugrt.jit(lambda a: (a + 1, a * a)), x, (H + 1, H * H)),
+        "exchange": (plugrt.jit(lambda a: a.sum()), x, H.sum()),
+        "pmap": (plugrt.pmap(lambda a: a * 2, devices=four), placed, H * 2),
+        "psum": (total, placed, np.tile(H.sum(0), (4, 1))),
+        "much": (plugrt.jit(lambda a: a @ a.T), _put(np.ones((256, 256), "f4")), None),
+    }
+
+
+def test_warm_calls_over_devices_run_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _calls()
+    for function, x, _ in calls.values():
+        for _ in range(2):
+            function(x)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("Python launched")
+
+    for name in ("execute", "execute_with_wait", "_execute", "_execute_usual"):
+        monkeypatch.setattr(ManyDeviceExecutable, name, refuse)
+    for name, (function, x, expected) in calls.items():
+        for _ in range(12):  # more than may be in flight
+            found = function(x)
+        if name == "much":
+            expected = np.full((256, 256), 256, "f4")
+        for one, other in zip(plugrt.tree.leaves(found), plugrt.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other, name)
+
+
+@pytest.mark.parametrize("name", ["alone", "exchange"])
+def test_an_array_that_lost_a_part_is_refused(name: str) -> None:
+    function, x, _ = _calls()[name]
+    function(x)
+    function(x)
+    x.addressable_shards[2].data.delete()
+    with pytest.raises(DeletedBuffer, match="was deleted"):
+        function(x)
+
+
+def test_a_launcher_leaves_to_python_what_is_not_as_it_takes_it() -> None:
+    function, x, expected = _calls()["exchange"]
+    other = plugrt.device_put(H, x.sharding)
+    assert float(function(other)) == float(function(x)) == expected
+    assert float(function(_put(np.asarray(other)))) == expected
+    assert float(function(plugrt.jit(lambda a: a + 0)(x))) == expected  # results, joined or not
+
+
+def test_threads_launch_collectives_and_others_at_once() -> None:
+    calls = _calls()
+    total, plus, x = calls["exchange"][0], plugrt.jit(lambda a: a + 1), calls["exchange"][1]
+    total(x)
+    plus(x)
+    found: list[Any] = []
+
+    def run() -> None:
+        y = x
+        for _ in range(20):
+            y = plus(y)
+            found.append(total(y))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(float, found)) == sorted([H.sum() + H.size * i for i in range(1, 21)] * 3)
