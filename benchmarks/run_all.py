@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 NAMES = ("startup", "dispatch", "pmap", "sharded", "transfer", "callbacks", "linalg", "tracing",
-         "discovery", "library", "cores", "export", "numpy_backend", "calls")  # fmt: skip
+         "discovery", "library", "cores", "jaxlib_floor", "export", "numpy_backend",
+         "calls")  # fmt: skip
 
 
 def main() -> None:

@@ -40,6 +40,15 @@ static int append(PyObject *list, PyObject *item) {
   return failed ? FAILED : DONE;
 }
 
+/* All of its keys. Nothing is made while the tuple is filled. */
+static PyObject *keys_of(PyObject *dict) {
+  Py_ssize_t at = 0, next = 0, count = PyDict_Size(dict);
+  PyObject *key, *value, *made = PyTuple_New(count);
+  while (made && next < count && PyDict_Next(dict, &at, &key, &value))
+    PyTuple_SetItem(made, next++, Py_NewRef(key));
+  return made;
+}
+
 /* The keys of a dict after `first`, if there is one. Nothing is made while it is filled. */
 static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out) {
   Py_ssize_t at = 0, most = PyDict_Size(dict) + 1, count = 0;
@@ -66,9 +75,13 @@ static int is_static(PyObject *which, PyObject *name, Py_ssize_t number) {
   return answer;
 }
 
-/* Appends (where, key of the value), and takes the reference to `where`. */
-static int take_static(PyObject *statics, PyObject *where, PyObject *value) {
+/* Appends (where, key of the value), and takes the reference to `where`; makes the list first. */
+static int take_static(PyObject **statics, PyObject *where, PyObject *value) {
   PyObject *key = NULL;
+  if (!*statics && !(*statics = PyList_New(0))) {
+    Py_XDECREF(where);
+    return FAILED;
+  }
   if (PyTuple_Check(value) || PyFloat_Check(value) || PyComplex_Check(value))
     key = PyObject_CallFunctionObjArgs(get_static_key, value, NULL);
   else
@@ -76,7 +89,7 @@ static int take_static(PyObject *statics, PyObject *where, PyObject *value) {
   PyObject *pair = where && key ? PyTuple_Pack(2, where, key) : NULL;
   Py_XDECREF(where);
   Py_XDECREF(key);
-  return append(statics, pair);
+  return append(*statics, pair);
 }
 
 /* ---- containers ---- */
@@ -113,7 +126,7 @@ static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
   PyObject *key, *value, *mark;
   if (PyDict_CheckExact(x)) {
     while (state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(form, value);
-    mark = state == DONE ? keys_after(NULL, x, NULL) : NULL;
+    mark = state == DONE ? keys_of(x) : NULL;
     if (mark && PyTuple_Size(mark) != form->count - before) state = NOT_HERE;
   } else {
     int is_list = PyList_CheckExact(x);
@@ -147,7 +160,7 @@ static int level_of(PyObject *x) {
 /* ---- the call ---- */
 
 static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
-                        PyObject *names, PyObject *statics, Py_ssize_t *dynamic) {
+                        PyObject *names, PyObject **statics, Py_ssize_t *dynamic) {
   int state = DONE, found = 0;
   Py_ssize_t at = 0;
   PyObject *key, *value;
@@ -186,7 +199,8 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObjec
       state = append(marks, Py_NewRef(Py_None));
   }
   if (!kwargs) return state;
-  PyObject *named = keys_after(form->level == FLAT ? NULL : stars, kwargs, names);
+  PyObject *first = form->level == FLAT ? NULL : stars;
+  PyObject *named = first || names ? keys_after(first, kwargs, names) : keys_of(kwargs);
   if (!named) return FAILED;
   if (form->level != FLAT && PyTuple_Size(named) > 1) state = append(marks, Py_NewRef(named));
   if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);
@@ -208,15 +222,14 @@ int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *n
   form->count = 0;
   form->level = FLAT;
   form->structure = form->statics = NULL;
-  PyObject *statics = PyList_New(0), *marks = NULL;
-  int state =
-      statics ? take_statics(form, args, kwargs, nums, names, statics, &dynamic) : FAILED;
+  PyObject *statics = NULL, *marks = NULL; /* lists, where there is something for them */
+  int state = take_statics(form, args, kwargs, nums, names, &statics, &dynamic);
   if (state == DONE && form->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
   if (state == DONE && form->level == NESTED) state = append(marks, Py_NewRef(nested));
   if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, nums, names, marks);
   if (state == DONE && !form->structure)
     form->structure = form->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
-  if (state == DONE) form->statics = PyList_AsTuple(statics);
+  if (state == DONE) form->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
   Py_XDECREF(statics);
   Py_XDECREF(marks);
   if (state == DONE && !(form->structure && form->statics)) state = FAILED;

@@ -36,6 +36,10 @@ static int set_results(FunctionLauncher *self, PyObject *made, PyObject **result
                  self->head.produced);
     return FAILED;
   }
+  if (PyList_CheckExact(made)) { /* the usual case: no Python runs between, which could change it */
+    for (Py_ssize_t i = 0; i < produced; i++) results[i] = Py_NewRef(PyList_GetItem(made, i));
+    return DONE;
+  }
   for (Py_ssize_t i = 0; i < produced; i++) {
     results[i] = PySequence_GetItem(made, i);
     if (!results[i]) {

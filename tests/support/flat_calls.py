@@ -1,8 +1,9 @@
 """What calls leave behind: ``python -m support.flat_calls COUNT``.
 
-Each kind of call is made COUNT times, after a tenth as many to warm up. Prints, as JSON, for each
-kind by how much the resident memory (MB), the objects that Python tracks, and the references to
-what each call uses have grown.
+Each kind of call is made COUNT times, after some to warm up; what Python does alone, for a hundred
+times as long as a call of the core takes, a hundredth as often. Prints, as JSON, for each kind by
+how much the resident memory (MB), the objects that Python tracks, and the references to what each
+call uses have grown.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ def resident() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
 
 
+CALLS_AT_ONCE = {"numpy_and_scalar": 2, "by_keyword": 2}
+"""How many calls a method of `Calls` makes, where that is not one."""
+RARER = {"refused": 100, "new_functions": 10, "put_and_donated": 10}
+"""By how much fewer calls are made of what is Python's: a leak of one object each still shows."""
+
+
 class Calls:
     """Calls of each kind, and what they share."""
 
@@ -35,6 +42,7 @@ class Calls:
         self.x, self.y = device_put(self.host), device_put(self.host)
         self.many = [device_put(self.host) for _ in range(8)]
         self.wrong = device_put(np.ones(3, np.float32))
+        self.state = device_put(self.host)
         self.deleted = device_put(self.host)
         self.deleted.delete()
         self.add = jit(lambda a, b: a + b)
@@ -69,6 +77,9 @@ class Calls:
         self.static(self.x, n=2)
 
     def donated(self) -> None:
+        self.state = self.consume(self.state)
+
+    def put_and_donated(self) -> None:
         self.consume(device_put(self.host))
 
     def read(self) -> None:
@@ -92,6 +103,11 @@ class Calls:
         function.itself = function
 
 
+def times(kind: str, count: int) -> int:
+    """Returns how often a method of `Calls` is called, so that it makes ``count`` calls."""
+    return max(200, count // CALLS_AT_ONCE.get(kind, 1) // RARER.get(kind, 1))
+
+
 def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, float]:
     """Returns by how much everything grows in ``count`` calls."""
 
@@ -99,7 +115,7 @@ def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, f
         gc.collect()
         return resident(), len(gc.get_objects()), [*map(sys.getrefcount, used)]
 
-    for _ in range(max(10, count // 10)):
+    for _ in range(max(10, min(count // 10, 10_000))):
         call()
     memory, objects, references = state()
     for i in range(count):
@@ -116,7 +132,7 @@ def main() -> None:
     calls, count = Calls(), int(sys.argv[1])
     kinds = [n for n, f in vars(Calls).items() if callable(f) and n not in ("__init__", "used")]
     gc.freeze()
-    found = {k: growth(getattr(calls, k), count, calls.used()) for k in kinds}
+    found = {k: growth(getattr(calls, k), times(k, count), calls.used()) for k in kinds}
     runs_in = "c" if "plugrt._core" in sys.modules else "python"
     print(json.dumps({"runs in": runs_in, "grown": found}))
 

@@ -114,7 +114,8 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     assert len(dots(picture, "now")) == 2
     assert len(dots(picture, "before")) == 1, "the new one was not measured before"
     page = generate.page(data)
-    assert page.count("| put of 64 MB | 37.5 ms | 50 µs | 0.50 | 0.30, over |") == 5
+    put = "| put of 64 MB | 37.5 ms | 50 µs | 0.50 | 0.30, over |"
+    assert page.count(put) == len(generate.TABLES)
     assert "| of nothing | 2 ns | 3 s | 1.00 |  |" in page
     assert all(f"## Of {name}\n\nBy `benchmarks/{name}.py`" in page for name in generate.TABLES)
     assert "| f(x) | 5 µs | 0.80 (0.85, kept) | 1.10 | 6 µs | 0.40 | 0.70 |" in page

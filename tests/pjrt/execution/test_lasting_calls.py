@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from support.effort import EFFORT
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 200
-"""Calls of each kind; a million with an effort of 5000."""
+"""Calls of each kind; a million with an effort of 5000 (see `support.flat_calls`)."""
 
 SLOW = """
 import sys, threading
@@ -148,7 +149,7 @@ print("parent:", under_way, os.waitstatus_to_exitcode(status), core.calls_under_
 """
 
 
-def run(*command: str, platform: str, **environ: str) -> str:
+def start(*command: str, platform: str, **environ: str) -> subprocess.Popen[str]:
     env = {
         **os.environ,
         **environ,
@@ -156,20 +157,40 @@ def run(*command: str, platform: str, **environ: str) -> str:
         "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library_path()}",
         "PYTHONPATH": children.path_with(Path(__file__).parents[2]),
     }
-    ran = children.run([sys.executable, *command], timeout=max(200, 3 * EFFORT), env=env)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return ran.stdout
+    return children.start([sys.executable, *command], env=env)
+
+
+def output_of(child: subprocess.Popen[str]) -> str:
+    with child:
+        try:
+            output, errors = child.communicate(timeout=max(200, 3 * EFFORT))
+        except BaseException:
+            child.kill()
+            raise
+    assert child.returncode == 0, errors[-2000:]
+    return output
+
+
+def run(*command: str, platform: str, **environ: str) -> str:
+    return output_of(start(*command, platform=platform, **environ))
 
 
 @needs_library
 @pytest.mark.long
-@pytest.mark.parametrize("platform", ["cpu", "xla_cpu"])
-def test_calls_leave_no_memory_objects_or_references_behind(platform: str) -> None:
-    told = json.loads(run("-m", "support.flat_calls", str(COUNT * EFFORT), platform=platform))
-    for kind, grown in told["grown"].items():
-        assert grown["MB"] < 8 or SANITIZED, (kind, told)
-        assert grown["objects"] < 100, (kind, told)  # caches may fill; not one for each call
-        assert grown["references"] < 20, (kind, told)
+def test_calls_leave_no_memory_objects_or_references_behind() -> None:
+    """On both platforms at a time: a child has one processor of this machine's to itself."""
+    command = "-m", "support.flat_calls", str(COUNT * EFFORT)
+    running = {name: start(*command, platform=name) for name in ("cpu", "xla_cpu")}
+    try:
+        accounts = {name: json.loads(output_of(child)) for name, child in running.items()}
+    finally:
+        for child in running.values():
+            child.kill()
+    for name, told in accounts.items():
+        for kind, grown in told["grown"].items():
+            assert grown["MB"] < 8 or SANITIZED, (name, kind, told)
+            assert grown["objects"] < 100, (name, kind, told)  # caches may fill; not one a call
+            assert grown["references"] < 20, (name, kind, told)
 
 
 @needs_library
