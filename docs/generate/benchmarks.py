@@ -57,15 +57,31 @@ libraries, exports and linear algebra.
 - A launch on several devices is jaxlib's, too, of the same program on both sides. On 4 virtual
   devices of those 2 cores it alone takes, until its results are there, 0.95 to 1.0 of JAX's whole
   call for `a @ b` with its all-reduce, 0.8 to 1.1 for a psum in `shard_map`, and 0.7 to 0.85 for
-  one in `pmap`. For `a @ b`, in µs (the lower quartile):
+  one in `pmap`. For `a @ b`, in µs (the lower quartile, load 9, all four in turn):
 
-  | | before the launch | launch | its results | after | wait | together |
-  | --- | --- | --- | --- | --- | --- | --- |
-  | jaxlib alone | 1 | 204 | 3 | 1 | 39 | 294 |
-  | plugrt's call | 19 | 219 | 4 | 8 | 47 | 356 |
+  | | launch | wait | together |
+  | --- | --- | --- | --- |
+  | jaxlib's launch alone | 210 | 40 | 313 |
+  | the same by the core's launcher | 237 | 43 | 336 |
+  | plugrt's call | 274 | 49 | 370 |
+  | JAX's call | 177 | 92 | 323 |
 
-  What is around it takes 6 µs in a loop, and 40 to 60 there: while XLA's threads have the
-  processor, it forgets all else. The compiled core takes 2 µs off what is before.
+  The whole call is C. What is around the launch takes 3 µs in a loop, and 15 to 60 there: while
+  XLA's threads have the processor, it forgets all else. The `cpu` plugin starts XLA with two threads
+  a device where JAX has one: with one, launches by several threads deadlock, and jaxlib's launch
+  alone takes 0.05 to 0.2 of JAX's call less, as `PJRT_NPROC=4` shows.
+- On a PJRT library the core launches small programs whose parts exchange nothing one device after the
+  other. On 4 devices of xla-cpu-pjrt, to JAX with the same library (loads of 5 to 14):
+
+  | | in Python | compiled core |
+  | --- | --- | --- |
+  | x + 1 | 1.50 | 0.03 to 0.07 |
+  | 16 arguments, 16 results | 1.74 | 0.29 to 0.68 |
+  | one keyword, dict, donate one | 1.96 to 2.64 | 0.03 to 0.34 |
+  | `pmap` of these | 1.53 to 2.79 | 0.05 to 0.16 |
+  | a @ b, one all-reduce | 1.33 | 1.06 to 1.24 |
+  | psum in `shard_map` / in `pmap` | 1.20 / 1.24 | 1.11 to 1.14 / 0.85 to 0.92 |
+  | two NumPy, `in_shardings` | 2.69 | 1.64, by puts in Python |
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:
   at 8 × 8, which takes 12 to 32 µs in JAX, 1.2 to 1.5 of that; at 256 × 256 QR 1.01, eigh 1.05, SVD
   1.01, Cholesky 0.94, inv 0.92 and solve 0.93, the medians of 60 pairs with
