@@ -67,11 +67,11 @@ libraries, exports and linear algebra.
   | JAX's call | 177 | 92 | 323 |
 
   The whole call is C. What is around the launch takes 3 µs in a loop, and 15 to 60 there: while
-  XLA's threads have the processor, it forgets all else. The `cpu` plugin starts XLA with two threads
-  a device where JAX has one: with one, launches by several threads deadlock, and jaxlib's launch
-  alone takes 0.05 to 0.2 of JAX's call less, as `PJRT_NPROC=4` shows.
-- On a PJRT library the core launches small programs whose parts exchange nothing one device after the
-  other. On 4 devices of xla-cpu-pjrt, to JAX with the same library (loads of 5 to 14):
+  XLA's threads have the processor, it forgets all else. The `cpu` plugin starts XLA with two
+  threads a device, without which many launches at once can deadlock, where JAX has one. With one
+  jaxlib's launch alone takes 0.05 to 0.2 of JAX's call less, as `PJRT_NPROC=4` shows.
+- On a PJRT library the core launches small programs whose parts exchange nothing one device after
+  the other. On 4 devices of xla-cpu-pjrt, to JAX with the same library (loads of 5 to 14):
 
   | | in Python | compiled core |
   | --- | --- | --- |
