@@ -114,12 +114,13 @@ class Comparison:
     """One question's answer for several sides; the first is ours.
 
     ``seconds`` are medians a call, ``ratios`` the median of ours to each other side's in the same
-    round, ``budgets`` the most that a ratio may be.
+    round, ``of_least`` that of the least times, ``budgets`` the most that a ratio may be.
     """
 
     name: str
     seconds: dict[str, float]
     ratios: dict[str, float]
+    of_least: dict[str, float]
     budgets: dict[str, float]
 
     @property
@@ -134,38 +135,50 @@ def compare_sides(
     name: str, timers: dict[str, Timer], budgets: dict[str, float] | None = None,
     rounds: int | None = None, most: int = 1 << 30,
 ) -> Comparison:  # fmt: skip
-    """Measures all sides in turn, with at most ``most`` calls a sample; the first is ours."""
+    """Measures all sides in turn, with at most ``most`` calls a sample; the first is ours.
+
+    As in `compare`, samples are short, and at least ``rounds`` (`ROUNDS`) are taken of each.
+    """
     counts = {}
     for side, timer in timers.items():
         timer(min(3, most))
-        counts[side] = count_for(timer, most=most)
+        counts[side] = count_for(timer, SHORT_SECONDS, most)
     gc.collect()
     gc.disable()
     try:
-        found = [
-            {s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds or ROUNDS)
-        ]
+        found: list[dict[str, float]] = []
+        end = time.perf_counter() + ROW_SECONDS
+        while len(found) < (rounds or ROUNDS) or (rounds is None and time.perf_counter() < end):
+            found.append({s: timer(counts[s]) for s, timer in timers.items()})
     finally:
         gc.enable()
     ours = next(iter(timers))
+    least = {s: min(r[s] for r in found) for s in timers}
     return Comparison(
         name,
         {s: statistics.median(r[s] for r in found) for s in timers},
         {s: statistics.median(r[ours] / r[s] for r in found) for s in timers if s != ours},
+        {s: least[ours] / least[s] for s in timers if s != ours},
         budgets or {},
     )
 
 
 def report_sides(title: str, rows: list[Comparison], path: Path | None) -> None:
-    """Prints a column of times for each side and one of ratios for each other side than ours."""
+    """Prints a column of times for each side, and the ratios to each other side than ours.
+
+    Those are the median ratio, and that of the least times.
+    """
     sides = list(rows[0].seconds)
     others = sides[1:]
     print(f"\n{title}")
-    ratios = " ".join(f"{'/ ' + s:>8}" for s in others)
+    ratios = " ".join(f"{'/ ' + s:>12}" for s in others)
     print(f"{'':34} {' '.join(f'{s:>10}' for s in sides)} {ratios}")
     for r in rows:
         times = " ".join(f"{human(r.seconds[s]) if s in r.seconds else '':>10}" for s in sides)
-        ratios = " ".join(f"{r.ratios[s]:8.2f}" if s in r.ratios else " " * 8 for s in others)
+        ratios = " ".join(
+            f"{r.ratios[s]:6.2f} {r.of_least[s]:5.2f}" if s in r.ratios else " " * 12
+            for s in others
+        )
         kept = {None: "", True: "holds", False: "OVER"}[r.holds]
         budget = ", ".join(f"{s} {most:.2f}" for s, most in r.budgets.items())
         print(f"{r.name:34} {times} {ratios}  {budget} {kept}".rstrip())

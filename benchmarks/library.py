@@ -1,8 +1,10 @@
 """One PJRT library (xla-cpu-pjrt) under plugrt, JAX, pypjrt, and plain C, measured in turn.
 
-The C column is the floor: what the library itself takes (see floor.c). pypjrt has no asynchronous
-call: it waits for the results of each, as the rows that say "awaited" do. JAX and plugrt read
-memory that the host can address without copying it; pypjrt copies. ``--profile yes`` says where
+plugrt is there twice: with calls in the compiled core, and in Python, which a process of its own
+makes when it is asked (other_core.py). The C column is the floor: what the library itself takes
+(see floor.c). pypjrt has no asynchronous call: it waits for the results of each, as the rows that
+say "awaited" do. JAX and plugrt read memory that the host can address without copying it; pypjrt
+copies. ``--calls yes`` leaves out the transfers of more than 16 bytes; ``--profile yes`` says where
 the time of a jitted call goes that the floor does not explain.
 """
 
@@ -11,7 +13,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from harness import (
     Comparison,
@@ -31,19 +34,77 @@ import numpy as np  # noqa: E402
 import pypjrt  # noqa: E402
 from floor import Floor  # noqa: E402
 from layers import print_layers  # noqa: E402
+from other_core import OtherCore, serve  # noqa: E402
 
 import plugrt  # noqa: E402
+from plugrt.compiled_core import core, reason  # noqa: E402
 
 FLOAT32 = 11
 FOUR = np.arange(4, dtype=np.float32)
-SIZES = {"16 B": 4, "4 kB": 1 << 10, "64 kB": 1 << 14, "1 MB": 1 << 18, "64 MB": 1 << 24,
+SIZES = {"4 kB": 1 << 10, "64 kB": 1 << 14, "1 MB": 1 << 18, "64 MB": 1 << 24,
          "256 MB": 1 << 26}  # fmt: skip
 
 
+class Call(NamedTuple):
+    """A jitted call on ``arity`` arrays of 4 floats, and the most that the core's may take."""
+
+    name: str
+    function: Callable[..., Any]
+    arity: int
+    results: int = 1
+    wait: bool = False
+    budgets: dict[str, float] = {}  # noqa: RUF012  # nobody changes it
+
+
+CALLS = (
+    Call("call, 1 argument", lambda a: a + 1, 1),
+    Call("call, 2 arguments", lambda a, b: a + b, 2, budgets={"JAX": 0.35, "C": 1.35}),
+    Call("call, 2 arguments, awaited", lambda a, b: a + b, 2, wait=True),
+    Call("call, 32 arguments", lambda *a: sum(a[1:], a[0]), 32, budgets={"JAX": 0.35}),
+    Call("call, 200 arguments", lambda *a: sum(a[1:], a[0]), 200),
+    Call(
+        "call, 32 results", lambda a: tuple(a + i for i in range(32)), 1, 32,
+        budgets={"JAX": 0.55},
+    ),
+)  # fmt: skip
+
+
+def call_plugrt(call: Call) -> Callable[[], Any]:
+    """Returns the call as plugrt makes it."""
+    arrays = [plugrt.device_put(FOUR) for _ in range(call.arity)]
+    ready = plugrt.block_until_ready if call.wait else None
+    return _call(plugrt.jit(call.function), arrays, ready)
+
+
+def put_in_plugrt(host: Any, replicas: int) -> None:
+    """Puts an array on that many devices, awaited."""
+    devices = plugrt.devices()[:replicas]
+    plugrt.block_until_ready([plugrt.device_put(host, d) for d in devices])
+
+
+def parallel_in_plugrt(count: int) -> Callable[[], Any]:
+    """Returns a data-parallel call on that many devices, awaited."""
+    mapped = plugrt.pmap(lambda a: a + 1)
+    given = mapped(np.ones((count, 4), np.float32))
+    return lambda: mapped(given).block_until_ready()
+
+
+def plugrt_timer(question: str) -> Timer:
+    """Returns the timer of plugrt, as it runs here, for a question by its name."""
+    for call in CALLS:
+        if call.name == question:
+            return timed(call_plugrt(call))
+    kind, number = question.split()
+    if kind == "pmap":
+        return timed(parallel_in_plugrt(int(number)))
+    return timed(partial(put_in_plugrt, FOUR, int(number)))
+
+
 class Sides:
-    """The four hosts of the library, and one question after the other put to all of them."""
+    """The hosts of the library, and one question after the other put to all of them."""
 
     def __init__(self) -> None:
+        self.python = OtherCore(__file__)
         self.floor = Floor(LIBRARY)
         self.pypjrt = pypjrt.Client.create(str(LIBRARY))
         self._borrowed = self.pypjrt.devices()
@@ -53,43 +114,36 @@ class Sides:
         """Returns the program that adds two arrays of 4 floats."""
         return plugrt.jit(lambda a, b: a + b).lower(FOUR, FOUR).as_text()
 
-    def call(
-        self, name: str, function: Callable[..., Any], count: int, results: int = 1,
-        wait: bool = False, budget: float | None = None,
-    ) -> Comparison:  # fmt: skip
-        """Compares a jitted call on ``count`` arrays of 4 floats."""
-        ours, theirs = plugrt.jit(function), jax.jit(function)
-        mine = [plugrt.device_put(FOUR) for _ in range(count)]
-        others = [jax.device_put(FOUR) for _ in range(count)]
-        program = ours.lower(*mine).as_text()
+    def call(self, call: Call) -> Comparison:
+        """Compares a jitted call."""
+        theirs = jax.jit(call.function)
+        others = [jax.device_put(FOUR) for _ in range(call.arity)]
+        program = plugrt.jit(call.function).lower(*[FOUR] * call.arity).as_text()
         peer = self.pypjrt.compile(program)
-        buffers = [self._put(FOUR, 0) for _ in range(count)]
+        buffers = [self._put(FOUR, 0) for _ in range(call.arity)]
 
         def closing() -> None:
             for buffer in peer(*buffers):
                 buffer.close()
 
-        ready = plugrt.block_until_ready if wait else None
-        ready_jax = jax.block_until_ready if wait else None
+        ready_jax = jax.block_until_ready if call.wait else None
         return compare_sides(
-            name,
+            call.name,
             {
-                "plugrt": timed(_call(ours, mine, ready)),
+                "plugrt": timed(call_plugrt(call)),
+                "Python": self.python.timer(call.name),
                 "JAX": timed(_call(theirs, others, ready_jax)),
                 "pypjrt": timed(closing),
-                "C": self.floor.launch(program, FOUR, count, results, wait=wait),
+                "C": self.floor.launch(program, FOUR, call.arity, call.results, wait=call.wait),
             },
-            {} if budget is None else {"JAX": budget},
+            call.budgets,
         )
 
     def put(self, name: str, size: int, replicas: int = 1) -> Comparison:
         """Compares putting an array on that many devices, awaited."""
         host = np.ones(size, np.float32)
         hosts = [host] * replicas
-        mine, others = plugrt.devices()[:replicas], jax.devices()[:replicas]
-
-        def put() -> None:
-            plugrt.block_until_ready([plugrt.device_put(host, d) for d in mine])
+        others = jax.devices()[:replicas]
 
         def closing() -> None:
             for buffer in [self._put(host, d) for d in range(replicas)]:
@@ -98,7 +152,8 @@ class Sides:
         return compare_sides(
             name,
             {
-                "plugrt": timed(put),
+                "plugrt": timed(partial(put_in_plugrt, host, replicas)),
+                **({"Python": self.python.timer(f"put {replicas}")} if size == FOUR.size else {}),
                 "JAX": timed(lambda: jax.block_until_ready(jax.device_put(hosts, others))),
                 "pypjrt": timed(closing),
                 "C": self.floor.put(host, replicas),
@@ -139,8 +194,8 @@ class Sides:
         """Compares a data-parallel call on all devices, awaited."""
         count = self.floor.devices
         host = np.ones((count, 4), np.float32)
-        ours, theirs = plugrt.pmap(lambda a: a + 1), jax.pmap(lambda a: a + 1)
-        mine, others = ours(host), theirs(host)
+        theirs = jax.pmap(lambda a: a + 1)
+        others = theirs(host)
         program = plugrt.jit(lambda a: a + 1).lower(FOUR).as_text()
         peer = self.pypjrt.compile(program, options=pypjrt.CompileOptions(num_replicas=count))
         rows = [[self._put(FOUR, d)] for d in range(count)]
@@ -152,12 +207,13 @@ class Sides:
         return compare_sides(
             name,
             {
-                "plugrt": timed(lambda: ours(mine).block_until_ready()),
+                "plugrt": timed(parallel_in_plugrt(count)),
+                "Python": self.python.timer(f"pmap {count}"),
                 "JAX": timed(lambda: theirs(others).block_until_ready()),
                 "pypjrt": timed(closing),
                 "C": self.floor.launch(program, FOUR, 1, 1, count, wait=True),
             },
-            {"JAX": 0.85},
+            {"JAX": 0.7},
         )
 
     def _put(self, host: Any, device: int) -> Any:
@@ -199,26 +255,36 @@ def _rounds(size: int) -> int | None:
     return None if size < 1 << 20 else 4
 
 
-def measure(sides: Sides) -> list[Comparison]:
+def measure(sides: Sides, calls_alone: bool) -> list[Comparison]:
     """Returns a row for each question."""
-    rows = [
-        sides.call("call, 1 argument", lambda a: a + 1, 1),
-        sides.call("call, 2 arguments", lambda a, b: a + b, 2, budget=0.8),
-        sides.call("call, 2 arguments, awaited", lambda a, b: a + b, 2, wait=True),
-        sides.call("call, 32 arguments", lambda *a: sum(a[1:], a[0]), 32),
-        sides.call("call, 200 arguments", lambda *a: sum(a[1:], a[0]), 200),
-        sides.call("call, 32 results", lambda a: tuple(a + i for i in range(32)), 1, 32),
-        sides.parallel(f"pmap on {sides.floor.devices} devices, awaited"),
-        sides.put(f"put 16 B on {sides.floor.devices} devices", 4, sides.floor.devices),
+    count = sides.floor.devices
+    rows = [sides.call(call) for call in CALLS]
+    rows += [
+        sides.parallel(f"pmap on {count} devices, awaited"),
+        sides.put(f"put 16 B on {count} devices", 4, count),
+        sides.put("put 16 B", 4),
+        sides.get("get 16 B", 4),
     ]
-    rows += [sides.put(f"put {name}", size) for name, size in SIZES.items()]
-    rows += [sides.get(f"get {name}", size) for name, size in SIZES.items()]
+    if not calls_alone:
+        rows += [sides.put(f"put {name}", size) for name, size in SIZES.items()]
+        rows += [sides.get(f"get {name}", size) for name, size in SIZES.items()]
     return rows
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__, profile="also say where a jitted call spends its time")
-    everyone = Sides()
-    report_sides("One PJRT library, four hosts", measure(everyone), options.json)
+    options = arguments(
+        __doc__, profile="also say where a jitted call spends its time",
+        calls="leave out transfers of more than 16 bytes", serve="used by this program itself",
+    )  # fmt: skip
+    if options.serve:
+        serve(plugrt_timer)
+        raise SystemExit
+    if core is None:
+        raise SystemExit(f"this benchmark compares the compiled core, which is not here: {reason}")
+    with (everyone := Sides()).python:
+        rows = measure(everyone, bool(options.calls))
+    report_sides(
+        "One PJRT library under plugrt, in C and in Python, and others", rows, options.json
+    )
     if options.profile:
         print_layers(everyone.floor, everyone.addition(), FOUR)

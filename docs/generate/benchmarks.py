@@ -1,8 +1,8 @@
 """Draws ``docs/assets/benchmarks.svg`` and writes ``docs/benchmarks.md`` from recorded figures.
 
-With the folder that ``benchmarks/run_all.py --json`` wrote as its argument (`make plot`), that run
+With the folder that ``benchmarks/run_all.py --json`` wrote as its argument (`make plot`), its run
 of ``dispatch.py`` becomes the last one of ``docs/data/benchmarks.json``; the first, with which it
-is compared, stays. The tables of `TABLES` are those of the folder.
+is compared, stays. Of the tables, those are new whose benchmarks are in the folder.
 """
 
 from __future__ import annotations
@@ -116,6 +116,20 @@ Python (`PLUGRT_CORE=python`), on the cpu plugin and on a PJRT library, that of 
 {rows}
 """
 
+HOSTS_TEXT = """\
+## One library under five hosts
+
+By `benchmarks/library.py`, of {run}. One run measures all in turn: plugrt with calls in the
+compiled core and in Python, JAX, pypjrt, and C that calls the library directly, on xla-cpu-pjrt.
+Times are medians. Ratios, of the core's to JAX's and to C's, are the median of those of each round
+(and its budget, where there is one), and that of the least times, which are those of an idle
+machine. All wait for the results where the row says "awaited", and in puts; pypjrt does always.
+
+| | plugrt, C | plugrt, Python | JAX | pypjrt | C alone | to JAX | to C alone |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+"""
+
 WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 940, 300, 40, 74, 28, 46
 STYLE = """
     .back { fill: #ffffff } text { font: 13px sans-serif; fill: #1c2430 }
@@ -225,6 +239,7 @@ def page(data: dict[str, Any]) -> str:
         tables="\n" + "\n".join([
             *(_table(name, data["tables"][name]) for name in TABLES
               if name in data.get("tables", {})),
+            *([_hosts(data["hosts"])] if "hosts" in data else []),
             *([_cores(data["cores"])] if "cores" in data else []),
         ]),
     )  # fmt: skip
@@ -239,6 +254,20 @@ def _cores(table: dict[str, Any]) -> str:
         calls.setdefault(row["name"], []).extend([_time(row["jax"]), ratio, _figure(row["python"])])
     rows = [f"| {name} | {' | '.join(figures)} |" for name, figures in calls.items()]
     return CORES_TEXT.format(run=table["run"], rows="\n".join(rows))
+
+
+def _hosts(table: dict[str, Any]) -> str:
+    rows = []
+    for row in table["rows"]:
+        times = [row["seconds"].get(s) for s in ("plugrt", "Python", "JAX", "pypjrt", "C")]
+        cells = ["" if seconds is None else _time(seconds) for seconds in times]
+        for side in ("JAX", "C"):
+            ratio, most = row["ratios"][side], row["budgets"].get(side)
+            judged = {"budget": most, "holds": most is not None and ratio <= most}
+            told = f" ({_budget(judged)})" if most is not None else ""
+            cells.append(f"{ratio:.2f}{told}, {row['of_least'][side]:.2f}")
+        rows.append(f"| {row['name']} | {' | '.join(cells)} |")
+    return HOSTS_TEXT.format(run=table["run"], rows="\n".join(rows))
 
 
 def _table(name: str, table: dict[str, Any]) -> str:
@@ -270,29 +299,37 @@ def _figure(ratio: float | None) -> str:
 
 
 def record(data: dict[str, Any], folder: Path) -> None:
-    """Makes what ``benchmarks/run_all.py --json`` wrote the last run of the data."""
-    measured = _read(folder, "dispatch")
-    where = measured["environment"]
+    """Takes what ``benchmarks/run_all.py --json`` wrote, of all benchmarks or of some.
+
+    A run of ``dispatch`` becomes the last run of the data.
+    """
+    there = {path.stem for path in folder.glob("*.json")}
     commit = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--match="]
     done = subprocess.run(commit, cwd=ROOT, capture_output=True, text=True, check=True)
     run = {
         "label": "now",
         "commit": done.stdout.strip(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": f"{where['cores']} cores, {where['machine']}, load {where['load']}",
-        "versions": {name: where[name] for name in ("python", "jax", "jaxlib", "numpy")},
-        "ratios": {row["name"]: round(row["ratio"], 2) for row in measured["rows"]},
     }
-    data["runs"] = [data["runs"][0], run]
-    data["tables"] = {
-        name: {
-            "title": found["title"],
-            "run": _run(run),
-            "rows": [{key: row[key] for key in _COLUMNS} for row in found["rows"]],
+    if "dispatch" in there:
+        measured = _read(folder, "dispatch")
+        where = measured["environment"]
+        run |= {
+            "machine": f"{where['cores']} cores, {where['machine']}, load {where['load']}",
+            "versions": {name: where[name] for name in ("python", "jax", "jaxlib", "numpy")},
+            "ratios": {row["name"]: round(row["ratio"], 2) for row in measured["rows"]},
         }
-        for name, found in ((name, _read(folder, name)) for name in TABLES)
-    }
-    data["cores"] = {"run": _run(run), "rows": _read(folder, "cores")["rows"]}
+        data["runs"] = [data["runs"][0], run]
+    for name in TABLES:
+        if name in there:
+            found = _read(folder, name)
+            rows = [{key: row[key] for key in _COLUMNS} for row in found["rows"]]
+            data["tables"][name] = {"title": found["title"], "run": _run(run), "rows": rows}
+    for key, name in (("cores", "cores"), ("hosts", "library")):
+        if name in there:
+            found = _read(folder, name)
+            told = f"{_run(run)}, load {found['environment']['load']}"
+            data[key] = {"run": told, "rows": found["rows"]}
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
