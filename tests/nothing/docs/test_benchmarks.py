@@ -100,6 +100,14 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     ]  # fmt: skip
     calls[0]["holds"] = True
     measured["cores"] = {"title": "In C", "environment": environment, "rows": calls}
+    sides = {
+        "name": "a call",
+        "seconds": {"plugrt": 3e-6, "JAX": 6e-6, "pypjrt": 5e-5, "C": 2e-6},
+        "ratios": {"JAX": 0.5, "pypjrt": 0.06, "C": 1.5},
+        "of_least": {"JAX": 0.45, "pypjrt": 0.05, "C": 1.4},
+        "budgets": {"C": 1.35},
+    }
+    measured["library"] = {"title": "Of five", "environment": environment, "rows": [sides]}
     for name, found in measured.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(found))
     generate.record(data, tmp_path)
@@ -119,13 +127,22 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     assert "| of nothing | 2 ns | 3 s | 1.00 |  |" in page
     assert all(f"## Of {name}\n\nBy `benchmarks/{name}.py`" in page for name in generate.TABLES)
     assert "| f(x) | 5 µs | 0.80 (0.85, kept) | 1.10 | 6 µs | 0.40 | 0.70 |" in page
-    assert "of_least" not in json.dumps(data)
+    assert (
+        "| a call | 3 µs |  | 6 µs | 50 µs | 2 µs | 0.50, 0.45 | 1.50 (1.35, over), 1.40 |" in page
+    )
+    assert "of_least" not in json.dumps([data["tables"], data["cores"]])
+    for path in tmp_path.iterdir():  # a run of one benchmark changes its own table alone
+        if path.stem != "library":
+            path.unlink()
+    before = copy.deepcopy(data)
+    generate.record(data, tmp_path)
+    assert data == before
 
 
 def test_the_command_that_measures_writes_each_table() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     [line] = [x for x in makefile.splitlines() if "run_all.py --json" in x]
-    assert {"dispatch", "cores", *generate.TABLES} == {
+    assert {"dispatch", "cores", "library", *generate.TABLES} == {
         *line.partition("build/benchmarks ")[2].split()
     }
     script = ROOT / "benchmarks/run_all.py"
