@@ -2,7 +2,9 @@
 
 Each number of devices has a process of its own. Figures are CPU time of all threads, the least of
 several calls: on two cores 512 virtual devices cannot run side by side, and other work on the
-machine does not count. ``--json FILE`` is what ``docs/generate/scaling.py`` draws.
+machine does not count. Beside ours are JAX's call, and jaxlib's launches alone, as many as there
+are devices: of one executable, of a few in turn, and of one for each device. It takes minutes, and
+gigabytes. ``--json FILE`` is what ``docs/generate/scaling.py`` draws, and writes of.
 """
 
 from __future__ import annotations
@@ -11,16 +13,19 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness import arguments, prepare, write_json
 
 DEVICES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 ARGUMENTS = (1, 4, 16, 64)
+ROUNDS = 12
+FEW = 8
+"""How many executables jaxlib launches in turn."""
 
 
-def least(call: Callable[[], object], rounds: int = 12) -> float:
+def least(call: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Returns the least CPU seconds that a call took."""
     call()
     found = []
@@ -59,7 +64,7 @@ def measure(count: int) -> dict[str, float]:
     found["calls of one device"] = least(
         lambda: plugrt.block_until_ready([one(here) for _ in range(count)])
     )
-    found["JAX: call with 1"] = measure_jax(count, host)
+    found |= measure_jax(count, host)
     found["all-reduce"] = least(lambda: total(given[0]).block_until_ready())
     found["device_put"] = least(lambda: plugrt.device_put(host, parts).block_until_ready())
     found["np.asarray"] = least(lambda: np.asarray(each(given[0])[0])) - found["call with 1"]
@@ -71,15 +76,36 @@ def measure(count: int) -> dict[str, float]:
     return found
 
 
-def measure_jax(count: int, host: Any) -> float:
-    """Returns what JAX's call with one argument takes on as many devices."""
+def measure_jax(count: int, host: Any) -> dict[str, float]:
+    """Returns what JAX's call with one argument takes on as many devices, and jaxlib's launches."""
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     parts = NamedSharding(Mesh(np.array(jax.devices()), "x"), PartitionSpec("x"))
     given, each = jax.device_put(host, parts), jax.jit(lambda value: [value * 2])
-    return least(lambda: jax.block_until_ready(each(given)))
+    found = {"JAX: call with 1": least(lambda: jax.block_until_ready(each(given)))}
+    ready = []
+    for device in jax.devices():
+        here = jax.device_put(host[0], device)
+        ready.append((jax.jit(lambda v: [v * 2]).lower(here).compile().runtime_executable(), here))
+    for name, among in (
+        ("jaxlib: one executable", 1),
+        ("jaxlib: a few in turn", min(FEW, count)),
+        ("jaxlib: one for each", count),
+    ):
+        found[name] = least(lambda among=among: launch_all(ready, among, count))
+    return found
+
+
+def launch_all(ready: Sequence[tuple[Any, Any]], among: int, count: int) -> None:
+    """Launches the first executables in turn, ``count`` times in all, and waits for the results."""
+    left = [
+        executable.execute_sharded([here]).disassemble_into_single_device_arrays()[0][0]
+        for executable, here in (ready[i % among] for i in range(count))
+    ]
+    for array in left:
+        array.block_until_ready()
 
 
 def main() -> None:
@@ -95,7 +121,7 @@ def main() -> None:
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         seconds = json.loads(done.stdout.splitlines()[-1])
-        rows.append({"devices": count, "seconds": seconds})
+        rows.append({"devices": count, "seconds": seconds, "rounds": ROUNDS, "few": FEW})
         print(count, *(f"{name}: {1e6 * value:.0f} µs" for name, value in seconds.items()))
     write_json("Growth over virtual cpu devices", rows, options.json)
 
