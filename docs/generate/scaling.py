@@ -68,7 +68,8 @@ as many as there are devices, of one executable, of {few} in turn, and of one fo
 {launches}
 
 An all-reduce grows faster, as *n* to the power of {power:.1f} beyond {middle} devices: XLA's
-devices on one CPU meet in one place, each on a thread. jaxlib's launch does that, which JAX makes too.
+devices on one CPU meet in one place, each on a thread. jaxlib's launch does that, which JAX makes
+too.
 
 ## {far} devices
 
