@@ -9,14 +9,20 @@ import pytest
 
 from support import process_programs
 from support.apart import runs_apart
-from support.processes import all_results, run_together
+from support.behaviour import behaviour
+from support.processes import all_results, of_cpu_processes, run_together
 
-pytestmark = runs_apart("test-processes")
+pytestmark = [runs_apart("test-processes"), of_cpu_processes]
 
 SETTING = "JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS"
 
 
 @pytest.mark.parametrize("count", [2, 4])
+@behaviour(
+    115,
+    "arrays go from a device of one process to devices of others without the host, where the "
+    "setting `JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS` says so",
+)
 def test_arrays_go_from_device_to_device_between_processes(tmp_path: Path, count: int) -> None:
     every = all_results(
         run_together(

@@ -49,6 +49,11 @@ def test_processes_know_each_other(tmp_path: Path) -> None:
         assert "comes too late: alone started, with the devices" in one["late"]
 
 
+@behaviour(
+    116,
+    "a second process of an index is refused with the name of the first, which goes on undisturbed",
+    jax="all processes of the run are aborted",
+)
 def test_a_second_process_of_an_index_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     each = [
         {"WHO": "first"},

@@ -16,6 +16,7 @@ from plugrt.distributed.parameters import Parameters, find_parameters, host_and_
 from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongType
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
+from support.behaviour import behaviour
 from support.distributions import install
 
 SLURM = {
@@ -82,6 +83,7 @@ def found(
         ({**TPU, "TPU_PROCESS_ADDRESSES": "p0:8476,p1:8476"}, ("p0:8482", 2, 1, None)),
     ],
 )  # fmt: skip
+@behaviour(114, "Slurm, Open MPI 4 and 5 and Cloud TPU are found by the variables that they set")
 def test_launchers_variables(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -104,6 +106,7 @@ def test_launchers_variables_are_read_as_jax_reads_them(
     assert ours == (jaxs[0], jaxs[1], jaxs[2], list(jaxs[3]))
 
 
+@behaviour(114, "what is stated comes before settings, and these before what launchers say")
 def test_what_is_stated_comes_before_settings_and_these_before_launchers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -134,6 +137,7 @@ def test_what_is_stated_comes_before_settings_and_these_before_launchers(
         (("::1:80", 2, 1), None, ArgumentError, "IPv6 address in brackets"),
     ],
 )  # fmt: skip
+@behaviour(114, "what cannot be, and what nobody says, is refused by name, before anything else")
 def test_what_cannot_be_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: Any, method: str | None,
     error: type[PlugrtError], words: str,
@@ -204,6 +208,7 @@ def kubernetes_module(pod: Any, job: Any, refuse: int = 0) -> dict[str, ModuleTy
         ({"job-name": "job"}, "pods", 403, "403 Forbidden; its service account must be allowed"),
     ],
 )
+@behaviour(114, "Kubernetes is asked for the Job or JobSet of the pod; what it refuses is named")
 def test_kubernetes_is_asked_for_the_job(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, labels: dict[str, str], subdomain: str | None,
     refuse: int, expected: str,
