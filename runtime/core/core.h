@@ -207,6 +207,8 @@ typedef struct {
   PyObject *lock;       /* held from the look at the arguments until they are launched with */
   PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;    /* explain(error): the exception to raise */
+  PyObject *tidy;       /* tidy(), before each thousandth launch */
+  unsigned count;       /* of launches */
 } ShardsLauncher;
 extern PyTypeObject *ShardsLauncher_Type;
 /* As `launch_with_wait`; nothing to wait for is wanted where that is NULL. */

@@ -56,12 +56,12 @@ static int are_tuples(PyObject *given, Py_ssize_t size) {
 static int launcher_init(ShardsLauncher *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"owner",     "cls",        "parameters", "place",   "results",
                           "launches",  "take",       "take_token", "make_wait", "is_deleted",
-                          "prepare",   "lock",       "unless",     "explain", NULL};
-  PyObject *o[14];
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!OO!O!OOOOOOO!O", names, &o[0], &PyType_Type,
+                          "prepare",   "lock",       "unless",     "explain", "tidy", NULL};
+  PyObject *o[15];
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!OO!O!OOOOOOO!OO", names, &o[0], &PyType_Type,
                                    &o[1], &PyTuple_Type, &o[2], &o[3], &PyTuple_Type, &o[4],
                                    &PyTuple_Type, &o[5], &o[6], &o[7], &o[8], &o[9], &o[10], &o[11],
-                                   &PyTuple_Type, &o[12], &o[13]))
+                                   &PyTuple_Type, &o[12], &o[13], &o[14]))
     return -1;
   if (self->owner || !PyTuple_Size(o[5]) || !are_tuples(o[5], 3) || !are_tuples(o[4], 2)) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a launcher is made once, of launches");
@@ -71,8 +71,8 @@ static int launcher_init(ShardsLauncher *self, PyObject *args, PyObject *kwargs)
                          &self->place,      &self->results,          &self->launches,
                          &self->take,       &self->take_token,       &self->make_wait,
                          &self->is_deleted, &self->prepare,          &self->lock,
-                         &self->unless,     &self->explain};
-  for (int i = 0; i < 14; i++) *fields[i] = Py_NewRef(o[i]);
+                         &self->unless,     &self->explain,          &self->tidy};
+  for (int i = 0; i < 15; i++) *fields[i] = Py_NewRef(o[i]);
   self->head.produced = PyTuple_Size(self->results);
   self->head.launch = launch;
   self->head.launch_with_wait = shards_launch;
@@ -95,6 +95,7 @@ static int launcher_traverse(ShardsLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->lock);
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
+  Py_VISIT(self->tidy);
   return 0;
 }
 
@@ -116,6 +117,7 @@ static void launcher_dealloc(PyObject *object) {
   Py_XDECREF(self->lock);
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);
+  Py_XDECREF(self->tidy);
   free_object(object);
 }
 

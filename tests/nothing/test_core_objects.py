@@ -49,7 +49,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     bounded = core.BoundedLauncher(launcher, a, b, 1, True)
     parameters, pairs, launches = (c,), ((d, e),), ((a, b, c),)
     shards = core.ShardsLauncher(
-        a, Held, parameters, b, pairs, launches, c, d, e, spec, call, a, gates, b
+        a, Held, parameters, b, pairs, launches, c, d, e, spec, call, a, gates, b, e
     )
     given = core.FunctionLauncher(call, 1, a, (b, c), Held, gates, e)
     tree = core.Tree(1, {"k": 0}, None)

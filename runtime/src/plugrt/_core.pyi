@@ -134,6 +134,7 @@ class ShardsLauncher:
         lock: Any,
         unless: tuple[Sized, ...],
         explain: Callable[[Exception], Exception],
+        tidy: Callable[[], object],
     ) -> None: ...
     def __call__(self, arguments: Sequence[Any], /) -> list[Any]: ...
 

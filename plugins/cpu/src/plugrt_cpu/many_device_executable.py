@@ -66,6 +66,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             lock=self._client.launch_lock,
             unless=(collecting, self._refusals) if self._replicas else (self._refusals,),
             explain=_explain,
+            tidy=adapter.collect_garbage,
         )
         return launcher
 
