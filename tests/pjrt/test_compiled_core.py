@@ -136,6 +136,10 @@ def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None
     last = plugrt.jit(lambda t: [t["k39"], t["k0"] + 1])
     assert _take_apart(last, many) == "Reordered"
     np.testing.assert_array_equal(np.asarray(last(many)), [39 * H, H * 0 + 1])
+    kind = plugrt.jit(lambda t: t[0] + (1 if isinstance(t, list) else 2))
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(kind([x])), H + 1)
+        np.testing.assert_array_equal(np.asarray(kind((x,))), H + 2)
     deep: Any = x
     for _ in range(60):  # more than the core opens
         deep = [deep]
