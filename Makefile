@@ -191,7 +191,7 @@ bench: $(STAMP)
 ## make plot         measure again (9 minutes, on a quiet machine), and make the docs' plot and page of it anew
 plot: $(STAMP)
 	@mkdir -p build
-	$(BIN)/python benchmarks/run_all.py --json build/benchmarks dispatch startup callbacks transfer pmap tracing cores library jaxlib_floor
+	$(BIN)/python benchmarks/run_all.py --json build/benchmarks dispatch startup callbacks transfer pmap tracing cores devices library jaxlib_floor
 	$(BIN)/python docs/generate/benchmarks.py build/benchmarks
 
 ## make version      write the version (of pyproject.toml, or VERSION=0.2.0) wherever it is stated

@@ -17,7 +17,10 @@ from harness import arguments, human, write_json
 
 PLATFORMS = ("cpu", "xla_cpu")
 CORES = ("c", "python")
-BUDGETS = {
+Budgets = dict[str, tuple[float | None, float | None]]
+"""By a call's name: the most that it may take of JAX's in the core, on cpu and on a library."""
+
+BUDGETS: Budgets = {
     "jitted call, 2 arguments": (0.85, 0.35),
     "jitted call, 32 arguments": (0.65, 0.35),
     "jitted call, 32 results": (0.9, 0.55),
@@ -31,25 +34,26 @@ BUDGETS = {
     "compiled object": (1.0, None),
     "device_put of 16 B": (None, 0.06),
 }
-"""The most that the core's calls may take of JAX's, on cpu and on a library."""
 
 
-def measure(platform: str, core: str) -> dict[str, dict[str, Any]]:
-    """Returns the rows of dispatch.py on that platform with that core, by name."""
-    script = Path(__file__).with_name("dispatch.py")
+def measure(script: str, platform: str, core: str) -> dict[str, dict[str, Any]]:
+    """Returns the rows of that benchmark on that platform with that core, by name."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
-        command = [sys.executable, str(script), "--platform", platform, "--json", str(path)]
+        where = Path(__file__).with_name(script)
+        command = [sys.executable, str(where), "--platform", platform, "--json", str(path)]
         subprocess.run(command, check=True, env={**os.environ, "PLUGRT_CORE": core})
         return {row["name"]: row for row in json.loads(path.read_text())["rows"]}
 
 
-def compare(found: dict[tuple[str, str], dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+def compare(
+    found: dict[tuple[str, str], dict[str, dict[str, Any]]], budgets: Budgets
+) -> list[dict[str, Any]]:
     """Returns a row for each call and platform: JAX's seconds, and the ratios of both cores."""
     rows = []
     for column, platform in enumerate(PLATFORMS):
         for name, in_c in found[platform, "c"].items():
-            budget = BUDGETS.get(name, (None, None))[column]
+            budget = budgets.get(name, (None, None))[column]
             ratio = in_c["ratio"]
             rows.append(
                 {
@@ -66,11 +70,9 @@ def compare(found: dict[tuple[str, str], dict[str, dict[str, Any]]]) -> list[dic
     return rows
 
 
-def main() -> None:
+def report(script: str, title: str, budgets: Budgets, path: Path | None) -> None:
     """Measures the four, prints the table, and writes it where a path is given."""
-    options = arguments(__doc__)
-    title = "Calls in the compiled core and in Python, divided by JAX's"
-    rows = compare({(p, c): measure(p, c) for p in PLATFORMS for c in CORES})
+    rows = compare({(p, c): measure(script, p, c) for p in PLATFORMS for c in CORES}, budgets)
     print(f"\n{title}")
     print(f"{'':48} {'':8} {'JAX':>10} {'C':>6} {'least':>6} {'Python':>6} {'budget':>6}")
     for row in rows:
@@ -80,8 +82,13 @@ def main() -> None:
             f"{row['name']:48} {row['platform']:8} {human(row['jax']):>10} {row['c']:6.2f} "
             f"{row['least']:6.2f} {row['python']:6.2f} {budget:>6} {verdict}".rstrip()
         )
-    write_json(title, rows, options.json)
+    write_json(title, rows, path)
 
 
 if __name__ == "__main__":
-    main()
+    report(
+        "dispatch.py",
+        "Calls in the compiled core and in Python, divided by JAX's",
+        BUDGETS,
+        arguments(__doc__).json,
+    )

@@ -9,16 +9,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from harness import Row, arguments, compare, prepare, prepare_library, report, row, sample
+from harness import Row, arguments, compare, prepare_platform, report, row, sample
 
 OPTIONS = arguments(__doc__, platform="cpu, or xla_cpu: the library of xla-cpu-pjrt")
-PLATFORM = OPTIONS.platform or "cpu"
-if PLATFORM == "cpu":
-    prepare(devices=2)
-elif PLATFORM == "xla_cpu":
-    prepare_library()
-else:
-    raise SystemExit(f"there is no platform {PLATFORM!r} here; there are cpu and xla_cpu")
+PLATFORM = prepare_platform(OPTIONS.platform, devices=2)
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402

@@ -271,6 +271,18 @@ def prepare_library() -> Path:
     return library
 
 
+def prepare_platform(name: str | None, devices: int) -> str:
+    """As `prepare`, or where ``name`` is "xla_cpu" as `prepare_library`; returns the platform."""
+    if name in (None, "cpu"):
+        prepare(devices)
+    elif name == "xla_cpu":
+        prepare_library()
+        os.environ["JAX_NUM_CPU_DEVICES"] = str(devices)  # the library's own, too
+    else:
+        raise SystemExit(f"there is no platform {name!r} here; there are cpu and xla_cpu")
+    return name or "cpu"
+
+
 def refuse_late() -> None:
     """Raises where the environment was read before it was set."""
     if "jax" in sys.modules or "plugrt" in sys.modules:

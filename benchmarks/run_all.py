@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 NAMES = ("startup", "dispatch", "pmap", "sharded", "transfer", "callbacks", "linalg", "tracing",
-         "discovery", "library", "cores", "jaxlib_floor", "export", "numpy_backend",
+         "discovery", "library", "cores", "devices", "jaxlib_floor", "export", "numpy_backend",
          "calls")  # fmt: skip
 
 

@@ -1,21 +1,28 @@
-"""What programs over a mesh of four virtual cpu devices cost, and moving arrays to and over it."""
+"""What programs over a mesh of four virtual devices cost, and moving arrays to and over it.
+
+On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for each.
+On cpu, rows "jaxlib's launch alone" have jaxlib's launch with nothing around it, and the wait for
+its results, beside JAX's whole call: what no host can save.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from harness import Row, arguments, compare, prepare, report
+from harness import Row, arguments, compare, prepare_platform, report
 
 DEVICES = 4
 MEGABYTES = 64
-prepare(DEVICES)
+OPTIONS = arguments(__doc__, platform="cpu, or xla_cpu: the library of xla-cpu-pjrt")
+PLATFORM = prepare_platform(OPTIONS.platform, DEVICES)
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
+from plugrt_cpu import adapter  # noqa: E402
 
 AXES = ("x", "y")
 OURS = plugrt.make_mesh((2, 2), AXES)
@@ -50,6 +57,22 @@ def awaited(
     )
 
 
+def alone(function: Any, *values: Any) -> Callable[[], Any]:
+    """Returns a launch of the jitted function's program by jaxlib alone, which waits for it."""
+    program = function.lower(*values).compile().runtime_executable()
+    program = getattr(program, "_loaded", program)  # without the bound on launches in flight
+    raws = [value._shards.raw for value in values]
+
+    def call() -> None:
+        with program._client.launch_lock:
+            adapter.prepare_several_devices()
+            made = adapter.take_results(program._launch(raws), program._handlers, False)
+        for each in made:
+            each.block_until_ready()
+
+    return call
+
+
 def measure_calls() -> list[Row]:
     """Returns the rows of programs."""
     host = np.ones((8, 8), np.float32)
@@ -81,7 +104,7 @@ def measure_calls() -> list[Row]:
     jeach = jax.pmap(lambda v: jax.lax.psum(v, "i"), "i")
     rows = plugrt.device_put(host[:DEVICES], plugrt.sharding.PmapSharding(plugrt.devices()))
     jrows = jax.pmap(lambda v: v)(host[:DEVICES])
-    return [
+    found = [
         awaited("x + 1", lambda: plus(x), lambda: jplus(jx), 0.85),
         awaited("x + 1, without jit", lambda: x + 1, lambda: jx + 1),
         awaited("x + y, y from NumPy", lambda: add(x, host), lambda: jadd(jx, host)),
@@ -93,6 +116,16 @@ def measure_calls() -> list[Row]:
         awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb), 0.85),
         awaited("psum in pmap", lambda: each(rows), lambda: jeach(jrows), 0.85),
     ]
+    if PLATFORM == "cpu":
+        found += [
+            awaited(f"{name}: jaxlib's launch alone", alone(*ours), theirs)
+            for name, ours, theirs in (
+                ("a @ b, one all-reduce", (dot, a, b), lambda: jdot(ja, jb)),
+                ("psum in shard_map", (total, b), lambda: jtotal(jb)),
+                ("psum in pmap", (each, rows), lambda: jeach(jrows)),
+            )
+        ]
+    return found
 
 
 def measure_forms() -> list[Row]:
@@ -168,9 +201,8 @@ def measure_moves() -> list[Row]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__)
     report(
-        f"A mesh of {DEVICES} virtual devices",
+        f"A mesh of {DEVICES} virtual devices of {PLATFORM}",
         [*measure_calls(), *measure_forms(), *measure_moves()],
-        options.json,
+        OPTIONS.json,
     )

@@ -54,34 +54,14 @@ libraries, exports and linear algebra.
   In a profile of calls with a tree of 40 in and out (`perf`, the loop alone) 49 % of the time is in
   jaxlib's library, 31 % in the C library's allocator, 15 % in Python's and 3 % in the compiled
   core.
-- A launch on several devices is jaxlib's, too, of the same program on both sides. On 4 virtual
-  devices of those 2 cores it alone takes, until its results are there, 0.95 to 1.0 of JAX's whole
-  call for `a @ b` with its all-reduce, 0.8 to 1.1 for a psum in `shard_map`, and 0.7 to 0.85 for
-  one in `pmap`. For `a @ b`, in µs (the lower quartile, load 9, all four in turn):
-
-  | | launch | wait | together |
-  | --- | --- | --- | --- |
-  | jaxlib's launch alone | 210 | 40 | 313 |
-  | the same by the core's launcher | 237 | 43 | 336 |
-  | plugrt's call | 274 | 49 | 370 |
-  | JAX's call | 177 | 92 | 323 |
-
-  The whole call is C. What is around the launch takes 3 µs in a loop, and 15 to 60 there: while
-  XLA's threads have the processor, it forgets all else. The `cpu` plugin starts XLA with two
-  threads a device, without which many launches at once can deadlock, where JAX has one. With one
-  jaxlib's launch alone takes 0.05 to 0.2 of JAX's call less, as `PJRT_NPROC=4` shows.
+- A launch on several devices is jaxlib's, too, of the same program on both sides. What it alone
+  takes of JAX's whole call, until its results are there, is in the rows "jaxlib's launch alone" of
+  the calls over 4 devices. The whole call is C: what is around the launch takes 3 µs in a loop, and
+  more between launches, as XLA's threads have the processor meanwhile and it forgets all else. The
+  `cpu` plugin starts XLA with two threads a device, without which many launches at once can
+  deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
 - On a PJRT library the core launches small programs whose parts exchange nothing one device after
-  the other. On 4 devices of xla-cpu-pjrt, to JAX with the same library (loads of 5 to 14):
-
-  | | in Python | compiled core |
-  | --- | --- | --- |
-  | x + 1 | 1.50 | 0.03 to 0.07 |
-  | 16 arguments, 16 results | 1.74 | 0.29 to 0.68 |
-  | one keyword, dict, donate one | 1.96 to 2.64 | 0.03 to 0.34 |
-  | `pmap` of these | 1.53 to 2.79 | 0.05 to 0.16 |
-  | a @ b, one all-reduce | 1.33 | 1.06 to 1.24 |
-  | psum in `shard_map` / in `pmap` | 1.20 / 1.24 | 1.11 to 1.14 / 0.85 to 0.92 |
-  | two NumPy, `in_shardings` | 2.69 | 1.64, by puts in Python |
+  the other, which Python does not.
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:
   at 8 × 8, which takes 12 to 32 µs in JAX, 1.2 to 1.5 of that; at 256 × 256 QR 1.01, eigh 1.05, SVD
   1.01, Cholesky 0.94, inv 0.92 and solve 0.93, the medians of 60 pairs with
@@ -110,6 +90,18 @@ CORES_TEXT = """\
 By `benchmarks/cores.py`, of {run}. JAX makes the same calls in turn in each of the four processes:
 its time, the ratio with the compiled core (with its budget, where there is one) and that with
 Python (`PLUGRT_CORE=python`), on the cpu plugin and on a PJRT library, that of xla-cpu-pjrt.
+
+| call | JAX, cpu | C | Python | JAX, library | C | Python |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+"""
+
+DEVICES_TEXT = """\
+## Over several devices
+
+By `benchmarks/devices.py`, of {run}, on 4 virtual devices. As in the table before: JAX's time, the
+ratio with the compiled core and that with Python, on the cpu plugin and on a PJRT library. Results
+are waited for.
 
 | call | JAX, cpu | C | Python | JAX, library | C | Python |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -240,12 +232,13 @@ def page(data: dict[str, Any]) -> str:
             *(_table(name, data["tables"][name]) for name in TABLES
               if name in data.get("tables", {})),
             *([_hosts(data["hosts"])] if "hosts" in data else []),
-            *([_cores(data["cores"])] if "cores" in data else []),
+            *([_cores(CORES_TEXT, data["cores"])] if "cores" in data else []),
+            *([_cores(DEVICES_TEXT, data["devices"])] if "devices" in data else []),
         ]),
     )  # fmt: skip
 
 
-def _cores(table: dict[str, Any]) -> str:
+def _cores(text: str, table: dict[str, Any]) -> str:
     calls: dict[str, list[str]] = {}
     for row in table["rows"]:
         ratio = _figure(row["c"])
@@ -253,7 +246,7 @@ def _cores(table: dict[str, Any]) -> str:
             ratio += f" ({_budget(row)})"
         calls.setdefault(row["name"], []).extend([_time(row["jax"]), ratio, _figure(row["python"])])
     rows = [f"| {name} | {' | '.join(figures)} |" for name, figures in calls.items()]
-    return CORES_TEXT.format(run=table["run"], rows="\n".join(rows))
+    return text.format(run=table["run"], rows="\n".join(rows))
 
 
 def _hosts(table: dict[str, Any]) -> str:
@@ -325,7 +318,7 @@ def record(data: dict[str, Any], folder: Path) -> None:
             found = _read(folder, name)
             rows = [{key: row[key] for key in _COLUMNS} for row in found["rows"]]
             data["tables"][name] = {"title": found["title"], "run": _run(run), "rows": rows}
-    for key, name in (("cores", "cores"), ("hosts", "library")):
+    for key, name in (("cores", "cores"), ("devices", "devices"), ("hosts", "library")):
         if name in there:
             found = _read(folder, name)
             told = f"{_run(run)}, load {found['environment']['load']}"
