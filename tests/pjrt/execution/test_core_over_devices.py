@@ -14,6 +14,7 @@ import plugrt
 from plugrt import lax
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
+from plugrt.capi.host_put import Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
@@ -69,6 +70,25 @@ def over(loaded: Broken) -> Iterator[Broken]:
 def _warm(function: Callable[..., Any], *args: Any) -> None:
     for _ in range(2):
         function(*args)
+
+
+def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
+    over: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = plugrt.jit(lambda a, b: a + b, in_shardings=over.rows)
+    turned = np.arange(8, dtype=np.float32).reshape(2, 4).T[::-1]  # its parts are strided
+    _warm(add, H, turned)
+    while over.client.handle().pending:  # sources of earlier puts, which Python drops
+        over.client.handle().sweep()
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("Python puts or launches")
+
+    monkeypatch.setattr(Transfers, "_put_with_semantics", refuse)
+    for name in ("execute", "_execute", "_execute_on_all", "execute_with_events"):
+        monkeypatch.setattr(LoadedExecutable, name, refuse)
+    np.testing.assert_array_equal(np.asarray(add(H, turned)), H + turned)
+    np.testing.assert_array_equal(np.asarray(over.put(turned)), turned)
 
 
 def test_warm_calls_over_devices_run_no_python(

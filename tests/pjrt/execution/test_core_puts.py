@@ -23,6 +23,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client import Client
 from plugrt.capi.client_handle import _OF_CORE
 from plugrt.capi.compiled_read import _FUNCTIONS
+from plugrt.capi.host_put import Transfers
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
 from support.xla_cpu import library_path, needs_library
@@ -228,6 +229,7 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
     handle = client.handle()
     counting = Counting(client)
     monkeypatch.setattr(handle, "core", counting.core)
+    monkeypatch.setattr(client, "_transfers", Transfers(client, handle))  # puts of that core
     jitted = _warm(lambda a, b, c: a + b + c, H, H, H)
     gc.collect()
     counting.alive.clear()
@@ -241,7 +243,8 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
             jitted(H, H, H)
         errors.append(caught.value)
         assert not +counting.alive, fail_at
-    transfers = plugrt.capi.host_put.Transfers(client, handle)
+    monkeypatch.setattr(plugrt.capi.host_put, "is_known", lambda _: False)  # puts are Python's
+    transfers = Transfers(client, handle)
     real = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
 
     def fail(args: Any) -> Any:

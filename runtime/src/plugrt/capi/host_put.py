@@ -41,7 +41,7 @@ _from_buffer = ffi.from_buffer
 class _PutArgs:
     """A free list of argument structs for one type and device."""
 
-    __slots__ = ("_layout", "free", "large", "spec")
+    __slots__ = ("_layout", "compiled", "free", "large", "spec")
 
     def __init__(self, spec: BufferSpec) -> None:
         self.spec = spec
@@ -55,6 +55,10 @@ class _PutArgs:
             and layout is None
         )
         """Whether NumPy may copy it, for a library that then takes the copy as it is."""
+        self.compiled = None
+        """The core's put of such arrays; None where it has none."""
+        if layout is None and spec.nbytes < LARGE_BYTES and is_known(spec.dtype):
+            self.compiled = compile_put(spec, self.new_args()[0], False)
 
     def new_args(self) -> tuple[Prepared, Any]:
         """Returns (prepared, args): a struct complete but for the data and the semantics."""
@@ -112,6 +116,10 @@ class Transfers:
             put = self._puts[array.shape, array.dtype, device, memory, layout]
         except (KeyError, AttributeError, TypeError):
             put = self._new(array, device, memory, layout)
+        if put.compiled is not None and semantics is _ONLY_DURING_CALL:
+            made: Buffer | None = put.compiled(array)
+            if made is not None:
+                return made
         if put.large and semantics == _ONLY_DURING_CALL and self._client.capabilities.zero_copy_put:
             return self._put_with_semantics(copy_aligned(array), put, self._lent)
         try:
@@ -201,8 +209,8 @@ class Transfers:
             except UnsupportedDtype:  # `put` says so
                 return None
             self._puts.keep(key, put)
-        if put.spec.nbytes >= LARGE_BYTES:
-            return None
+        if put.compiled is None or not number:
+            return put.compiled
         return compile_put(put.spec, put.new_args()[0], number)
 
     def _new(

@@ -152,7 +152,14 @@ class BoundedExecutable(WrappedExecutable):
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        return self._launches.launcher(self._loaded) if self._collective else self.execute
+        if self._collective:
+            return self._launches.launcher(self._loaded)
+        launches, bounded, free = self._launches, self.execute, self._loaded.launcher
+
+        def launch(arguments: Sequence[Shards]) -> Sequence[Shards]:
+            return bounded(arguments) if launches else free(arguments)
+
+        return launch
 
     @property
     def loaded(self) -> LoadedExecutable:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt.aligned_arrays import allocate_aligned
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.array import Array, new_array
 from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.replica_sharding import ReplicaSharding
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.sharding import Index, PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
-from plugrt.interface import Buffer
+from plugrt.interface import Buffer, Device
+
+_places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], list[Index]]]
+_places = BoundedCache(1024)
 
 
 def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) -> Array:
@@ -24,13 +29,22 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) 
     Each process puts the parts of its devices, of data that are the same in all. Raises
     `ShapeError` if the sharding does not divide the shape.
     """
-    where = sharding.devices_indices_map(host.shape)
+    key = sharding, host.shape
+    devices, indices = _places.get(key) or _places.get_or_make(key, lambda: _find_places(*key))
+    parts = [np.asarray(host[index]) for index in indices]
+    shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
+    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
+
+
+def _find_places(
+    sharding: Sharding, shape: tuple[int, ...]
+) -> tuple[Sequence[Device], list[Index]]:
+    """Returns the devices of this process, and which part of an array is on each."""
+    where = sharding.devices_indices_map(shape)
     devices = sharding.addressable_devices
     if not devices:
         require_addressable(sharding.devices[0], f"{sharding!r}")
-    parts = [np.asarray(host[where[device]]) for device in devices]
-    shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
-    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
+    return devices, [where[device] for device in devices]
 
 
 def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
