@@ -18,7 +18,7 @@ from plugrt.capi.host_put import Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
-from plugrt.execution.collective_launches import CollectiveLaunches
+from plugrt.execution.collective_launches import CollectiveLaunches, client_launches
 from plugrt.interface import CompileOptions
 from support.broken_library import REFUSE, SILENT, WORDS, BrokenLibrary, Control, misbehaviours
 from support.clib import needs_cc
@@ -80,6 +80,8 @@ def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
     _warm(add, H, turned)
     while over.client.handle().pending:  # sources of earlier puts, which Python drops
         over.client.handle().sweep()
+    while under_way := client_launches(over.client, 1):  # collectives before it, as well
+        under_way._await_oldest()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("Python puts or launches")
