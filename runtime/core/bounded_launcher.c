@@ -9,7 +9,7 @@ typedef struct {
   Launching head;
   Launching *inner;   /* what launches */
   PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
-  PyObject *lock;     /* held while a launch is enqueued */
+  PyObject *lock;     /* held while a launch is enqueued; a finaliser's launch may come meanwhile */
   Py_ssize_t bound;   /* the most launches in the queue */
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
 } BoundedLauncher;
@@ -33,14 +33,26 @@ static int holds_collective(BoundedLauncher *self) {
   return found;
 }
 
+/* Whether a pair is the oldest still: a finaliser or signal handler that launches, while this thread
+   waits, may have taken it out. -1 with an exception. */
+static int is_oldest(BoundedLauncher *self, PyObject *pair) {
+  Py_ssize_t size = PyObject_Size(self->queue);
+  PyObject *first = size > 0 ? PySequence_GetItem(self->queue, 0) : NULL;
+  if (size < 0 || (size && !first)) return -1;
+  Py_XDECREF(first);
+  return first == pair;
+}
+
 /* Waits for the oldest launch, and takes it out of the queue, and others that wait for none. */
 static int await_oldest(BoundedLauncher *self) {
   PyObject *pair = PySequence_GetItem(self->queue, 0);
   PyObject *wait = pair ? PyTuple_GetItem(pair, 0) : NULL;
   PyObject *answer = wait ? PyObject_CallNoArgs(wait) : NULL;
-  Py_XDECREF(pair);
+  int oldest = answer ? is_oldest(self, pair) : -1;
   Py_XDECREF(answer); /* before it is taken out: an interrupt may end the waiting */
-  if (!answer || call(self->queue, "popleft") == FAILED) return FAILED;
+  if (oldest == 1 && call(self->queue, "popleft") == FAILED) oldest = -1;
+  Py_XDECREF(pair);
+  if (oldest < 1) return oldest < 0 ? FAILED : DONE;
   int rest = holds_collective(self);
   return rest ? (rest < 0 ? FAILED : DONE) : call(self->queue, "clear");
 }

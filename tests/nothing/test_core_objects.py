@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.capi import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
+
+assert class_of_buffers
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 

@@ -14,7 +14,9 @@ import plugrt
 from plugrt import lax
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
+from plugrt.execution.collective_launches import client_launches
 from plugrt.plugins.backends import devices
+from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 
 pytestmark = [
@@ -105,3 +107,89 @@ def test_threads_launch_collectives_and_others_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(map(float, found)) == sorted([H.sum() + H.size * i for i in range(1, 21)] * 3)
+
+
+@pytest.mark.parametrize("in_core", [True, False])
+def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
+    """As a finaliser does, or the handler of a signal, which run in the thread that waits."""
+    function, x, expected = _calls()["exchange"]
+    function(x)
+    function(x)
+    client = devices("cpu")[0].client
+    launches = client_launches(client, 1)
+    waited: list[int] = []
+
+    def make_wait(number: int) -> Callable[[], None]:
+        def wait() -> None:
+            waited.append(number)
+            if len(waited) == 1:
+                assert float(function(x)) == expected
+
+        return wait
+
+    entries = [(make_wait(i), True) for i in range(launches.bound)]
+    launches._launches.clear()
+    launches._launches.extend(entries)
+    found: list[Any] = []
+
+    def run() -> None:
+        if in_core:
+            found.append(float(function(x)))
+        else:
+            with launches._lock:
+                launches._await_oldest()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert found == ([expected] if in_core else [])
+    gone = [i for i, entry in enumerate(entries) if entry not in launches._launches]
+    assert gone
+    assert set(gone) <= set(waited)
+    launches._launches.clear()
+
+
+def test_a_deletion_takes_the_lock_of_launches_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finaliser in a launch, which holds that one, deletes: in the other order both wait."""
+    x = plugrt.device_put(H, devices("cpu")[0])
+    client: Any = x.device.client
+    launch_lock, held, real = client.launch_lock, list[bool](), adapter.memory_lock
+
+    class Watched:
+        """The lock of memory."""
+
+        def acquire(self) -> None:
+            held.append(launch_lock._is_owned())
+            real.acquire()
+
+        def release(self, *_: object) -> None:
+            real.release()
+
+        __enter__, __exit__ = acquire, release
+
+    monkeypatch.setattr(adapter, "memory_lock", Watched())
+    x.delete()
+    assert held
+    assert all(held)
+
+
+def test_arrays_are_deleted_while_they_are_launched_with() -> None:
+    much = plugrt.jit(lambda a: a @ a.T)
+    host = np.ones((256, 256), "f4")
+    x = _put(host)
+    much(x)
+    much(x)
+    made = much(x)
+    x.delete()  # while the launch is under way
+    np.testing.assert_array_equal(np.asarray(made), np.full((256, 256), 256, "f4"))
+    for _ in range(10):
+        x = _put(host)
+        thread = threading.Thread(target=x.delete)
+        thread.start()
+        try:
+            made = much(x)
+        except DeletedBuffer:
+            made = None
+        thread.join()
+        assert made is None or float(np.asarray(made)[255, 0]) == 256

@@ -56,8 +56,9 @@ class CpuBuffer(Buffer):
         return read(self.raw, self.type)
 
     def delete(self) -> None:
-        # In this order: reads hold the one, launches the other, and neither asks for both.
-        with adapter.memory_lock, self.device.client.launch_lock:
+        # In this order: launches hold the one, reads the other, and a finaliser that the garbage
+        # collector runs in a launch deletes arrays. It runs in one thread at a time.
+        with self.device.client.launch_lock, adapter.memory_lock:
             adapter.delete(self.raw)
 
     def is_deleted(self) -> bool:

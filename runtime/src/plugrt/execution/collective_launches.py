@@ -41,7 +41,7 @@ class CollectiveLaunches:
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finaliser or a signal handler may launch meanwhile
         self._launches: deque[tuple[Callable[[], None], bool]] = deque()
 
     def __bool__(self) -> bool:
@@ -95,8 +95,10 @@ class CollectiveLaunches:
         )
 
     def _await_oldest(self) -> None:
-        wait, _ = self._launches[0]
-        wait()  # before it is removed: an interrupt may end the waiting
+        oldest = self._launches[0]
+        oldest[0]()  # before it is removed: an interrupt may end the waiting
+        if not self._launches or self._launches[0] is not oldest:
+            return  # a launch of a finaliser has taken it out
         self._launches.popleft()
         if not any(collective for _, collective in self._launches):
             self._launches.clear()
