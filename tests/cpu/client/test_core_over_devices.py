@@ -152,8 +152,8 @@ def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
 
 def test_a_deletion_takes_the_lock_of_launches_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A finaliser in a launch, which holds that one, deletes: in the other order both wait."""
-    x = plugrt.device_put(H, devices("cpu")[0])
-    client: Any = x.device.client
+    client: Any = devices("cpu")[0].client
+    x = plugrt.device_put(H, client.devices()[0])
     launch_lock, held, real = client.launch_lock, list[bool](), adapter.memory_lock
 
     class Watched:
