@@ -259,8 +259,9 @@ typedef struct {
 /* Sets numbers of arguments of a call from a tuple and returns how many; -1 with an exception. */
 Py_ssize_t read_numbers(PyObject *given, Py_ssize_t arity, Py_ssize_t **numbers);
 int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject *taker);
-/* Whether all are kept: what is not is not looked at before the launch, and need not be an array. */
-int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count);
+/* Whether all are kept, and not put: what is not looked at before the launch need not be an array. */
+int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count,
+                      PyObject *puts);
 /* Whether Python has to look at an argument, which may share its buffers with another array, or is
    an output. */
 int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const *values);

@@ -28,12 +28,17 @@ int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject 
   return count < 0 ? -1 : 0;
 }
 
-int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count) {
+int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count,
+                      PyObject *puts) {
   for (Py_ssize_t i = 0; i < self->count; i++) {
     Py_ssize_t j = 0;
     while (j < count && kept[j] != self->numbers[i]) j++;
     if (j == count) {
       PyErr_SetString(PyExc_ValueError, "an argument is donated that is not kept");
+      return 0;
+    }
+    if (j < PyTuple_Size(puts) && PyTuple_GetItem(puts, j) != Py_None) {
+      PyErr_SetString(PyExc_ValueError, "an argument is donated that is put, and may be no array");
       return 0;
     }
   }

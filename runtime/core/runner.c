@@ -192,7 +192,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   self->count = read_numbers(kept, self->arity, &self->kept);
   self->others = self->count < 0 ? -1 : read_numbers(passed, self->arity, &self->passed);
   if (self->others < 0 || donation_read(&self->donation, donated, self->arity, taker) ||
-      !donation_is_among(&self->donation, self->kept, self->count))
+      !donation_is_among(&self->donation, self->kept, self->count, puts))
     return -1;
   self->fed = PyTuple_Size(constants);
   if (!outputs_fit(outputs, self->arity, self->count + self->fed + self->others,

@@ -60,6 +60,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     alone = core.Tree(1, 0, None)
     outputs = core.Outputs(signatures, ((-1, 0),), constants, a, alone)
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), (), "f", outputs, c, d)
+    with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
+        core.Runner(launcher, 1, (0,), (put,), constants, (), (0,), "f", outputs, c, d)
     reordered = core.Reordered((0,), a)
     jitted: Any = core.Calls()
     runners: dict[Any, Any] = {}

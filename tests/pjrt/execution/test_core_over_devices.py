@@ -244,3 +244,24 @@ def test_an_executable_and_a_bound_are_made_of_what_fits(over: Broken) -> None:
         core.BoundedLauncher(launcher, [], None, 0, True)
     with pytest.raises(TypeError, match="cannot create"):
         core.Events()
+
+
+def test_arrays_are_deleted_while_they_are_launched_with(over: Broken) -> None:
+    much, alone = plugrt.jit(lambda a: a @ a.T), plugrt.jit(lambda a: a + 1)
+    host = np.ones((256, 256), np.float32)
+    x = over.put(host)
+    for function in (much, alone):
+        _warm(function, x)
+    made = much(x)
+    x.delete()  # while the launch is under way
+    np.testing.assert_array_equal(np.asarray(made), np.full((256, 256), 256, np.float32))
+    for _ in range(10):
+        x = over.put(host)
+        thread = threading.Thread(target=x.delete)
+        thread.start()
+        try:  # no collective: XLA hangs where one device of such a launch refuses its argument
+            made = alone(x)
+        except DeletedBuffer:
+            made = None
+        thread.join()
+        assert made is None or float(np.asarray(made)[255, 0]) == 2
