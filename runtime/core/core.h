@@ -218,6 +218,9 @@ int set_shards_names(void);
 
 /* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
 extern PyTypeObject *BoundedLauncher_Type;
+/* Calls a method of a lock: DONE. Needs no memory, for want of which it would stay locked. */
+int call_lock(PyObject *lock, PyObject *method);
+extern PyObject *acquire_name, *release_name;
 
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);

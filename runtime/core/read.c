@@ -79,7 +79,7 @@ static int is_memory(Reader *self, const void *data) {
 }
 
 /* Calls a method of the lock; 0 with an exception. */
-static int call_lock(PyObject *method) {
+static int call_method(PyObject *method) {
   PyObject *answer = PyObject_CallNoArgs(method);
   Py_XDECREF(answer);
   return answer != NULL;
@@ -87,7 +87,7 @@ static int call_lock(PyObject *method) {
 
 /* Takes a reference to the buffer's memory: DONE. */
 static int refer(Reader *self, Buffer *buffer) {
-  if (!call_lock(self->acquire)) return FAILED;
+  if (!call_method(self->acquire)) return FAILED;
   int state = NOT_HERE;
   if (buffer->usable) {
     NEW_ARGS(Buffer_IncreaseExternalReferenceCount, args);
@@ -96,7 +96,7 @@ static int refer(Reader *self, Buffer *buffer) {
     if (went_well(self, self->increase(&args))) state = DONE;
     END_LIBRARY_CALL
   }
-  if (call_lock(self->release)) return state;
+  if (call_method(self->release)) return state;
   return FAILED;
 }
 
@@ -104,13 +104,13 @@ static int refer(Reader *self, Buffer *buffer) {
 static void let_go(Reader *self, PJRT_Buffer *buffer) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  int locked = call_lock(self->acquire);
+  int locked = call_method(self->acquire);
   NEW_ARGS(Buffer_DecreaseExternalReferenceCount, args);
   args.buffer = buffer;
   BEGIN_LIBRARY_CALL
   went_well(self, self->decrease(&args));
   END_LIBRARY_CALL
-  if (!locked || !call_lock(self->release)) PyErr_WriteUnraisable((PyObject *)self);
+  if (!locked || !call_method(self->release)) PyErr_WriteUnraisable((PyObject *)self);
   PyErr_Restore(type, value, traceback);
 }
 

@@ -156,16 +156,12 @@ static int launch_all(ShardsLauncher *self, PyObject *const *taken, Py_ssize_t c
 
 static int launch_locked(ShardsLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                          PyObject **room, PyObject **made, Py_ssize_t *done, PyObject **wait) {
-  PyObject *answer = PyObject_CallMethod(self->lock, "acquire", NULL);
-  Py_XDECREF(answer);
-  if (!answer) return FAILED;
+  if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
   int state = take_arguments(self, arguments, count, room);
   if (state == DONE) state = launch_all(self, room, count, made, done, wait);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  answer = PyObject_CallMethod(self->lock, "release", NULL);
-  if (!answer) PyErr_WriteUnraisable((PyObject *)self);
-  Py_XDECREF(answer);
+  if (call_lock(self->lock, release_name) == FAILED) PyErr_WriteUnraisable((PyObject *)self);
   PyErr_Restore(type, value, traceback);
   return state;
 }

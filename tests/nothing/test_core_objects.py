@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,3 +157,26 @@ def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None
     while made:
         made.pop()
     assert len(seen) == 10
+
+
+def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
+    testcapi = pytest.importorskip("_testcapi", reason="no module here that refuses memory")
+    lock = threading.RLock()
+    left: Any = core.ShardsLauncher(
+        None, Held, (), None, (), ((1, 2, 3),), *[None] * 5, lock, ([0],), None, None
+    )
+    bounded = core.BoundedLauncher(left, deque(), lock, 1, True)
+    outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
+    runner: Any = core.Runner(bounded, 0, (), (), (), (), (), "f", outputs, len, None)
+    for at in range(12):
+        testcapi.set_nomemory(at, at + 1)
+        try:
+            runner(())
+        except MemoryError:
+            pass
+        finally:
+            testcapi.remove_mem_hooks()
+        if lock._is_owned():  # type: ignore[attr-defined]
+            lock.release()
+            raise AssertionError(at)
+    assert runner(()) == 0
