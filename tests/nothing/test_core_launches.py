@@ -18,6 +18,7 @@ from plugrt.transforms import call_base  # tells the core which class NumPy's ar
 if core is None:
     pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
 
+from support.alone import alone
 from support.library_calls import BYTES, LibraryCalls
 
 assert call_base
@@ -247,6 +248,7 @@ def test_donated_arguments_are_marked_as_the_library_says() -> None:
     assert library.calls["Buffer_IsDeleted"] == asked
 
 
+@alone
 def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
     """The launch took what is donated all the same."""
     testcapi = pytest.importorskip("_testcapi")

@@ -15,6 +15,7 @@ import pytest
 from plugrt.capi import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
+from support.alone import alone
 
 assert class_of_buffers
 
@@ -159,6 +160,7 @@ def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None
     assert len(seen) == 10
 
 
+@alone
 def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
     testcapi = pytest.importorskip("_testcapi", reason="no module here that refuses memory")
     lock = threading.RLock()

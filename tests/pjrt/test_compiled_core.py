@@ -31,6 +31,7 @@ from plugrt.errors import (
 )
 from plugrt.execution import tree
 from plugrt.execution.arguments import quick_avals
+from support.alone import alone
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
@@ -296,6 +297,7 @@ def test_objects_that_were_never_made_refuse_to_be_called() -> None:
         core.Executable(core.Client.__new__(core.Client), 0, None, 1, ())
 
 
+@alone
 def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client) -> None:
     testcapi = pytest.importorskip("_testcapi")
     x, y = _put(client), _put(client, 2 * H)
