@@ -102,8 +102,10 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     @property
     def deletion_reason(self) -> str:
         """Why it is unusable, for messages."""
-        unsaid = "was freed" if self._pointer is None else "was deleted or donated meanwhile"
-        return getattr(self, "_reason", unsaid)
+        if self._pointer is None:
+            return getattr(self, "_reason", "was freed")
+        owner = self._spec.handle.library.owner
+        return getattr(self, "_reason", f"was deleted or donated meanwhile, as {owner} says")
 
     def is_gone(self) -> bool:
         """Whether it is deleted or donated, also by another thread right now."""

@@ -32,6 +32,12 @@ class LaunchFaults:
         ``arity`` is the number that the program takes, None if it is not known yet.
         """
         name = self._executable.name
+        if not self._devices:
+            return InvalidReply(
+                f"{self._handle.library.owner} says that the program {name!r} is loaded on no "
+                "device of this process (PJRT_LoadedExecutable_AddressableDevices gave none), so "
+                "that it cannot be launched here; the processes of its devices launch a program"
+            )
         if arity is not None and len(arguments) != arity:
             return InvalidArgument(
                 f"the program {name!r} takes {arity} arguments; {len(arguments)} were given"
