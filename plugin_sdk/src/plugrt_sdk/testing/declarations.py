@@ -6,6 +6,7 @@ import numpy as np
 
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.device_memory import measure_growth
 from plugrt_sdk.testing.subject import ONE, Subject
 
 
@@ -97,11 +98,8 @@ def memory_statistics(subject: Subject) -> None:
     """A device states how many bytes are in use, which grow with an array."""
 
     def step() -> None:
-        device = subject.client.devices()[0]
-        before = device.memory_stats()["bytes_in_use"]
-        x = subject.put(np.zeros(1 << 16, np.float32))
-        assert device.memory_stats()["bytes_in_use"] >= before + (1 << 18)
-        x.delete()
+        grown = measure_growth(subject.client, subject.client.devices()[0])
+        assert grown >= 1 << 18, grown
 
     subject.check_declared("memory_stats", step, Unimplemented)
 

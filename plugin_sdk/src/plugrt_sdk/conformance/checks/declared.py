@@ -16,6 +16,7 @@ from plugrt_sdk.conformance.expect import (
 from plugrt_sdk.conformance.saving import save_in_child
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import declarations, programs
+from plugrt_sdk.testing.device_memory import measure_growth
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("declared", Level.BEHAVES, "plugrt.interface.Capabilities")
@@ -140,12 +141,8 @@ def memory_stats(subject: PluginSubject) -> None:
 def memory_stats_of_devices(subject: PluginSubject) -> None:
     """Each device states the bytes that are in use in its own memory."""
     for place, device in enumerate(subject.client.addressable_devices()):
-        before = device.memory_stats()["bytes_in_use"]
-        array = subject.client.buffer_from_host(np.zeros(1 << 16, np.float32), device)
-        array.block_until_ready()
-        grown = device.memory_stats()["bytes_in_use"] - before
+        grown = measure_growth(subject.client, device)
         expect(grown >= 1 << 18, f"on device {place}, {1 << 18} bytes more in use", grown)
-        array.delete()
 
 
 @CHAPTER.check(
