@@ -283,12 +283,12 @@ def test_token_of_another_thread_follows_an_update() -> None:
     def work() -> None:
         tokens.append(config.token())
         ready.set()
-        go.wait(10)
+        go.wait(60)
         tokens.append(config.token())
 
     thread = threading.Thread(target=work)
     thread.start()
-    ready.wait(10)
+    assert ready.wait(60)
     config.update("debug_nans", True)
     go.set()
     thread.join()

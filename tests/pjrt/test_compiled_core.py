@@ -338,15 +338,17 @@ def test_references_stay_the_same_over_many_calls(client: Client) -> None:
         gc.collect()
         return [*map(sys.getrefcount, kept), len(gc.get_objects())]
 
-    for _ in range(2):  # the first round fills caches
+    for _ in range(4):  # the first round fills caches, and garbage of others may go in one
         before = count()
         for i in range(CALLS):
             jitted(x, x)
             if i % 100 == 0:
                 with pytest.raises(DeletedBuffer):
                     jitted(x, gone)
-    after = count()
-    assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 50
+        grown = [b - a for a, b in zip(before, count(), strict=True)]
+        if max(map(abs, grown)) < 50:
+            break
+    assert max(map(abs, grown)) < 50, grown
 
 
 def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:

@@ -137,11 +137,12 @@ def flood(argument: Any, say: Say) -> None:
     say(done=True)
 
 
-def steps(argument: list[float], say: Say) -> None:
-    """Takes 0.2 s for each step, and says how long it might take; hangs after the last."""
-    for number, seconds in enumerate(argument):
+def steps(argument: dict[str, Any], say: Say) -> None:
+    """Says how long each step may take; it ends when a file has its number. Hangs in the end."""
+    for number, seconds in enumerate(argument["limits"]):
         say(within=seconds, number=number)
-        time.sleep(0.2)
+        while not os.path.exists(f"{argument['folder']}/{number}"):
+            time.sleep(0.01)
     time.sleep(600)
 
 

@@ -35,7 +35,7 @@ from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.numpy_backend import plugin as numpy_plugin
 from support.effort import EFFORT
-from support.exported import count_handles_in_the_end
+from support.exported import find_handles_left
 from support.late_client import Adder, LateAdder
 from support.markdown import load_script
 from support.staged_handlers import StagedLibrary
@@ -248,7 +248,7 @@ def no_handle_left() -> None:
     before = _core.count_handles()
     for _ in range(1000):
         np.asarray(double(x))
-    assert count_handles_in_the_end(before) == before
+    assert find_handles_left(before) == {}
 
 
 def fork() -> None:

@@ -125,15 +125,18 @@ def test_results_come_back_as_arguments(client: Client, put: Any) -> None:
 def test_dispatch_is_asynchronous(client: Client, put: Any) -> None:
     loaded = client.compile(matmul(600, 40), CompileOptions())
     argument = put(np.eye(600))
-    result = loaded.execute([argument])[0][0]
-    event = result.ready_event()
-    assert not event.is_ready()
+    for _ in range(5):  # a busy machine may let this thread go on after the launch has ended
+        result = loaded.execute([argument])[0][0]
+        event = result.ready_event()
+        if not (was_ready := event.is_ready()):
+            break
+    assert not was_ready
     called: list[Any] = []
     done = threading.Event()
     event.on_ready(lambda error: (called.append(error), done.set()))
     event.wait()
     assert event.is_ready()
-    assert done.wait(10)
+    assert done.wait(60)
     assert called == [None]
     assert np.trace(result.to_host()) == 600
     event.on_ready(called.append)
@@ -191,7 +194,7 @@ def test_errors_surface_at_the_event(client: Client) -> None:
             with pytest.raises(PjrtError, match="boom"):
                 use()
         buffer.ready_event().on_ready(errors.put)
-        assert [type(errors.get(timeout=10)).__name__ for _ in range(2)] == ["Internal"] * 2
+        assert [type(errors.get(timeout=60)).__name__ for _ in range(2)] == ["Internal"] * 2
         assert errors.empty()
         buffer.delete()
         assert buffer.is_deleted()

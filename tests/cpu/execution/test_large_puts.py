@@ -84,7 +84,7 @@ def test_the_copy_is_given_back(
     end(x)
     if end is not Array.delete:
         del x
-        until = time.monotonic() + 10  # a thread of the library's may be about to give it back
+        until = time.monotonic() + 60  # a thread of the library's may be about to give it back
         while True:
             device_put(np.ones(1))
             if held() < host.nbytes or time.monotonic() > until:

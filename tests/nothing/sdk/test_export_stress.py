@@ -23,7 +23,7 @@ from plugrt_sdk.export import _core
 from support import children
 from support.clib import compile_c, needs_cc
 from support.effort import EFFORT
-from support.exported import ONE, Exported, compile_add, count_handles_in_the_end, put
+from support.exported import ONE, Exported, compile_add, find_handles_left, put
 from support.late_client import Adder, LateAdder
 
 TESTS = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def test_nothing_is_left_of_what_threads_shared(backend: type[Adder]) -> None:
     gc.collect()
     before = _core.count_handles()
     _share_among_threads(backend)
-    assert count_handles_in_the_end(before) == before
+    assert find_handles_left(before) == {}
 
 
 CALLBACK = r"""

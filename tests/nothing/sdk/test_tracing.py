@@ -208,13 +208,13 @@ for i, code in enumerate((0, 5, 0)):
 begin = time.monotonic()
 made = put()
 event = made.done_with_host_buffer
-assert not call("Event_IsReady", event=event)[0].is_ready
+is_ready = call("Event_IsReady", event=event)[0].is_ready
+assert not is_ready or time.monotonic() - begin >= 0.2  # on a busy machine
 times = []
 @ffi.callback("void(PJRT_Error*, void*)")
-def is_ready(error, user_arg):
+def note_time(error, user_arg):
     times.append(time.monotonic() - begin)
-call("Event_OnReady", event=event, callback=is_ready)
-assert not times
+call("Event_OnReady", event=event, callback=note_time)
 call("Event_Await", event=event)
 assert time.monotonic() - begin >= 0.2
 while not times:

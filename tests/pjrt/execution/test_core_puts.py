@@ -355,11 +355,14 @@ def test_references_stay_the_same_over_many_puts(client: Client) -> None:
         gc.collect()
         return [*map(sys.getrefcount, kept), len(gc.get_objects())]
 
-    for _ in range(2):  # the first round fills caches
+    for _ in range(4):  # the first round fills caches, and garbage of others may go in one
         before = count()
         for i in range(5000):
             jitted(H, H, values[i % 50])
-    assert max(abs(a - b) for a, b in zip(before, count(), strict=True)) < 50
+        grown = [b - a for a, b in zip(before, count(), strict=True)]
+        if max(map(abs, grown)) < 50:
+            break
+    assert max(map(abs, grown)) < 50, grown
 
 
 def test_small_results_are_read_by_the_core_as_copies(client: Client) -> None:
