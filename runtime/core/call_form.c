@@ -6,11 +6,9 @@
 
 #include "core.h"
 
-static PyObject *get_static_key; /* static_key(value): what is equal for equal static values */
 static PyObject *nested, *stars;
 
 enum { DEEPEST = 50 };
-enum { FLAT = 0, ONE_LEVEL = 1, NESTED = 2 };
 
 static int is_container(PyObject *x) {
   return PyDict_CheckExact(x) || PyTuple_CheckExact(x) || PyList_CheckExact(x);
@@ -31,13 +29,6 @@ static int take_leaf(CallForm *form, PyObject *leaf) {
   }
   form->leaves[form->count++] = Py_NewRef(leaf);
   return DONE;
-}
-
-/* Appends, and takes the reference; NULL has an exception set. */
-static int append(PyObject *list, PyObject *item) {
-  int failed = !item || PyList_Append(list, item);
-  Py_XDECREF(item);
-  return failed ? FAILED : DONE;
 }
 
 /* All of its keys. Nothing is made while the tuple is filled. */
@@ -63,49 +54,20 @@ static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out)
   return made;
 }
 
-/* ---- static arguments ---- */
-
-/* Whether an argument is static: its number, or name, is one of those; -1 with an exception. */
-static int is_static(PyObject *which, PyObject *name, Py_ssize_t number) {
-  if (!which) return 0;
-  if (name) return PySet_Contains(which, name);
-  PyObject *key = PyLong_FromSsize_t(number);
-  int answer = key ? PySet_Contains(which, key) : -1;
-  Py_XDECREF(key);
-  return answer;
-}
-
-/* Appends (where, key of the value), and takes the reference to `where`; makes the list first. */
-static int take_static(PyObject **statics, PyObject *where, PyObject *value) {
-  PyObject *key = NULL;
-  if (!*statics && !(*statics = PyList_New(0))) {
-    Py_XDECREF(where);
-    return FAILED;
-  }
-  if (PyTuple_Check(value) || PyFloat_Check(value) || PyComplex_Check(value))
-    key = PyObject_CallFunctionObjArgs(get_static_key, value, NULL);
-  else
-    key = PyTuple_Pack(2, (PyObject *)Py_TYPE(value), value);
-  PyObject *pair = where && key ? PyTuple_Pack(2, where, key) : NULL;
-  Py_XDECREF(where);
-  Py_XDECREF(key);
-  return append(*statics, pair);
-}
-
 /* ---- containers ---- */
 
 static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
 
 static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
   if (!is_container(x))
-    return append(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
+    return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
   if (depth == DEEPEST) return NOT_HERE;
   PyObject *values = PyDict_CheckExact(x) ? PyDict_Values(x) : PySequence_List(x);
   if (!values) return FAILED;
   PyObject *mark = PyDict_CheckExact(x)
                        ? keys_after((PyObject *)&PyDict_Type, x, NULL)
                        : Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
-  int state = append(marks, mark);
+  int state = append_new(marks, mark);
   if (state == DONE) state = open_all(form, values, marks, depth + 1);
   Py_DECREF(values);
   return state;
@@ -135,7 +97,7 @@ static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
       state = take_leaf(form, is_list ? PyList_GetItem(x, at) : PyTuple_GetItem(x, at));
     mark = PyLong_FromSsize_t(is_list ? count : ~count);
   }
-  if (state == DONE) return append(marks, mark);
+  if (state == DONE) return append_new(marks, mark);
   Py_XDECREF(mark);
   return state;
 }
@@ -159,21 +121,21 @@ static int level_of(PyObject *x) {
 
 /* ---- the call ---- */
 
-static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
-                        PyObject *names, PyObject **statics, Py_ssize_t *dynamic) {
+static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which,
+                        PyObject **statics, Py_ssize_t *dynamic) {
   int state = DONE, found = 0;
   Py_ssize_t at = 0;
   PyObject *key, *value;
   for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
     value = PyTuple_GetItem(args, i);
-    found = is_static(nums, NULL, i);
+    found = is_static(which, NULL, i);
     if (found < 0) return FAILED;
     int level = found ? FLAT : level_of(value);
     if (level > form->level) form->level = level;
     if (found) state = take_static(statics, PyLong_FromSsize_t(i), value);
   }
   while (state == DONE && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
-    found = is_static(names, key, 0);
+    found = is_static(which, key, 0);
     if (found < 0) return FAILED;
     if (found) state = take_static(statics, Py_NewRef(key), value);
     else if (is_container(value)) form->level = NESTED;
@@ -182,31 +144,31 @@ static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, PyObje
   return state;
 }
 
-static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
-                       PyObject *names, PyObject *marks) {
+static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which,
+                       PyObject *marks) {
   int state = DONE;
   Py_ssize_t at = 0;
   PyObject *key, *value;
   for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
     value = PyTuple_GetItem(args, i);
-    int skip = is_static(nums, NULL, i);
+    int skip = is_static(which, NULL, i);
     if (skip < 0) return FAILED;
     if (skip) continue;
     if (form->level == NESTED) state = open_one(form, value, marks, 0);
     else if (is_container(value)) state = open_quickly(form, value, marks);
     else state = take_leaf(form, value);
     if (form->level == ONE_LEVEL && state == DONE && !is_container(value))
-      state = append(marks, Py_NewRef(Py_None));
+      state = append_new(marks, Py_NewRef(Py_None));
   }
   if (!kwargs) return state;
   PyObject *first = form->level == FLAT ? NULL : stars;
-  PyObject *named = first || names ? keys_after(first, kwargs, names) : keys_of(kwargs);
+  PyObject *named = first || which->names ? keys_after(first, kwargs, which->names) : keys_of(kwargs);
   if (!named) return FAILED;
-  if (form->level != FLAT && PyTuple_Size(named) > 1) state = append(marks, Py_NewRef(named));
+  if (form->level != FLAT && PyTuple_Size(named) > 1) state = append_new(marks, Py_NewRef(named));
   if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);
   Py_DECREF(named);
   while (state == DONE && PyDict_Next(kwargs, &at, &key, &value)) {
-    int skip = is_static(names, key, 0);
+    int skip = is_static(which, key, 0);
     if (skip < 0) return FAILED;
     if (skip) continue;
     state = form->level == NESTED ? open_one(form, value, marks, 0) : take_leaf(form, value);
@@ -214,8 +176,7 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, PyObjec
   return state;
 }
 
-int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *nums,
-                   PyObject *names) {
+int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which) {
   Py_ssize_t dynamic = 0;
   form->leaves = form->on_stack;
   form->room = ON_STACK;
@@ -223,10 +184,10 @@ int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, PyObject *n
   form->level = FLAT;
   form->structure = form->statics = NULL;
   PyObject *statics = NULL, *marks = NULL; /* lists, where there is something for them */
-  int state = take_statics(form, args, kwargs, nums, names, &statics, &dynamic);
+  int state = take_statics(form, args, kwargs, which, &statics, &dynamic);
   if (state == DONE && form->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
-  if (state == DONE && form->level == NESTED) state = append(marks, Py_NewRef(nested));
-  if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, nums, names, marks);
+  if (state == DONE && form->level == NESTED) state = append_new(marks, Py_NewRef(nested));
+  if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, which, marks);
   if (state == DONE && !form->structure)
     form->structure = form->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
   if (state == DONE) form->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
@@ -245,9 +206,8 @@ void call_form_drop(CallForm *form) {
   Py_CLEAR(form->statics);
 }
 
-int set_static_key(PyObject *function) {
+int set_form_names(void) {
   nested = PyUnicode_InternFromString("nested");
   stars = PyUnicode_InternFromString("**");
-  get_static_key = Py_NewRef(function); /* kept for ever, as the other hooks are */
   return nested && stars ? 0 : -1;
 }

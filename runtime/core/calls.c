@@ -8,13 +8,13 @@ PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *runners;                    /* dict: (settings, *signatures) to a runner */
-  PyObject *static_nums, *static_names; /* sets of those arguments; NULL for none */
+  PyObject *runners; /* dict: (settings, *signatures) to a runner */
+  Statics statics;
+  LastCall last;
 } Calls;
 
-static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
-static PyObject *filter;      /* filter(error): takes plugrt's frames out of its traceback */
-static PyObject *trace_name, *python_name;
+static PyObject *filter; /* filter(error): takes plugrt's frames out of its traceback */
+static PyObject *python_name;
 
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
   PyObject *method = PyObject_GetAttr(self, python_name);
@@ -35,46 +35,16 @@ static void filter_error(void) {
   raise_exception(error);
 }
 
-/* 1 if this thread traces a function, -1 with an exception. */
-static int is_tracing(void) {
-  PyObject *trace = PyObject_GetAttr(trace_state, trace_name);
-  if (!trace) return -1;
-  Py_DECREF(trace);
-  return trace != Py_None;
-}
-
-/* Sets the runner of a call with these values, NULL if there is none yet; `form` is NULL where the
-   values are all there is of it. `avals` is room. */
-static int find(Calls *self, const CallForm *form, PyObject *const *values, PyObject **avals,
-                Py_ssize_t count, PyObject **found) {
-  int plain = !form || (form->structure == Py_None && !PyTuple_Size(form->statics));
-  Py_ssize_t head = plain ? 1 : 3;
+/* Sets the runner of a call with these values, NULL if there is none yet. */
+static int find(Calls *self, const Call *call, const CallForm *form, PyObject *const *values,
+                PyObject **avals, Py_ssize_t count, PyObject **found) {
   *found = NULL;
-  PyObject *token = settings_token();
-  if (!token) return -1;
-  Py_ssize_t ready = 0;
-  for (; ready < count; ready++) {
-    PyObject *value = values[ready];
-    avals[ready] = Py_TYPE(value) == array_class ? Py_NewRef(((Array *)value)->signature)
-                                                 : host_aval(value, token);
-    if (!avals[ready]) break;
-  }
-  /* After those functions, which are Python's: other threads run in them, and the garbage collector
-     would show them a tuple that is not filled yet. */
-  PyObject *key = ready == count ? PyTuple_New(count + head) : NULL;
-  if (!key) {
-    while (ready) Py_DECREF(avals[--ready]);
-    Py_DECREF(token);
-    return PyErr_Occurred() ? -1 : 0;
-  }
-  PyTuple_SetItem(key, 0, token);
-  if (!plain) {
-    PyTuple_SetItem(key, 1, Py_NewRef(form->structure));
-    PyTuple_SetItem(key, 2, Py_NewRef(form->statics));
-  }
-  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + head, avals[i]);
+  PyObject *key = call_key(call, form, values, avals, count);
+  if (!key) return PyErr_Occurred() ? -1 : 0;
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
+  if (*found && (!form || form->level == FLAT))
+    last_call_keep(&self->last, call, &self->statics, avals, count, self->runners, *found);
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
@@ -86,54 +56,76 @@ static int is_known(PyObject *value) {
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
    exception. `room` is for as many. */
-static int run_values(Calls *self, const CallForm *form, PyObject *given, PyObject *const *values,
+static int run_values(Calls *self, const Call *call, const CallForm *form, PyObject *const *values,
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
   for (Py_ssize_t i = 0; i < count; i++)
     if (!is_known(values[i])) return NOT_HERE;
-  if (find(self, form, values, room, count, &runner)) return FAILED;
+  if (find(self, call, form, values, room, count, &runner)) return FAILED;
   if (!runner) return NOT_HERE;
-  *made = run_any(runner, given, values, count);
+  *made = run_any(runner, form ? NULL : call->args, values, count);
   Py_DECREF(runner);
   if (!*made) filter_error();
   return DONE;
 }
 
-/* Calls with the values in a tuple, or in what was taken apart. */
-static int call_values(Calls *self, const CallForm *form, PyObject *args, PyObject **made) {
-  Py_ssize_t count = form ? form->count : PyTuple_Size(args);
+/* Calls with the values of a call by position, or with those of one that was taken apart. */
+static int call_values(Calls *self, const Call *call, const CallForm *form, PyObject **made) {
+  Py_ssize_t count = form ? form->count : PyTuple_Size(call->args);
   PyObject *on_stack[2 * ON_STACK], **room = on_stack;
   if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
     PyErr_NoMemory();
     return FAILED;
   }
   PyObject **values = form ? form->leaves : room + count;
-  for (Py_ssize_t i = 0; !form && i < count; i++) values[i] = PyTuple_GetItem(args, i);
-  int state = run_values(self, form, form ? NULL : args, values, room, count, made);
+  for (Py_ssize_t i = 0; !form && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
+  int state = run_values(self, call, form, values, room, count, made);
   if (room != on_stack) PyMem_Free(room);
   return state;
 }
 
 /* Calls with containers, keywords or static arguments. */
-static int call_taken_apart(Calls *self, PyObject *args, PyObject *kwargs, PyObject **made) {
+static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
   CallForm form;
-  int state = call_form_take(&form, args, kwargs, self->static_nums, self->static_names);
+  int state = call_form_take(&form, call->args, call->kwargs, &self->statics);
   if (state != DONE) return state;
-  state = call_values(self, &form, NULL, made);
+  state = call_values(self, call, &form, made);
   call_form_drop(&form);
   return state;
 }
 
+/* Calls what ran the last call, if this one is like it: DONE, or NOT_HERE. */
+static int call_like_last(Calls *self, const Call *call, PyObject **made) {
+  PyObject *values[ON_STACK];
+  Py_ssize_t count, held = self->last.named;
+  if (!self->last.runner || self->last.positional + held > ON_STACK) return NOT_HERE;
+  PyObject *runner = last_call_find(&self->last, call, values, &count);
+  if (!runner) return NOT_HERE;
+  PyObject *given = held || self->statics.nums || self->statics.names ? NULL : call->args;
+  for (Py_ssize_t i = 0; held && i < count; i++) Py_INCREF(values[i]); /* the caller may have the dict */
+  *made = run_any(runner, given, values, count);
+  for (Py_ssize_t i = 0; held && i < count; i++) Py_DECREF(values[i]);
+  Py_DECREF(runner);
+  if (!*made) filter_error();
+  return DONE;
+}
+
+static int call_here(Calls *self, const Call *call, PyObject **made) {
+  int state = call_like_last(self, call, made);
+  if (state != NOT_HERE) return state;
+  if (!self->statics.nums && !self->statics.names && !(call->kwargs && PyDict_Size(call->kwargs)))
+    state = call_values(self, call, NULL, made);
+  return state == NOT_HERE ? call_taken_apart(self, call, made) : state;
+}
+
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
-  int state = self->runners && trace_state ? is_tracing() : 1;
+  int state = self->runners ? is_tracing() : 1;
   if (state < 0) return NULL;
   if (state) return call_in_python((PyObject *)self, args, kwargs);
   PyObject *made = NULL;
-  if (self->static_nums || self->static_names || (kwargs && PyDict_Size(kwargs)))
-    state = NOT_HERE;
-  else
-    state = call_values(self, NULL, args, &made);
-  if (state == NOT_HERE) state = call_taken_apart(self, args, kwargs, &made);
+  Call call = {settings_token(), args, kwargs};
+  state = call.token ? call_here(self, &call, &made) : FAILED;
+  Py_XDECREF(call.token);
   if (state == DONE) return made;
   if (state == FAILED) { /* a static value without a hash, say, which Python refuses by its name */
     PyObject *error = take_exception();
@@ -156,6 +148,7 @@ static int set_runners(Calls *self, PyObject *value, void *unused) {
   }
   PyObject *old = self->runners;
   self->runners = Py_NewRef(value);
+  last_call_forget(&self->last);
   Py_XDECREF(old);
   return 0;
 }
@@ -163,15 +156,16 @@ static int set_runners(Calls *self, PyObject *value, void *unused) {
 static int calls_traverse(Calls *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->runners);
-  Py_VISIT(self->static_nums);
-  Py_VISIT(self->static_names);
-  return 0;
+  Py_VISIT(self->statics.nums);
+  Py_VISIT(self->statics.names);
+  return last_call_visit(&self->last, visit, arg);
 }
 
 static int calls_clear(Calls *self) {
   Py_CLEAR(self->runners);
-  Py_CLEAR(self->static_nums);
-  Py_CLEAR(self->static_names);
+  Py_CLEAR(self->statics.nums);
+  Py_CLEAR(self->statics.names);
+  last_call_forget(&self->last);
   return 0;
 }
 
@@ -186,12 +180,12 @@ static PyObject *set_statics(Calls *self, PyObject *args) {
   PyObject *nums, *names;
   if (!PyArg_ParseTuple(args, "O!O!", &PyFrozenSet_Type, &nums, &PyFrozenSet_Type, &names))
     return NULL;
-  if (self->static_nums || self->static_names) {
+  if (self->statics.nums || self->statics.names) {
     PyErr_SetString(PyExc_TypeError, "static arguments are set once");
     return NULL;
   }
-  if (PySet_Size(nums)) self->static_nums = Py_NewRef(nums);
-  if (PySet_Size(names)) self->static_names = Py_NewRef(names);
+  if (PySet_Size(nums)) self->statics.nums = Py_NewRef(nums);
+  if (PySet_Size(names)) self->statics.names = Py_NewRef(names);
   Py_RETURN_NONE;
 }
 
@@ -220,18 +214,17 @@ static PyType_Spec calls_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, calls_slots};
 
 int add_calls(PyObject *module) {
-  trace_name = PyUnicode_InternFromString("trace");
   python_name = PyUnicode_InternFromString("_call_in_python");
   Calls_Type = type_of(module, &calls_spec);
-  return trace_name && python_name && Calls_Type ? 0 : -1;
+  return python_name && Calls_Type ? 0 : -1;
 }
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *state, *filtering, *static_key;
   if (!PyArg_ParseTuple(args, "OOO", &state, &filtering, &static_key)) return NULL;
-  if (set_static_key(static_key)) return NULL;
-  trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
-  filter = Py_NewRef(filtering);
+  if (set_form_names() || set_trace_state(state)) return NULL;
+  set_static_key(static_key);
+  filter = Py_NewRef(filtering); /* kept for ever, as the classes are */
   Py_RETURN_NONE;
 }

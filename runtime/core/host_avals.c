@@ -5,15 +5,15 @@
 
 #include "core.h"
 
-static PyObject *get_token;  /* the settings of this thread, as one object */
 static PyObject *find_avals; /* find_avals([value]) -> [aval], None for what is not known */
 
 enum { PLACES = 256 };
-static struct {
+typedef struct {
   PyObject *token, *aval; /* both kept, NULL where there is none yet */
-  int type, rank;
+  int type, rank; /* the rank of a number is -1 */
   Py_ssize_t shape[MAX_RANK];
-} known[PLACES]; /* what `find_avals` gave; each in the place that its type and shape hash to */
+} Known;
+static Known known[PLACES]; /* what `find_avals` gave; each in the place that its type and shape hash to */
 
 /* What a Python number is, as no number of a dtype is; of integers that of the least dtype that holds
    it. 0 for anything else. */
@@ -58,42 +58,72 @@ static int is_unchanged(PyObject *value, PyObject *token, int type, int rank,
   return same;
 }
 
-static PyObject *look_up(PyObject *value, PyObject *token, int type, int rank,
-                         const Py_ssize_t *shape) {
-  if (rank > MAX_RANK) return NULL;
-  size_t bytes = rank > 0 ? rank * sizeof *shape : 0; /* of a number the rank is -1 */
+static size_t size_of_shape(int rank) { return rank > 0 ? rank * sizeof(Py_ssize_t) : 0; }
+
+static Known *place_of(PyObject *token, int type, int rank, const Py_ssize_t *shape) {
   size_t hash = (size_t)type * 31 + rank + ((uintptr_t)token >> 4);
   for (int i = 0; i < rank; i++) hash = hash * 1000003 + (size_t)shape[i];
-  hash = (hash ^ hash >> 17) % PLACES;
-  if (known[hash].token == token && known[hash].type == type && known[hash].rank == rank &&
-      !memcmp(known[hash].shape, shape, bytes))
-    return Py_NewRef(known[hash].aval);
-  PyObject *aval = ask(value);
+  return &known[(hash ^ hash >> 17) % PLACES];
+}
+
+/* The aval that is known, borrowed, or NULL; and its place. */
+static PyObject *look_up(PyObject *token, int type, int rank, const Py_ssize_t *shape,
+                         Known **place) {
+  *place = place_of(token, type, rank, shape);
+  int found = (*place)->token == token && (*place)->type == type && (*place)->rank == rank &&
+              !memcmp((*place)->shape, shape, size_of_shape(rank));
+  return found ? (*place)->aval : NULL;
+}
+
+/* A new reference; NULL where Python has to take the call. */
+static PyObject *find(PyObject *value, PyObject *token, int type, int rank,
+                      const Py_ssize_t *shape) {
+  Known *place;
+  if (rank > MAX_RANK) return NULL;
+  PyObject *aval = look_up(token, type, rank, shape, &place);
+  if (aval) return Py_NewRef(aval);
+  aval = ask(value);
   if (!aval) return NULL;
   if (!is_unchanged(value, token, type, rank, shape)) {
     Py_DECREF(aval);
     return NULL;
   }
-  PyObject *old_token = known[hash].token, *old_aval = known[hash].aval;
-  known[hash].token = Py_NewRef(token);
-  known[hash].aval = Py_NewRef(aval);
-  known[hash].type = type;
-  known[hash].rank = rank;
-  memcpy(known[hash].shape, shape, bytes);
+  PyObject *old_token = place->token, *old_aval = place->aval;
+  place->token = Py_NewRef(token);
+  place->aval = Py_NewRef(aval);
+  place->type = type;
+  place->rank = rank;
+  memcpy(place->shape, shape, size_of_shape(rank));
   Py_XDECREF(old_token);
   Py_XDECREF(old_aval);
   return aval;
 }
 
+static const Py_ssize_t none[1]; /* the shape of what has none */
+
+PyObject *known_host_aval(PyObject *value, PyObject *token) {
+  PyObject *aval = NULL;
+  Known *place;
+  Py_buffer view;
+  int type = type_of_number(value);
+  if (type) {
+    aval = look_up(token, type, -1, none, &place);
+  } else if ((type = view_host(value, &view))) {
+    if (view.ndim <= MAX_RANK)
+      aval = look_up(token, type, view.ndim, view.shape ? view.shape : none, &place);
+    PyBuffer_Release(&view);
+  }
+  return aval;
+}
+
 PyObject *host_aval(PyObject *value, PyObject *token) {
-  static const Py_ssize_t none[1];
   PyObject *aval = NULL;
   Py_buffer view;
   int type = type_of_number(value);
   if (type) {
-    aval = look_up(value, token, type, -1, none);
+    aval = find(value, token, type, -1, none);
   } else if ((type = view_host(value, &view))) {
-    aval = look_up(value, token, type, view.ndim, view.shape ? view.shape : none);
+    aval = find(value, token, type, view.ndim, view.shape ? view.shape : none);
     PyBuffer_Release(&view);
   }
   if (!aval && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
@@ -102,13 +132,8 @@ PyObject *host_aval(PyObject *value, PyObject *token) {
 
 int is_host_value(PyObject *value) { return is_host_data(value) || type_of_number(value) != 0; }
 
-PyObject *settings_token(void) { return PyObject_CallNoArgs(get_token); }
-
-PyObject *set_host_hooks(PyObject *module, PyObject *args) {
+PyObject *set_host_hooks(PyObject *module, PyObject *finding) {
   (void)module;
-  PyObject *token, *finding;
-  if (!PyArg_ParseTuple(args, "OO", &token, &finding)) return NULL;
-  get_token = Py_NewRef(token); /* kept for ever, as the classes are */
-  find_avals = Py_NewRef(finding);
+  find_avals = Py_NewRef(finding); /* kept for ever, as the classes are */
   Py_RETURN_NONE;
 }

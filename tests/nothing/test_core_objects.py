@@ -15,9 +15,13 @@ import pytest
 from plugrt.capi import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
+from plugrt.execution.arguments import quick_avals
+from plugrt.settings.declarations import config
+from plugrt.transforms import call_base  # tells the core which threads trace
 from support.alone import alone
 
 assert class_of_buffers
+assert call_base
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 
@@ -71,6 +75,10 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     jitted._runners = runners
     numbers, names = frozenset({0}), frozenset({"n"})
     jitted._set_statics(numbers, names)
+    (aval,), text, token = quick_avals([2.0]) or (), "x" * 3, config.token()
+    runners[token, None, ((0, (str, text)),), aval] = tuple
+    for _ in range(3):
+        jitted(text, 2.0)
     held: list[tuple[Any, tuple[Any, ...]]] = [
         (client, (a, b, c)),
         (buffer, (spec, client, buffer._pointer)),
@@ -87,7 +95,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (outputs, (signatures, constants, a, alone)),
         (runner, (launcher, put, constants, outputs, c, d)),
         (reordered, (a,)),
-        (jitted, (runners, numbers, names)),
+        (jitted, (runners, numbers, names, token, text, aval, tuple)),
     ]
     for owner, expected in held:
         found = {*map(id, gc.get_referents(owner))}

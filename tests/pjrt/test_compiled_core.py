@@ -30,7 +30,6 @@ from plugrt.errors import (
     UnhashableStaticArgument,
 )
 from plugrt.execution import tree
-from plugrt.execution.arguments import quick_avals
 from support.alone import alone
 from support.xla_cpu import library_path, needs_library
 
@@ -277,11 +276,13 @@ def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None
         seen[:] = gc.get_objects()
         return plugrt.config.token()
 
-    core.set_host_hooks(list_objects, quick_avals)
+    attributes = vars(plugrt.config)
+    core.set_settings_hooks(attributes, list_objects)
     try:
-        found = jitted(x, y)
+        with plugrt.config.override():  # the token is made again
+            found = jitted(x, y)
     finally:
-        core.set_host_hooks(plugrt.config.token, quick_avals)
+        core.set_settings_hooks(attributes, plugrt.config.token)
     assert seen
     np.testing.assert_array_equal(np.asarray(found), 2 * H)
 

@@ -85,7 +85,8 @@ def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
 
 
 if core is not None:
-    core.set_host_hooks(config.token, quick_avals)
+    core.set_host_hooks(quick_avals)
+    core.set_settings_hooks(vars(config), config.token)
 
 
 def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 import ml_dtypes
 
 from plugrt.argument_errors import with_checked_methods
-from plugrt.bounded_cache import BoundedCache
 from plugrt.compiled_core import core
 from plugrt.errors import ArgumentError, ArgumentMismatch, IntegerOverflow, NotAnArray
 from plugrt.execution import tree
@@ -23,6 +22,7 @@ from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.placement import AnyLayout
+from plugrt.execution.runner_cache import RunnerCache
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.short_calls import find_short_call, reorder_leaves
 from plugrt.execution.signature import Signature
@@ -123,7 +123,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         self._out_tree = out_tree
         self._types = types
         self._title = title
-        self._runners: BoundedCache[Any, Runner] = BoundedCache(self._most_runners)
+        self._runners = RunnerCache(self._most_runners)
         if core is not None:  # a type of the core's does not tell `inspect` how it is called
             self.__signature__ = inspect.signature(self._call_in_python)
 

@@ -23,6 +23,7 @@ from plugrt.execution.launch_log import LaunchLog
 from plugrt.execution.loaded_program import LoadedProgram, Run
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import TracedProgram, load
+from plugrt.execution.runner_cache import RunnerCache
 from plugrt.settings.declarations import config
 
 T = TypeVar("T", bound=TracedProgram)
@@ -43,7 +44,7 @@ class Pipeline(Generic[T]):
     __slots__ = ("__weakref__", "calls", "compiled", "traces")
 
     def __init__(self) -> None:
-        self.calls: BoundedCache[Any, Runner] = BoundedCache(4096)
+        self.calls = RunnerCache(4096)
         self.traces: BoundedCache[Any, T] = BoundedCache(1024)
         self.compiled: BoundedCache[Any, Any] = BoundedCache(64)
 

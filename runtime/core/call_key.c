@@ -1,0 +1,28 @@
+/* The key of a call: by which a dict has the runner for its settings, its form and its arguments. */
+#include "core.h"
+
+PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *values,
+                   PyObject **avals, Py_ssize_t count) {
+  int plain = !form || (form->structure == Py_None && !PyTuple_Size(form->statics));
+  Py_ssize_t head = plain ? 1 : 3, ready = 0;
+  for (; ready < count; ready++) {
+    PyObject *value = values[ready];
+    avals[ready] = Py_TYPE(value) == array_class ? Py_NewRef(((Array *)value)->signature)
+                                                 : host_aval(value, call->token);
+    if (!avals[ready]) break;
+  }
+  /* After those functions, which are Python's: other threads run in them, and the garbage collector
+     would show them a tuple that is not filled yet. */
+  PyObject *key = ready == count ? PyTuple_New(count + head) : NULL;
+  if (!key) {
+    while (ready) Py_DECREF(avals[--ready]);
+    return NULL;
+  }
+  PyTuple_SetItem(key, 0, Py_NewRef(call->token));
+  if (!plain) {
+    PyTuple_SetItem(key, 1, Py_NewRef(form->structure));
+    PyTuple_SetItem(key, 2, Py_NewRef(form->statics));
+  }
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + head, avals[i]);
+  return key;
+}

@@ -1,0 +1,83 @@
+/* What surrounds the calls of a thread: the function that it traces, if any, and its settings, as one
+   object, the token.
+
+   Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
+   a launch's own work here, so that the dict in which one of them has the values of a thread is kept. */
+#include "core.h"
+
+enum { PLACES = 64 };
+typedef struct {
+  uint64_t thread;
+  PyObject *local, *values; /* both kept; NULL where there is none yet */
+} Place;
+
+static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
+static Place of_traces[PLACES];
+static PyObject *settings;  /* the attributes of `config`; "_token" has the token of a thread */
+static PyObject *get_token; /* makes it where there is none */
+static Place of_tokens[PLACES];
+static PyObject *dict_name, *trace_name, *token_name, *value_name;
+
+/* A new reference to the dict with the values of this thread. */
+static PyObject *values_of(PyObject *local, Place *places) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get()); /* no other one ever has it */
+  Place *place = &places[thread % PLACES];
+  if (place->local == local && place->thread == thread) return Py_NewRef(place->values);
+  PyObject *values = PyObject_GetAttr(local, dict_name);
+  if (!values) return NULL;
+  PyObject *old_local = place->local, *old_values = place->values;
+  place->thread = thread;
+  place->local = Py_NewRef(local);
+  place->values = Py_NewRef(values);
+  Py_XDECREF(old_local);
+  Py_XDECREF(old_values);
+  return values;
+}
+
+/* A new reference to a value of this thread; NULL without an exception where that is None. */
+static PyObject *value_of(PyObject *local, Place *places, PyObject *name) {
+  PyObject *values = values_of(local, places);
+  if (!values) return NULL;
+  PyObject *found = PyDict_GetItemWithError(values, name);
+  found = found && found != Py_None ? Py_NewRef(found) : NULL;
+  Py_DECREF(values);
+  return found;
+}
+
+int is_tracing(void) {
+  if (!trace_state) return 1;
+  PyObject *trace = value_of(trace_state, of_traces, trace_name);
+  if (!trace) return PyErr_Occurred() ? -1 : 0;
+  Py_DECREF(trace);
+  return 1;
+}
+
+PyObject *settings_token(void) {
+  PyObject *local = PyDict_GetItemWithError(settings, token_name);
+  if (!local) return PyErr_Occurred() ? NULL : PyObject_CallNoArgs(get_token);
+  Py_INCREF(local); /* another thread may replace it */
+  PyObject *token = value_of(local, of_tokens, value_name);
+  Py_DECREF(local);
+  return token || PyErr_Occurred() ? token : PyObject_CallNoArgs(get_token);
+}
+
+int set_trace_state(PyObject *state) {
+  dict_name = PyUnicode_InternFromString("__dict__");
+  trace_name = PyUnicode_InternFromString("trace");
+  if (!dict_name || !trace_name) return -1;
+  trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
+  return 0;
+}
+
+PyObject *set_settings_hooks(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *attributes, *token;
+  if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &attributes, &token)) return NULL;
+  dict_name = PyUnicode_InternFromString("__dict__");
+  token_name = PyUnicode_InternFromString("_token");
+  value_name = PyUnicode_InternFromString("value");
+  if (!dict_name || !token_name || !value_name) return NULL;
+  settings = Py_NewRef(attributes);
+  get_token = Py_NewRef(token);
+  Py_RETURN_NONE;
+}

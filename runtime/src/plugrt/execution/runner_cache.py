@@ -1,0 +1,26 @@
+"""`RunnerCache`: the runners of calls by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt.bounded_cache import BoundedCache
+from plugrt.compiled_core import core
+
+RunnerCache = BoundedCache[Any, Callable[[Sequence[Any]], Any]]
+if core is not None and not TYPE_CHECKING:
+
+    class RunnerCache(BoundedCache):
+        """Tells the core what it loses, which keeps the runner of each function's last call."""
+
+        __slots__ = ()
+
+        def pop(self, *args):
+            found = super().pop(*args)
+            core.forget_runners(self)
+            return found
+
+        def clear(self):
+            super().clear()
+            core.forget_runners(self)

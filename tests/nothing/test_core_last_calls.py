@@ -1,0 +1,143 @@
+"""The core keeps the runner of a function's last call, for those that are like it and no others."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from plugrt.compiled_core import core, reason
+from plugrt.execution.arguments import quick_avals
+from plugrt.execution.runner_cache import RunnerCache
+from plugrt.settings.declarations import config
+from plugrt.transforms import call_base  # tells the core which threads trace
+
+assert call_base
+pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+CallsOfCore: Any = object if core is None else core.Calls
+Run = Callable[[Sequence[Any]], Any]
+
+
+class Function(CallsOfCore):  # type: ignore[misc]
+    """Whose calls without a runner give "Python"."""
+
+    def __init__(
+        self, runners: Any, numbers: Sequence[int] = (), names: Sequence[str] = ()
+    ) -> None:
+        self._runners = runners
+        self._set_statics(frozenset(numbers), frozenset(names))
+
+    def _call_in_python(self, *args: Any, **kwargs: Any) -> str:
+        return "Python"
+
+
+def key_of(values: Sequence[Any], *head: Any) -> tuple[Any, ...]:
+    avals = quick_avals(values)
+    assert avals is not None
+    return (config.token(), *head, *avals)
+
+
+def warm(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls it until its runner is kept."""
+    for _ in range(3):
+        found = function(*args, **kwargs)
+    return found
+
+
+def test_a_runner_is_kept_until_its_dict_loses_it() -> None:
+    class Runner:
+        def __call__(self, values: Sequence[Any]) -> Any:
+            return values
+
+    runners = RunnerCache(2)
+    function, key = Function(runners), key_of([2.0])
+    runners.keep(key, Runner())
+    kept = weakref.ref(runners[key])
+    assert warm(function, 2.0) == (2.0,)
+    dict.__delitem__(runners, key)  # of which the core is not told
+    assert kept() is not None
+    assert function(3.0) == (3.0,)
+    runners.keep(0, Runner())
+    runners.keep(1, Runner())
+    runners.keep(2, Runner())  # evicts one
+    assert kept() is None
+    assert function(3.0) == "Python"
+    runners.keep(key, Runner())
+    kept = weakref.ref(runners[key])
+    warm(function, 2.0)
+    runners.clear()
+    assert kept() is None
+    assert function(3.0) == "Python"
+    runners.keep(key, Runner())
+    kept = weakref.ref(runners[key])
+    warm(function, 2.0)
+    function._runners = {}
+    del runners
+    gc.collect()
+    assert kept() is None
+    assert function(3.0) == "Python"
+
+
+@pytest.mark.parametrize(
+    ("last", "others"),
+    [
+        (((2.0, 3.0), {}), [((2.0,), {}), ((2.0, 3), {}), ((2.0, 3.0, 4.0), {}), ((2.0, "3"), {}),
+                            ((2.0, [3.0]), {}), ((2.0,), {"b": 3.0})]),
+        (((2.0,), {"b": 1.0, "c": 2}), [((2.0,), {"c": 2, "b": 1.0}), ((2.0,), {"b": 1.0}),
+                                        ((2.0,), {"b": 1.0, "d": 2}), ((2.0, 1.0), {"c": 2}),
+                                        ((2.0,), {"b": 1.0, "c": 2.0})]),
+        (((2.0,), {"n": 1}), [((2.0,), {"n": True}), ((2.0,), {"n": 1.0}), ((2.0,), {"n": 2}),
+                              ((2.0,), {}), ((2.0,), {"n": None}), ((2.0, 1), {})]),
+    ],
+)  # fmt: skip
+def test_a_call_that_differs_from_the_last_one_is_another(last: Any, others: Any) -> None:
+    (args, kwargs), runners = last, dict[Any, Run]()
+    function = Function(runners, (), ["n"])
+    dynamic = {name: value for name, value in kwargs.items() if name != "n"}
+    statics = tuple((n, (type(v), v)) for n, v in kwargs.items() if n == "n")
+    values = (*args, *dynamic.values())
+    head = ((*dynamic,) or None, statics) if kwargs else ()
+    runners[key_of(values, *head)] = tuple
+    assert warm(function, *args, **kwargs) == values
+    runners.clear()
+    assert function(*args, **kwargs) == values  # it is kept
+    for other_args, other_kwargs in others:
+        assert function(*other_args, **other_kwargs) == "Python"
+        assert function(*args, **kwargs) == values
+    with config.override(enable_x64=not config.enable_x64):
+        assert function(*args, **kwargs) == "Python"
+    assert function(*args, **kwargs) == values
+    before = config.enable_x64
+    try:
+        config.update("enable_x64", not before)  # for every thread
+        found: list[Any] = [function(*args, **kwargs)]
+        thread = threading.Thread(target=lambda: found.append(function(*args, **kwargs)))
+        thread.start()
+        thread.join()
+        assert found == ["Python", "Python"]
+    finally:
+        config.update("enable_x64", before)
+    assert function(*args, **kwargs) == values
+
+
+def test_a_static_value_that_may_change_is_looked_up_each_time() -> None:
+    class Value:
+        number = 1
+
+        def __hash__(self) -> int:
+            return self.number
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Value) and other.number == self.number
+
+    value, same = Value(), Value()
+    runners: dict[Any, Run] = {}
+    function = Function(runners, [0])
+    runners[key_of([2.0], None, ((0, (Value, same)),))] = tuple
+    assert warm(function, value, 2.0) == (2.0,)
+    value.number = 2
+    assert function(value, 2.0) == "Python"
