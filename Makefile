@@ -17,6 +17,8 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 # Tests run on 8 virtual devices and keep vendor libraries quiet: tests/conftest.py sees to that.
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
+# What calls, and what has buffers and arrays: the rest is the same with calls in C and in Python.
+CALLING := tests/cpu tests/pjrt tests/nothing/capi tests/nothing/execution $(wildcard tests/nothing/sdk/test_export*.py)
 
 .PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-old-jax test-array-api test-more test-threads test-vendors test-xla-cpu test-packages test-processes test-clusters test-lifetimes test-sdk test-long \
 	test-core test-python-calls test-pythons test-core-sanitized test-sdk-long conform conformance kill-matrix \
@@ -114,15 +116,14 @@ test-more: $(STAMP)
 test-threads: $(STAMP)
 	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
-## make test-core    the whole suite with calls in C and in Python, a million calls of each kind, calls
-##                   in both beside each other, and forks and exits (an hour)
+## make test-core    what `make test` has with calls in C, with calls in Python; a million calls of each kind in
+##                   C and 100,000 in Python; calls in both beside each other; forks and exits (20 minutes)
 test-core: $(STAMP)
-	PLUGRT_CORE=c $(PYTEST) -n $(WORKERS) -q $(TESTS)
-	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(TESTS)
+	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(or $(TESTS),$(CALLING))
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
 	PLUGRT_TEST_EFFORT=20 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_core_equality.py
-	for core in c python; do PLUGRT_CORE=$$core PLUGRT_TEST_EFFORT=5000 \
-		$(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py || exit 1; done
+	PLUGRT_CORE=c PLUGRT_TEST_EFFORT=5000 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
+	PLUGRT_CORE=python PLUGRT_TEST_EFFORT=500 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
 
 ## make test-python-calls  a sample of the suite with calls in Python, as where the core cannot be built (40 s)
 test-python-calls: $(STAMP)

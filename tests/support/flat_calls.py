@@ -120,7 +120,7 @@ def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, f
     memory, objects, references = state()
     for i in range(count):
         call()
-        if i % 1000 == 999:
+        if i % max(1000, count // 100) == 999:
             gc.collect()
     then, objects_then, references_then = state()
     grown = [b - a for a, b in zip(references, references_then, strict=True)]

@@ -14,6 +14,7 @@ import pytest
 from plugrt.errors import LeakedTracer
 from plugrt.execution.transfer import device_put
 from plugrt.transforms.jit import jit
+from support.collector import uncollected
 from support.ops import add, mul, sin
 
 X = np.arange(3, dtype=np.float32)
@@ -147,7 +148,7 @@ def test_endless_recursion_ends_as_in_python() -> None:
     def f(x: Any) -> Any:
         return f(x)
 
-    with pytest.raises(RecursionError):
+    with uncollected(), pytest.raises(RecursionError):
         f(X)
     np.testing.assert_array_equal(jit(lambda x: add(x, 1))(X), X + 1)
 

@@ -15,6 +15,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
+from support.collector import uncollected
 
 
 def python_calls(call: Callable[[], object]) -> list[str]:
@@ -175,5 +176,5 @@ def test_a_warm_call_with_nested_containers_is_not_flattened(
 def test_containers_nested_without_end_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(RecursionError):
+    with uncollected(), pytest.raises(RecursionError):
         plugrt.jit(lambda x: x)(endless)
