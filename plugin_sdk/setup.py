@@ -12,6 +12,7 @@ import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 
 HEADERS = sorted(map(str, Path("core").glob("*.h")))
 CORE = sorted(map(str, Path("core").glob("*.c")))
@@ -20,6 +21,20 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wal
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no" and sys.platform == "linux"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class Wheel(bdist_wheel):
+    """A wheel that is pure, and says so, where no part in C could be built."""
+
+    def run(self) -> None:
+        if not self.skip_build:
+            self.run_command("build")
+            self.skip_build = True
+            if not any(map(os.path.isfile, self.get_finalized_command("build_ext").get_outputs())):
+                self.distribution.ext_modules = []
+                self.root_is_pure, self.py_limited_api = True, False
+        super().run()
+
 
 setup(
     ext_modules=[
@@ -57,4 +72,5 @@ setup(
     if built
     else [],
     options={"bdist_wheel": {"py_limited_api": "cp311"} if built else {}},
+    cmdclass={"bdist_wheel": Wheel},
 )

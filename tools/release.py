@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.message import Message
 from pathlib import Path
 
@@ -90,6 +90,25 @@ def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = Fa
         raise SystemExit(f"{project} cannot be built:\n{done.stdout}{done.stderr}")
 
 
+def run_release_tool(*command: str | Path) -> None:
+    """Runs a program of the group ``release`` of the lock file; its failure ends this one."""
+    runner = [UV, "run", "--isolated", "--locked", "--only-group", "release"]
+    subprocess.run([*map(str, [*runner, *command])], check=True, cwd=ROOT)
+
+
+def tag_for_index(wheel: Path, run: Callable[..., None] = run_release_tool) -> Path:
+    """Gives a wheel for Linux the ``manylinux`` tag of the oldest C library that it runs with.
+
+    PyPI takes none that is tagged ``linux_x86_64``. Which one that is depends on the machine that
+    compiled the parts in C: on an image of manylinux it is older. Returns the wheel's new path.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugrt-wheels-") as folder:
+        run("auditwheel", "repair", "--wheel-dir", folder, wheel)
+        [tagged] = Path(folder).glob("*.whl")
+        wheel.unlink()
+        return Path(shutil.move(tagged, wheel.parent))
+
+
 def metadata(distribution: Path) -> Message:
     """Returns the metadata in a wheel or an sdist."""
     if distribution.suffix == ".whl":
@@ -145,6 +164,8 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
         elif path.suffix == ".whl":
             with zipfile.ZipFile(path) as wheel:
                 there = wheel.namelist()
+            if re.search(r"[-.]linux_\w+\.whl$", path.name):
+                yield f"{path.name} has no manylinux tag: it is for one Linux, PyPI refuses it"
             if f"-{ABI}-" not in path.name:
                 yield f"{path.name} is not for {ABI}, which serves Python 3.11 and later"
             for part in IN_C[name]:
@@ -181,11 +202,12 @@ def main(tag: str = "") -> None:
             build(project, Path(sources), out, "--sdist", "--wheel")
         for project in ("runtime", "plugin_sdk"):
             build(project, Path(sources), out, "--wheel", pure=True)
+    for wheel in out.glob(f"*-{ABI}-linux_*.whl"):
+        tag_for_index(wheel)
     made = sorted([*out.glob("*.whl"), *out.glob("*.tar.gz")])
     if wrong := list(faults(made, stated)):
         raise SystemExit("\n".join(wrong))
-    twine = [str(UV), "run", "--isolated", "--locked", "--only-group", "release", "twine"]
-    subprocess.run([*twine, "check", "--strict", *map(str, made)], check=True, cwd=ROOT)
+    run_release_tool("twine", "check", "--strict", *made)
     try_out(out)
     print(f"{len(made)} files in {out.relative_to(ROOT)}/ are fit to be released as {stated}")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import threading
+import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,9 @@ import pytest
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
+from plugrt.execution.arguments import quick_avals
 from plugrt.execution.array import Array
+from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
 
 if core is None:
@@ -177,6 +182,33 @@ def test_an_argument_that_is_an_output_is_passed_on_though_it_is_deleted_meanwhi
     assert shared == [(first, "argument")]
 
 
+def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
+    library, queue = LibraryCalls(), deque([(lambda: None, True)])
+    executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
+    executable.arity = 1
+    launcher = core.BoundedLauncher(
+        core.Launcher(executable, Owner(library), None), queue, threading.RLock(), 8, True
+    )
+    outputs = core.Outputs(("type",), ((-1, 0),), (), None, core.Tree(1, 0, None))
+    runner = core.Runner(
+        launcher, 1, (0,), (None,), (), (), (), "f", outputs, lambda _: "slow", _explain
+    )
+    x = _array((library.buffer(), library.buffer()))
+    made = runner((x,))
+    assert (type(made), library.alive["buffer"], library.alive["event"]) == (Array, 4, 2)
+    assert len(queue) == 2
+    wait, exchanges = queue.pop()
+    assert exchanges
+    wait()
+    assert (library.calls["Event_Await"], library.calls["Event_Destroy"]) == (2, 0)
+    del wait
+    assert (library.calls["Event_Destroy"], library.alive["event"]) == (2, 0)
+    runner((x,))
+    library.core.abandon()  # the process forked: the handles are the parent's
+    queue.clear()
+    assert library.calls["Event_Destroy"] == 2
+
+
 def test_a_call_during_which_python_forked_is_not_counted_in_the_child() -> None:
     library = LibraryCalls()
     _, _, runner = _program(library)
@@ -303,6 +335,18 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     value = np.arange(4, dtype=np.float32)
     assert put(value)._spec is library.spec
     assert not +library.alive
+    none = ffi.new("int64_t[]", 1)
+    args_of_one = ffi.new(
+        "struct PJRT_Client_BufferFromHostBuffer_Args*", {"dims": none, "type": 11}
+    )  # F32
+    one = int(ffi.cast("uintptr_t", args_of_one))
+    number = core.Put(library.core, library.spec, owner, one, (args_of_one, none), dtype, True)
+    half = 0.5
+    made = number(half)
+    assert number(half) is made  # a literal is put once
+    assert any(found is made for found in gc.get_referents(number))
+    del number, made
+    assert not +library.alive
     for left in (value.reshape(2, 2), value.astype("i4"), value[:3], value.astype(">f4"), [1.0]):
         assert put(left) is None
     library.failing.add("Client_BufferFromHostBuffer")
@@ -326,6 +370,42 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     assert put(value) is None
     assert not +library.alive
     value.resize(8, refcheck=False)  # no view of it is left
+
+
+def test_abstract_values_of_settings_that_are_gone_are_let_go() -> None:
+    """A place of the table is another's when a value hashes to it: what was there is released."""
+
+    class Aval:
+        """What the core is told of a value."""
+
+    class Token:
+        """Settings that are of one call alone."""
+
+    made: list[weakref.ref[Any]] = []
+
+    def find_avals(values: list[Any]) -> list[Any]:
+        aval = Aval()
+        made.append(weakref.ref(aval))
+        return [aval]
+
+    class Calls(core.Calls):  # type: ignore[misc]
+        """Has no runner: the core looks for one."""
+
+        def _call_in_python(self, value: float) -> None:
+            pass
+
+    token = [Token()]
+    jitted: Any = Calls()
+    jitted._runners = {}
+    core.set_host_hooks(lambda: token[0], find_avals)
+    try:
+        for _ in range(3000):
+            token[0] = Token()
+            jitted(0.5)
+    finally:
+        core.set_host_hooks(config.token, quick_avals)
+    assert len(made) == 3000
+    assert sum(ref() is not None for ref in made) <= 256  # as many as the table has places
 
 
 class Lock:

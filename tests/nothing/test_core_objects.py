@@ -104,6 +104,31 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     assert {type(x) for x in gc.get_referents(tree)} == {type, dict, tuple}
 
 
+def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
+    """It would read past its room, or return what was never made."""
+
+    def make(produced: int, *origins: tuple[int, int], donated: tuple[int, ...] = ()) -> Any:
+        launcher = core.FunctionLauncher(list, produced, None, (), None, (), None)
+        tree = core.Tree(2, (0, 1), None)
+        outputs = core.Outputs(("a", "b"), origins, ("constant",), None, tree)
+        return core.Runner(
+            launcher, 2, (0,), (None,), ("constant",), (), donated, "f", outputs, list, list
+        )
+
+    launched = (-1, 0)
+    make(2, launched, launched)
+    make(1, launched, (1, 1))
+    for produced, other in (
+        (2, (0, 0)),  # of two results that are made one is taken
+        (1, (2, 0)),  # the third argument of two
+        (1, (1, 2)),  # the third of two that are held, an argument and a constant
+    ):
+        with pytest.raises(ValueError, match="not those of its launches"):
+            make(produced, launched, other)
+    with pytest.raises(ValueError, match="donated that is not kept"):
+        make(2, launched, launched, donated=(1,))
+
+
 def test_what_is_replaced_or_refused_is_let_go() -> None:
     jitted: Any = core.Calls()
     first: dict[Any, Any] = {}

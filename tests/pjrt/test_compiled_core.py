@@ -9,9 +9,11 @@ import gc
 import inspect
 import itertools
 import pickle
+import re
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -130,6 +132,7 @@ def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None
     for value in (3, 2.5, True, -0.0):  # floats have keys of Python's making
         assert _take_apart(static, x, value) == "Runner"
         assert _take_apart(static, x, n=value, m=2) == "Runner"
+        assert _take_apart(static, m=2, a=x, n=value) == "Runner"
         np.testing.assert_array_equal(np.asarray(static(x, value, m=2)), H * value + 2)
     np.testing.assert_array_equal(np.asarray(tree({"b": (y,), "a": x}, u=y)["sum"]), H + 4 * H * H)
     many = {f"k{i}": _put(client, i * H) for i in reversed(range(40))}
@@ -148,6 +151,42 @@ def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None
         np.testing.assert_array_equal(np.asarray(inner(deep)), H + 1)
     with pytest.raises(UnhashableStaticArgument, match="'n' of '<lambda>' is of type list"):
         static(x, [1])
+
+
+def test_a_warm_call_within_a_traced_function_is_traced(client: Client) -> None:
+    x = _put(client)
+    twice = plugrt.jit(lambda a: a * 2)
+    for _ in range(3):
+        twice(x)
+    seen: list[Any] = []
+
+    def outer(a: Any) -> Any:
+        seen.append(twice(x))  # an array, and no tracer
+        return a + seen[-1]
+
+    text = plugrt.jit(outer).lower(x).as_text()
+    assert text.count("multiply") == 1
+    assert type(seen[0]) is not plugrt.Array
+
+
+def test_errors_of_warm_calls_show_the_users_frames_alone(client: Client) -> None:
+    x, gone = _put(client), _put(client)
+    jitted = plugrt.jit(lambda a, b: a + b)
+    for _ in range(3):
+        jitted(x, x)
+    gone.delete()
+    with pytest.raises(DeletedBuffer) as error:
+        jitted(x, gone)
+    assert {frame.filename for frame in traceback.extract_tb(error.tb)} == {__file__}
+
+
+def test_what_plugrt_donates_on_its_way_names_the_users_line(client: Client) -> None:
+    step = plugrt.jit(lambda a: a + 1, donate_argnums=0)
+    for _ in range(3):
+        x = _put(client)
+        plugrt.tree.map(step, [x])
+    with pytest.raises(DeletedBuffer, match=f"called at {re.escape(__file__)}:"):
+        np.asarray(x)
 
 
 def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> None:

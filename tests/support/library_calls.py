@@ -99,9 +99,12 @@ class LibraryCalls:
         return ffi.cast(f"PJRT_{kind.capitalize()}*", self._next)
 
     def _execute(self, args: Any) -> None:
-        for i in range(self.results):
-            if i or "first result" not in self.silent:
-                args.output_lists[0][i] = self._new("buffer")
+        for part in range(args.num_devices):
+            for i in range(self.results):
+                if i or "first result" not in self.silent:
+                    args.output_lists[part][i] = self._new("buffer")
+            if args.device_complete_events:
+                args.device_complete_events[part] = self._new("event")
 
     def _put(self, args: Any) -> None:
         args.buffer = self._new("buffer")

@@ -6,6 +6,7 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def distribution(
     lines = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
     text = "\n".join([*lines, *(f"Requires-Dist: {r}" for r in requires)]).encode() + b"\n"
     stem = f"{name.replace('-', '_')}-{version}"
-    tag = "cp311-abi3-linux_x86_64" if in_c else "py3-none-any"
+    tag = "cp311-abi3-manylinux_2_34_x86_64" if in_c else "py3-none-any"
     wheel, sdist = folder / f"{stem}-{tag}.whl", folder / f"{stem}.tar.gz"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{stem}.dist-info/METADATA", text)
@@ -102,6 +103,32 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
     one = made[0].rename(made[0].with_name(made[0].name.replace("cp311-abi3", "cp311-cp311")))
     [fault] = RELEASE.faults([one, *made[1:]], "0.2.0")
     assert fault == f"{one.name} is not for cp311-abi3, which serves Python 3.11 and later"
+
+
+def test_a_wheel_that_the_index_would_refuse(tmp_path: Path) -> None:
+    made = release(tmp_path)
+    for other in ("linux_x86_64", "linux_aarch64", "any.linux_x86_64"):
+        name = made[0].name.replace("manylinux_2_34_x86_64", other)
+        made[0] = made[0].rename(tmp_path / name)
+        [fault] = RELEASE.faults(made, "0.2.0")
+        assert fault == f"{name} has no manylinux tag: it is for one Linux, PyPI refuses it"
+        made[0] = made[0].rename(tmp_path / name.replace(other, "manylinux_2_34_x86_64"))
+
+
+def test_a_wheel_is_replaced_by_what_auditwheel_makes_of_it(tmp_path: Path) -> None:
+    wheel, _ = distribution(tmp_path, "plugrt", "0.2.0")
+    wheel = wheel.rename(tmp_path / "plugrt-0.2.0-cp311-abi3-linux_x86_64.whl")
+    runs: list[tuple[Any, ...]] = []
+
+    def run(*command: Any) -> None:
+        runs.append(command)
+        made = Path(command[command.index("--wheel-dir") + 1])
+        (made / "plugrt-0.2.0-cp311-abi3-manylinux_2_17_x86_64.whl").write_text("tagged")
+
+    tagged = RELEASE.tag_for_index(wheel, run)
+    assert [*tmp_path.glob("*.whl")] == [tagged]
+    assert tagged.name == "plugrt-0.2.0-cp311-abi3-manylinux_2_17_x86_64.whl"
+    assert (tagged.read_text(), runs[0][:2]) == ("tagged", ("auditwheel", "repair"))
 
 
 def test_a_tag_is_the_version_and_has_a_section() -> None:
