@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,10 +105,18 @@ def exchange_and_end() -> str:
 
 
 def lose_the_coordinator() -> None:
-    """Joins; process 0 kills the coordinator's process; then all go on until they are ended."""
-    join()
-    if plugrt.process_index() == 0:
-        os.kill(_coordinator(), signal.SIGKILL)
+    """Joins; process 0 ends the coordinator's process as HOW says; all go on until they are ended.
+
+    The one in Python code, the other in native code that waits for what the first never says.
+    """
+    join(heartbeat_timeout_seconds=2 * HEARTBEAT)
+    if os.environ["WAITS"] == "for the other":
+        plugrt.device_put(np.ones(2), _whole_mesh())
+    coordinator = _coordinator()
+    os.kill(coordinator, getattr(signal, os.environ["HOW"]))
+    if os.environ["HOW"] == "SIGSTOP":  # else it would stay
+        until = ["sh", "-c", f"sleep {2 * HEARTBEAT}; kill -9 {coordinator}"]
+        subprocess.Popen(until, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while True:
         time.sleep(0.05)
 
@@ -117,10 +126,14 @@ def _coordinator() -> int:
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-            if int(parent) == os.getpid():
-                assert b"plugrt_cpu.coordinator_process" in (entry / "cmdline").read_bytes()
+            command = (entry / "cmdline").read_bytes()
+            if int(parent) == os.getpid() and b"plugrt_cpu.coordinator_process" in command:
                 return int(entry.name)
-    raise AssertionError("this process has no child")
+    raise AssertionError("this process has no such child")
+
+
+def _whole_mesh() -> NamedSharding:
+    return NamedSharding(plugrt.make_mesh((plugrt.device_count(),), ("x",)), PartitionSpec())
 
 
 def share_a_mesh() -> dict[str, Any]:

@@ -31,7 +31,8 @@ class Unused(Connection):
     def put(self, key: str, value: bytes) -> None:
         pytest.fail("the others were told of a backend that cannot start")
 
-    get = try_get = delete = wait_at_barrier = live_processes = close = put  # type: ignore[assignment]
+    get = try_get = delete = wait_at_barrier = live_processes = put  # type: ignore[assignment]
+    await_loss = close = put  # type: ignore[assignment]
 
 
 def refused(error: type[PjrtError], **options: Any) -> str:

@@ -103,12 +103,24 @@ def test_a_process_that_ends_is_named_by_the_other(tmp_path: Path, index: int, h
     assert "Fatal Python error" not in other.errors
 
 
-def test_processes_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
-    """jaxlib ends them, with a message of its own: it takes no callback for that in Python."""
-    for ended in run_together(process_programs.lose_the_coordinator, 2, tmp_path):
-        assert ended.returncode not in (0, None), ended.results
-        assert "Terminating process because the JAX distributed service" in ended.errors
-        assert "killed after" not in ended.errors  # they did not wait for the test to end them
+@behaviour(
+    116,
+    "a coordinator that is killed, or does not answer, is named by all processes, which end with "
+    "an error",
+    jax="jaxlib ends them: `Terminating process`",
+)
+def test_a_coordinator_that_is_lost_is_named_by_all(tmp_path: Path) -> None:
+    each = [{"WAITS": "in Python"}, {"WAITS": "for the other"}]
+    for how, words in (("SIGKILL", "is gone: it was killed"), ("SIGSTOP", "has not answered for")):
+        ended = run_together(process_programs.lose_the_coordinator, 2, tmp_path, each=each, HOW=how)
+        for index, one in enumerate(ended):
+            assert one.returncode == 1, one.errors
+            said = f"process {index} of 2 cannot go on: the coordinator at 127.0.0.1:"
+            assert said in one.errors
+            assert words in one.errors
+            assert "Terminating process" not in one.errors
+            assert "Fatal Python error" not in one.errors
+        assert "plugrt.errors.ProcessLost: process 0 of 2" in ended[0].errors
 
 
 @behaviour(116, "a coordinator that is not there is a time-out with its address")

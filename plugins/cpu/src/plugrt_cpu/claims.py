@@ -2,7 +2,8 @@
 
 In jaxlib's service the second process of an index takes the place of the first, whose run it ends.
 So the coordinator listens at its address itself: a process says there which index it wants, and is
-told the port of jaxlib's service, or who has the index. One line of JSON goes each way.
+told the port of jaxlib's service, or who has the index. One line of JSON goes each way. What is
+said afterwards comes back as it is, as long as the coordinator lives.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import json
 import selectors
 import socket
+import time
 from typing import Any
 
-from plugrt.errors import DistributedError
+from plugrt.errors import DistributedError, describe
 from plugrt.plugins.coordination import Membership
 
 _LONGEST = 4096
+_INTERVAL = 1.0
+_SHARE = 0.3
+"""How much of the time without heartbeats a coordinator may be silent: jaxlib ends at half."""
 _PATIENCE = 10.0
 """How long what listens at the coordinator's address may take to say what it is."""
 
@@ -60,13 +65,17 @@ class Claims:
             received = connection.recv(_LONGEST)
         except OSError:
             received = b""
-        self._read[connection] += received
-        line = self._read[connection]
-        if received and connection not in self._claimed and line.endswith(b"\n"):
-            try:
-                connection.sendall(json.dumps(self._answer(connection, line)).encode() + b"\n")
-            except OSError:
-                received = b""
+        if connection in self._claimed:  # its process asks whether the coordinator lives
+            line = answer = received
+        else:
+            self._read[connection] += received
+            line, answer = self._read[connection], b""
+            if received and line.endswith(b"\n"):
+                answer = json.dumps(self._answer(connection, line)).encode() + b"\n"
+        try:
+            connection.sendall(answer)
+        except OSError:
+            received = b""
         if not received or len(line) > _LONGEST:
             self._forget(connection)
 
@@ -132,6 +141,25 @@ def claim(membership: Membership) -> tuple[socket.socket, str]:
     except BaseException:
         connection.close()
         raise
+
+
+def await_loss(connection: socket.socket, heartbeat: float) -> str:
+    """Asks the coordinator again and again by a claim's connection; returns why it does not answer.
+
+    That is before jaxlib's client ends the process, half of ``heartbeat`` seconds after the loss.
+    """
+    patience = heartbeat * _SHARE
+    connection.settimeout(patience)
+    try:
+        while True:
+            connection.sendall(b"\n")
+            if not connection.recv(_LONGEST):
+                raise ConnectionError("its connections are closed")
+            time.sleep(min(_INTERVAL, patience / 4))
+    except TimeoutError:
+        return f"it has not answered for {patience:g} s"
+    except OSError as error:
+        return describe(error)
 
 
 def find_holder(membership: Membership) -> str | None:

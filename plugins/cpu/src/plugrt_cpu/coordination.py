@@ -13,8 +13,9 @@ from plugrt.errors import DistributedError, FailedPrecondition, NotFound
 from plugrt.plugins.coordination import Connection, Coordination, Coordinator, Membership
 from plugrt.plugins.hookspecs import hookimpl
 from plugrt_cpu import adapter
-from plugrt_cpu.claims import claim, find_holder
+from plugrt_cpu.claims import await_loss, claim, find_holder
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.service_relay import ServiceRelay
 
 T = TypeVar("T")
 
@@ -22,11 +23,14 @@ T = TypeVar("T")
 class JaxlibConnection(Connection):
     """jaxlib's client of the service."""
 
-    def __init__(self, membership: Membership, raw: Any, claimed: socket.socket) -> None:
+    def __init__(
+        self, membership: Membership, raw: Any, claimed: socket.socket, relay: ServiceRelay
+    ) -> None:
         """``claimed`` is the connection that keeps the process's index."""
         super().__init__(membership)
         self._raw = raw
         self._claimed = claimed
+        self._relay = relay
 
     @property
     def client(self) -> Any:
@@ -57,10 +61,16 @@ class JaxlibConnection(Connection):
         everyone = list(range(self.num_processes))
         return sorted(_translated(lambda: self.client.get_live_nodes(everyone)))
 
+    def await_loss(self) -> str:
+        reason = await_loss(self._claimed, self.membership.heartbeat_timeout)
+        return "" if self._raw is None else reason
+
     def close(self) -> None:
         _translated(self.client.shutdown)
         self._raw = None
+        self._claimed.shutdown(socket.SHUT_RDWR)  # ends `await_loss` in its thread
         self._claimed.close()
+        self._relay.close()
 
 
 def _translated(call: Callable[[], T]) -> T:
@@ -129,14 +139,19 @@ class JaxlibCoordination(Coordination):
 
     def connect(self, membership: Membership) -> Connection:
         claimed, service = claim(membership)
+        try:
+            relay = ServiceRelay(service)
+        except OSError as error:
+            claimed.close()
+            raise DistributedError(f"the coordinator cannot be reached: {error}") from error
         raw = adapter.make_coordination_client(
-            service,
+            relay.address,
             membership.process_id,
             heartbeat_seconds=max(1, int(membership.heartbeat_timeout)),
             shutdown_seconds=max(1, int(membership.shutdown_timeout)),
         )
         _translated(raw.connect)
-        return JaxlibConnection(membership, raw, claimed)
+        return JaxlibConnection(membership, raw, claimed, relay)
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""`require_agreement`: what several processes do must be the same in all of them."""
+"""What processes of a run tell each other: `require_agreement`, and `tell_each_other`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,44 @@ def require_agreement(
     ``initialization_timeout`` passes. Nothing in a single process. ``note`` is said where they
     differ, and may. Each ``series`` has an order of its own, for what threads do beside each other.
     """
+    comparison = _next_comparison(processes, series)
+    if comparison is None:
+        return
+    said = comparison.make(what, value, note)
+    if len(said) > 1:
+        shown = ", ".join(
+            " ".join(filter(None, [f"{_name(who)}:", *words])) for who, *words in said[:_SHOWN]
+        )
+        raise DistributedError(f"the processes do not do the same: {shown}. {cure}")
+
+
+def tell_each_other(
+    what: str, value: str, processes: Iterable[int], *, series: str
+) -> list[tuple[list[int], str]]:
+    """Returns what these processes say, the same in all: which of them, and the text.
+
+    ``what`` is why they do, the same in all. Raises as `require_agreement` does where some do not
+    come. In a single process it says all there is.
+    """
+    comparison = _next_comparison(processes, series)
+    if comparison is None:
+        return [([0], value)]
+    return [(who, told) for who, _, told, _ in comparison.make(what, value, "")]
+
+
+def _next_comparison(processes: Iterable[int], series: str) -> Comparison | None:
+    """Returns the next of these processes; None where there is nothing to compare."""
     run, among = current_run(), tuple(sorted(set(processes)))
     if run is None or len(among) < 2 or run.connection.process_id not in among:
-        return
+        return None
     with _lock:
         # Of one run: the next one has another connection, and counts anew.
         number = run.comparisons[series, among] = run.comparisons.get((series, among), 0) + 1
-    Comparison(run.connection, among, number, series).make(what, value, cure, note)
+    return Comparison(run.connection, among, number, series)
+
+
+Said = tuple[list[int], str, str, str]
+"""Which processes; what they do, with which value; and what is said where they differ."""
 
 
 class Comparison:
@@ -54,8 +85,11 @@ class Comparison:
         self._seconds = me.membership.initialization_timeout
         self._until = time.monotonic() + self._seconds
 
-    def make(self, what: str, value: str, cure: str, note: str) -> None:
-        """Says what this process does; raises where it is not what all do."""
+    def make(self, what: str, value: str, note: str) -> list[Said]:
+        """Says what this process does; returns what all do, those together that do the same.
+
+        Raises `DeadlineExceeded` where some do not say it.
+        """
         me, first = self._me, self._among[0]
         me.put(self._key(me.process_id), json.dumps([what, value, note]).encode())
         if me.process_id == first:
@@ -72,12 +106,10 @@ class Comparison:
         if me.process_id == first and self._number % _BLOCK == 1 and self._number > 2 * _BLOCK:
             # All have come to this one, and so are done with those long before it.
             me.delete(self._folder(self._number - 2 * _BLOCK))
-        if said := found.get("said"):
-            shown = ", ".join(f"{_name(who)}: {words}" for who, words in said)
-            raise DistributedError(f"the processes do not do the same: {shown}. {cure}")
+        return [tuple(each) for each in found["said"]]
 
     def _compare(self) -> dict[str, Any]:
-        """Returns who says what, if that is not the same in all; or who has not come."""
+        """Returns who says what, or who has not come."""
         said: dict[tuple[str, str], list[int]] = {}
         notes: dict[tuple[str, str], str] = {}
         for index in self._among:
@@ -87,10 +119,7 @@ class Comparison:
             what, value, note = json.loads(found)
             said.setdefault((what, value), []).append(index)
             notes.setdefault((what, value), note)
-        if len(said) == 1:
-            return {}
-        shown = [(who, " ".join(filter(None, [*done, notes[done]]))) for done, who in said.items()]
-        return {"said": shown[:_SHOWN]}
+        return {"said": [(who, *done, notes[done]) for done, who in said.items()]}
 
     def _hear(self) -> dict[str, Any]:
         """Returns what the first process found; who has not come, where that takes too long."""

@@ -53,7 +53,9 @@ class Run:
         """Disconnects, once all processes want to; at once where this or another one failed."""
         connection = self.connection
         failed = bool(failure)
-        if failure:
+        if self.watch.coordinator_is_lost:
+            failed = True
+        elif failure:
             self.watch.tell_of_end(f"ended with {failure}")
         elif not self.watch.lost:
             seconds = connection.membership.shutdown_timeout
@@ -74,6 +76,8 @@ class Run:
         if failed:
             # What a lost process left unfinished may keep native code from ending.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True)
+        if self.watch.coordinator_is_lost:
+            return  # nobody answers, also not that this process wants to disconnect
         connection.close()
         self.watch.await_end()
         if self._coordinator is not None:

@@ -1,4 +1,4 @@
-"""`Watch`: notices that another process of the run is gone, and says which."""
+"""`Watch`: notices that another process of the run, or its coordinator, is gone, and says which."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.05
 
 
 class Watch:
-    """Asks again and again, in a thread, which processes of the run live.
+    """Asks again and again, in threads, which processes of the run live, and the coordinator.
 
     A process that does not is reported once: in the log, and as `ProcessLost` in the main thread,
     wherever that is in Python code. If native code keeps it, as a collective does that waits for
@@ -41,12 +41,18 @@ class Watch:
         self._waiting = 0
         self.lost: tuple[int, ...] = ()
         """The processes that are gone."""
+        self.coordinator_is_lost = False
+        """Then the connection must not be asked for anything: nobody answers."""
         self._thread = threading.Thread(target=self._run, name="plugrt-watch", daemon=True)
+        self._second = threading.Thread(
+            target=self._watch_coordinator, name="plugrt-watch-coordinator", daemon=True
+        )
 
     def start(self) -> None:
         """Begins to watch, if there is another process."""
         if self.connection.num_processes > 1:
             self._thread.start()
+            self._second.start()
 
     def stop(self) -> None:
         """Ends the watching; does not wait for it."""
@@ -83,17 +89,38 @@ class Watch:
                 self._report(lost)
                 return
 
+    def _watch_coordinator(self) -> None:
+        reason = self.connection.await_loss()
+        if not reason or self._stopping.is_set():
+            return
+        self.coordinator_is_lost = True
+        me = self.connection
+        message = (
+            f"process {me.process_id} of {me.num_processes} cannot go on: the coordinator at "
+            f"{me.membership.address} is gone: it was killed, or its host is gone ({reason})"
+        )
+        logger.error("%s", message)
+        self._interrupt(message)  # also where `explain` waits: it asks the coordinator
+        # Before the next heartbeat fails, at which jaxlib ends the process.
+        self._exit_if_kept(min(_GRACE_SECONDS, me.membership.heartbeat_timeout / 10))
+
     def _report(self, lost: Sequence[int]) -> None:
-        self.lost = tuple(lost)
         message = self._describe(lost)
+        if self.coordinator_is_lost:
+            return
+        self.lost = tuple(lost)
         self._noticed.set()
         logger.error("%s", message)
         if not self._waiting:
             self._interrupt(message)
-            if not self._delivered.wait(_GRACE_SECONDS) and not self._stopping.is_set():
-                logger.error("native code does not return; this process exits")
-                sys.stdout.flush()
-                os._exit(1)
+            self._exit_if_kept(_GRACE_SECONDS)
+
+    def _exit_if_kept(self, seconds: float) -> None:
+        """Ends this process if native code keeps the exception from the main thread."""
+        if not self._delivered.wait(seconds) and not self._stopping.is_set():
+            logger.error("native code does not return; this process exits")
+            sys.stdout.flush()
+            os._exit(1)
 
     def _describe(self, lost: Sequence[int]) -> str:
         me = self.connection

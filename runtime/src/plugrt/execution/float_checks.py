@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.distributed.agreement import tell_each_other
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.arguments import Aval
 from plugrt.execution.array import Array
@@ -75,9 +76,43 @@ class _Checks:
 
     def check(self, outputs: Sequence[Array], values: Sequence[Any]) -> None:
         """Raises `FloatingPointFault` if a result of the call with ``values`` has a fault."""
-        for i, output in enumerate(outputs):
-            if found := _fault(output, self.nans, self.infs):
-                self._raise(self._describe_result(i, found), self._describe_inputs(values), values)
+        faults = ((i, _fault(output, self.nans, self.infs)) for i, output in enumerate(outputs))
+        i, found = next(((i, found) for i, found in faults if found), (0, ""))
+        where = ""
+        if not self.alone:
+            i, found, where = self._find_in_processes(i, found)
+        if found:
+            result = self._describe_result(i, found) + where
+            self._raise(result, self._describe_inputs(values), values)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the program runs in this process alone."""
+        return all(device.is_addressable for device in self.program.launch.devices)
+
+    def _find_in_processes(self, i: int, found: str) -> tuple[int, str, str]:
+        """Returns the result and the fault that all processes raise for; none where none has one.
+
+        All of them come to it, as they came to the launch. So all find the operation, by the same
+        launches, and none goes on alone.
+        """
+        settings = " and ".join(
+            name for name, on in (("debug_nans", self.nans), ("debug_infs", self.infs)) if on
+        )
+        said = tell_each_other(
+            f"the check of {self.what} by {settings}, which all processes set or none",
+            f"{i} {found}" if found else "",
+            (device.process_index for device in self.program.launch.devices),
+            series=f"floats {self.program.plan.name}",
+        )
+        faulty = [(text, who) for who, text in said if text]
+        if not faulty:
+            return i, "", ""
+        text, _ = min(faulty)
+        index, found = text.split()
+        here = sorted(index for text, who in faulty for index in who)
+        others = f"; found by process {', '.join(map(str, here))}"
+        return int(index), found, others
 
     def _describe_result(self, i: int, found: str) -> str:
         types = ", ".join(str(aval.tensor_type) for aval in self.avals)
@@ -105,8 +140,8 @@ class _Checks:
     def _raise(self, result: str, inputs: str, values: Sequence[Any]) -> NoReturn:
         if self.is_operation:
             raise FloatingPointFault(result + inputs)
-        alone = all(device.is_addressable for device in self.program.launch.devices)
-        if self.rerun is not None and alone:  # else it would wait for the other processes
+        # Of several processes each would put host data, and what is closed over, for itself.
+        if self.rerun is not None and self.alone:
             try:
                 self.rerun(values)
             except FloatingPointFault as inner:
@@ -118,10 +153,7 @@ class _Checks:
 
 
 def _fault(value: Any, nans: bool, infs: bool) -> str:
-    """Returns what an array, or host data, holds; of an array of several processes the parts here.
-
-    So a process that has none goes on, and is told by the one that ends with the error.
-    """
+    """Returns what an array, or host data, holds; of one of several processes the parts here."""
     if type(value) is Array and not value.is_fully_addressable:
         parts = (_host_fault(buffer.to_host(), nans, infs) for buffer in value._live())
         return next(filter(None, parts), "")

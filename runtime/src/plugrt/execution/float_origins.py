@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from plugrt.distributed.agreement import tell_each_other
 from plugrt.errors import PjrtError
 from plugrt.execution.arguments import Aval
+from plugrt.execution.array import Array
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.gspmd_sharding import GSPMDSharding
 from plugrt.execution.loaded_program import LoadedProgram
@@ -32,14 +36,8 @@ def find_origin(
     The program is compiled once more, so that it also computes which operation each value has its
     NaN from, and run on the same arguments. One that is divided over devices is divided by Shardy,
     whatever the setting says: GSPMD (XLA of jaxlib 0.10) ends the process on what is added here.
+    Of a program of several processes all have to ask.
     """
-    if not all(device.is_addressable for device in program.launch.devices):
-        return (
-            "which operation made it is not looked for in a program of several processes: all "
-            "would have to make the call again, and those that found nothing have gone on. To find "
-            "it, run the program as one process with as many devices, or call the function on "
-            "plugrt.process_allgather(argument, tiled=True), which is whole in each process"
-        )
     if program.module is None or (module := program.module()) is None:
         return ""
     from plugrt.stablehlo.float_probes import add_probes
@@ -63,7 +61,7 @@ def find_origin(
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
         probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [births])
         [found] = probed.make_runner(avals)(values)
-        by_device = np.asarray(found).reshape(-1, probes.width)
+        by_device = _read_all(found, f"the births of {plan.name}").reshape(-1, probes.width)
     except PjrtError as error:
         return f"which operation made it could not be found out: {error}"
     origin = probes.describe_origin(by_device)
@@ -72,6 +70,16 @@ def find_origin(
     return origin or (
         "value by value the program makes none, so that the compiler's fusion is the cause"
     )
+
+
+def _read_all(found: Array, what: str) -> npt.NDArray[np.int64]:
+    """Returns what each process has of it, in all of them that have some."""
+    if found.is_fully_addressable:
+        return np.asarray(found)
+    here = [int(birth) for shard in found.addressable_shards for birth in np.ravel(shard.data)]
+    processes = (device.process_index for device in found.sharding.devices)
+    told = tell_each_other(what, json.dumps(here), processes, series=what)
+    return np.array([birth for _, text in told for birth in json.loads(text)], np.int64)
 
 
 def _where_births_are(launch: Launch) -> Sharding:

@@ -86,6 +86,13 @@ class Connection(ABC):
         """
 
     @abstractmethod
+    def await_loss(self) -> str:
+        """Waits until the coordinator is gone, and returns how that shows.
+
+        Empty where this process disconnects. No other method need return after it is gone.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Disconnects, without waiting for others."""
 
