@@ -18,6 +18,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
+from plugrt.distributed.initialization import current_run
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.processes import outcome
 
@@ -110,6 +111,8 @@ def lose_the_coordinator() -> None:
     The one in Python code, the other in native code that waits for what the first never says.
     """
     join(heartbeat_timeout_seconds=2 * HEARTBEAT)
+    if (run := current_run()) is not None:
+        run.connection.wait_at_barrier("both have joined", 60_000)
     if os.environ["WAITS"] == "for the other":
         plugrt.device_put(np.ones(2), _whole_mesh())
     coordinator = _coordinator()

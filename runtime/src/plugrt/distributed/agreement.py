@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,14 @@ _SHOWN = 4
 _VERDICT = "verdict"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
+_WARNING_SECONDS = 10.0
+_PERHAPS = (
+    "If it runs a program that it has compiled before, where this process compiles one, then their "
+    "arguments have other shapes or dtypes: compare those of make_array_from_callback and "
+    "make_array_from_single_device_arrays, which nobody does"
+)
+"""Arrays that a process makes of its parts are not compared: not all make them at the same time."""
+logger = logging.getLogger(__package__)
 _lock = threading.Lock()
 
 
@@ -83,7 +92,9 @@ class Comparison:
     def __init__(self, me: Connection, among: Sequence[int], number: int, series: str) -> None:
         self._me, self._among, self._number, self._series = me, among, number, series
         self._seconds = me.membership.initialization_timeout
-        self._until = time.monotonic() + self._seconds
+        now = time.monotonic()
+        self._until, self._warn_at = now + self._seconds, now + _WARNING_SECONDS
+        self._does = ""
 
     def make(self, what: str, value: str, note: str) -> list[Said]:
         """Says what this process does; returns what all do, those together that do the same.
@@ -91,6 +102,7 @@ class Comparison:
         Raises `DeadlineExceeded` where some do not say it.
         """
         me, first = self._me, self._among[0]
+        self._does = " ".join(filter(None, [what, value, note]))
         me.put(self._key(me.process_id), json.dumps([what, value, note]).encode())
         if me.process_id == first:
             found = self._compare()
@@ -98,10 +110,9 @@ class Comparison:
         else:
             found = self._hear()
         if late := found.get("late"):
-            who = f"process {', '.join(map(str, late))}"
             raise DeadlineExceeded(
-                f"{who} has not come to what the others do, for {self._seconds:g} s; process "
-                f"{me.process_id} does {what}: all processes must do the same, in the same order"
+                f"{self._describe_late(late)}, for {self._seconds:g} s (initialization_timeout): "
+                f"all processes must do the same, in the same order. {_PERHAPS}"
             )
         if me.process_id == first and self._number % _BLOCK == 1 and self._number > 2 * _BLOCK:
             # All have come to this one, and so are done with those long before it.
@@ -134,8 +145,21 @@ class Comparison:
             try:
                 return self._me.get(self._key(who), _WAIT_MS)
             except DeadlineExceeded:
-                if time.monotonic() >= self._until:
+                now = time.monotonic()
+                if now >= self._until:
                     return None
+                if now >= self._warn_at and (late := self._missing()):
+                    self._warn_at = self._until
+                    logger.warning(
+                        "%s, for %g s; waiting for %g s. %s",
+                        self._describe_late(late), _WARNING_SECONDS, self._seconds, _PERHAPS,
+                    )  # fmt: skip
+
+    def _describe_late(self, late: Sequence[int]) -> str:
+        return (
+            f"process {', '.join(map(str, late))} has not come to what process "
+            f"{self._me.process_id} does: {self._does}"
+        )
 
     def _missing(self) -> list[int]:
         return [i for i in self._among if self._me.try_get(self._key(i)) is None]

@@ -1,0 +1,65 @@
+"""What processes tell each other, by a key-value store that these tests hold."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from plugrt.distributed import agreement
+from plugrt.distributed.agreement import Comparison
+from plugrt.errors import DeadlineExceeded
+from plugrt.plugins.coordination import Connection, Membership
+
+
+class Stored(Connection):
+    """A connection of one process to a dictionary that they share."""
+
+    def __init__(self, index: int, values: dict[str, bytes], seconds: float) -> None:
+        super().__init__(Membership("here:1", index, 2, seconds, 10.0, 10.0))
+        self.values = values
+
+    client: Any = None
+
+    def get(self, key: str, timeout_ms: int) -> bytes:
+        if key not in self.values:
+            raise DeadlineExceeded(key)
+        return self.values[key]
+
+    def try_get(self, key: str) -> bytes | None:
+        return self.values.get(key)
+
+    def put(self, key: str, value: bytes) -> None:
+        self.values[key] = value
+
+    delete = wait_at_barrier = live_processes = await_loss = close = put  # type: ignore[assignment]
+
+
+def test_processes_hear_what_all_say() -> None:
+    values: dict[str, bytes] = {}
+
+    def make(index: int) -> Any:
+        comparison = Comparison(Stored(index, values, 60.0), (0, 1), 1, "equal")
+        return comparison.make("adding", f"to {index}", "")
+
+    with ThreadPoolExecutor(2) as pool:
+        heard = list(pool.map(make, range(2)))
+    assert heard == 2 * [[([0], "adding", "to 0", ""), ([1], "adding", "to 1", "")]]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_who_does_not_come_is_named_with_what_the_cause_may_be(
+    index: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement, "_WARNING_SECONDS", 0.01)
+    comparison = Comparison(Stored(index, {}, 0.1), (0, 1), 1, "equal")
+    with caplog.at_level(logging.WARNING), pytest.raises(DeadlineExceeded) as caught:
+        comparison.make("compiling 'f'", "tensor<8xf32>", "")
+    waited = f"process {1 - index} has not come to what process {index} does: compiling 'f' tensor"
+    assert waited in str(caught.value)
+    assert "arguments have other shapes" in str(caught.value)
+    assert "0.1 s (initialization_timeout)" in str(caught.value)
+    [record] = caplog.records
+    assert waited in record.message
