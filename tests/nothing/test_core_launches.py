@@ -372,14 +372,9 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     value.resize(8, refcheck=False)  # no view of it is left
 
 
-def test_abstract_values_of_settings_that_are_gone_are_let_go() -> None:
-    """A place of the table is another's when a value hashes to it: what was there is released."""
-
+def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
     class Aval:
         """What the core is told of a value."""
-
-    class Token:
-        """Settings that are of one call alone."""
 
     made: list[weakref.ref[Any]] = []
 
@@ -391,21 +386,24 @@ def test_abstract_values_of_settings_that_are_gone_are_let_go() -> None:
     class Calls(core.Calls):  # type: ignore[misc]
         """Has no runner: the core looks for one."""
 
-        def _call_in_python(self, value: float) -> None:
+        def _call_in_python(self, value: Any) -> None:
             pass
 
-    token = [Token()]
     jitted: Any = Calls()
     jitted._runners = {}
-    core.set_host_hooks(lambda: token[0], find_avals)
+    jitted(np.zeros(0, bool))
+    token = config.token()
+    count = sys.getrefcount(token)
+    core.set_host_hooks(find_avals)
     try:
-        for _ in range(3000):
-            token[0] = Token()
-            jitted(0.5)
+        for size in range(10_000, 13_000):
+            jitted(np.zeros(size, bool))
     finally:
-        core.set_host_hooks(config.token, quick_avals)
+        core.set_host_hooks(quick_avals)
+    places = 256  # of the table
     assert len(made) == 3000
-    assert sum(ref() is not None for ref in made) <= 256  # as many as the table has places
+    assert sum(ref() is not None for ref in made) <= places
+    assert sys.getrefcount(token) <= count + places
 
 
 class Lock:
