@@ -28,6 +28,8 @@ UV = [sys.executable, "-m", "uv"]
 FIRST = (3, 11)
 TESTS = (
     "tests/nothing/test_compiled_core.py", "tests/pjrt/test_compiled_core.py",
+    "tests/nothing/test_core_objects.py", "tests/nothing/test_core_launches.py",
+    "tests/nothing/test_core_last_calls.py",
     "tests/pjrt/execution", "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
 )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
+import mmap
 import sys
 import threading
 import weakref
@@ -345,7 +347,15 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     made = number(half)
     assert number(half) is made  # a literal is put once
     assert any(found is made for found in gc.get_referents(number))
-    del number, made
+    for kept, left in ((math.inf, 1e39), (-3e38, -1e39)):
+        assert number(kept) is not None
+        assert number(left) is None  # NumPy warns of it
+    args_of_one.type = 4  # S32
+    whole = core.Put(library.core, library.spec, owner, one, (args_of_one, none), dtype, True)
+    for inside, outside in ((2**31 - 1, 2**31), (-(2**31), -(2**31) - 1), (0, 2**70)):
+        assert whole(inside) is not None
+        assert whole(outside) is None
+    del number, whole, made
     assert not +library.alive
     for left in (value.reshape(2, 2), value.astype("i4"), value[:3], value.astype(">f4"), [1.0]):
         assert put(left) is None
@@ -377,8 +387,11 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
         """What the core is told of a value."""
 
     made: list[weakref.ref[Any]] = []
+    change: list[tuple[int, ...]] = []
 
     def find_avals(values: list[Any]) -> list[Any]:
+        if change:
+            values[0].shape = change.pop()
         aval = Aval()
         made.append(weakref.ref(aval))
         return [aval]
@@ -398,10 +411,18 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
     try:
         for size in range(10_000, 13_000):
             jitted(np.zeros(size, bool))
+        for left in (2**70, np.zeros((1,) * 30, bool)):  # of no dtype, of too many dimensions
+            jitted(left)
+        assert len(made) == 3000
+        change.append((4, 2503))  # as another thread may, while Python is asked: it is not kept
+        jitted(np.zeros(4 * 2503, bool))
+        asked = len(made)
+        for _ in range(2):
+            jitted(np.zeros(4 * 2503, bool))
+            assert len(made) == asked + 1
     finally:
         core.set_host_hooks(quick_avals)
     places = 256  # of the table
-    assert len(made) == 3000
     assert sum(ref() is not None for ref in made) <= places
     assert sys.getrefcount(token) <= count + places
 
@@ -445,6 +466,12 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     counts = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
     assert {name for name, locked in held if locked} == {*counts}
     assert library.calls["Event_Await"] == 3
+    pages = ffi.new("char[]", 4 * mmap.PAGESIZE)
+    begin = -int(ffi.cast("uintptr_t", pages)) % mmap.PAGESIZE
+    for at, more in ((begin, 1), (begin + 16, 0), (begin + mmap.PAGESIZE - 8, 1), (begin + 8, 0)):
+        library._memory, count = pages + at, len(asked)
+        assert reader(x) is not None
+        assert len(asked) == count + more, "the second of two pages is asked about, too"
     library.during = lambda name: None
     library.size = len(BYTES) - 1
     assert reader(x) is None

@@ -129,6 +129,30 @@ def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
         make(2, launched, launched, donated=(1,))
 
 
+def test_results_are_put_where_the_tree_says() -> None:
+    launcher = core.FunctionLauncher(lambda given: ["x", "y"], 2, None, (), None, (), None)
+
+    def results(form: Any) -> Any:
+        outputs = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, form, None))
+        return core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, list, list)(())
+
+    assert [x._shards for x in results((0, 1))] == ["x", "y"]
+    assert [x._shards for x in results((1, 0))] == ["y", "x"]
+    last, held = results((1, {"a": 0, "b": (0, 1)}))
+    assert (last._shards, held["a"]._shards) == ("y", "x")
+    assert [x._shards for x in held["b"]] == ["x", "y"]
+    deep: Any = 0
+    for _ in range(100_000):
+        deep = (deep,)
+    for form, says in (
+        (deep, "deeper than"),
+        ((0, 2), "another number"),
+        ((0, -1), "another number"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            core.Tree(2, form, None)
+
+
 def test_what_is_replaced_or_refused_is_let_go() -> None:
     jitted: Any = core.Calls()
     first: dict[Any, Any] = {}
