@@ -19,12 +19,6 @@ _VERDICT = "verdict"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
 _WARNING_SECONDS = 10.0
-_PERHAPS = (
-    "If it runs a program that it has compiled before, where this process compiles one, then their "
-    "arguments have other shapes or dtypes: compare those of make_array_from_callback and "
-    "make_array_from_single_device_arrays, which nobody does"
-)
-"""Arrays that a process makes of its parts are not compared: not all make them at the same time."""
 logger = logging.getLogger(__package__)
 _lock = threading.Lock()
 
@@ -36,6 +30,7 @@ def require_agreement(
     cure: str,
     *,
     note: str = "",
+    perhaps: str = "",
     series: str = "equal",
 ) -> None:
     """Raises `DistributedError` in all of these processes where one of them does something else.
@@ -44,12 +39,13 @@ def require_agreement(
     theirs in the same order; the first process compares, and tells the others what it found. Raises
     `DeadlineExceeded`, naming the processes, where some do not come to it while
     ``initialization_timeout`` passes. Nothing in a single process. ``note`` is said where they
-    differ, and may. Each ``series`` has an order of its own, for what threads do beside each other.
+    differ, and may; ``perhaps`` why some do not come. Each ``series`` has an order of its own, for
+    what threads do beside each other.
     """
     comparison = _next_comparison(processes, series)
     if comparison is None:
         return
-    said = comparison.make(what, value, note)
+    said = comparison.make(what, value, note, perhaps)
     if len(said) > 1:
         shown = ", ".join(
             " ".join(filter(None, [f"{_name(who)}:", *words])) for who, *words in said[:_SHOWN]
@@ -68,7 +64,7 @@ def tell_each_other(
     comparison = _next_comparison(processes, series)
     if comparison is None:
         return [([0], value)]
-    return [(who, told) for who, _, told, _ in comparison.make(what, value, "")]
+    return [(who, told) for who, _, told, _ in comparison.make(what, value)]
 
 
 def _next_comparison(processes: Iterable[int], series: str) -> Comparison | None:
@@ -94,15 +90,15 @@ class Comparison:
         self._seconds = me.membership.initialization_timeout
         now = time.monotonic()
         self._until, self._warn_at = now + self._seconds, now + _WARNING_SECONDS
-        self._does = ""
+        self._does = self._perhaps = ""
 
-    def make(self, what: str, value: str, note: str) -> list[Said]:
+    def make(self, what: str, value: str, note: str = "", perhaps: str = "") -> list[Said]:
         """Says what this process does; returns what all do, those together that do the same.
 
         Raises `DeadlineExceeded` where some do not say it.
         """
         me, first = self._me, self._among[0]
-        self._does = " ".join(filter(None, [what, value, note]))
+        self._does, self._perhaps = " ".join(filter(None, [what, value, note])), perhaps
         me.put(self._key(me.process_id), json.dumps([what, value, note]).encode())
         if me.process_id == first:
             found = self._compare()
@@ -112,7 +108,7 @@ class Comparison:
         if late := found.get("late"):
             raise DeadlineExceeded(
                 f"{self._describe_late(late)}, for {self._seconds:g} s (initialization_timeout): "
-                f"all processes must do the same, in the same order. {_PERHAPS}"
+                f"all processes must do the same, in the same order. {perhaps}".rstrip(". ")
             )
         if me.process_id == first and self._number % _BLOCK == 1 and self._number > 2 * _BLOCK:
             # All have come to this one, and so are done with those long before it.
@@ -152,7 +148,7 @@ class Comparison:
                     self._warn_at = self._until
                     logger.warning(
                         "%s, for %g s; waiting for %g s. %s",
-                        self._describe_late(late), _WARNING_SECONDS, self._seconds, _PERHAPS,
+                        self._describe_late(late), _WARNING_SECONDS, self._seconds, self._perhaps,
                     )  # fmt: skip
 
     def _describe_late(self, late: Sequence[int]) -> str:

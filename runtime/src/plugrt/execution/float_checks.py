@@ -108,8 +108,7 @@ class _Checks:
         faulty = [(text, who) for who, text in said if text]
         if not faulty:
             return i, "", ""
-        text, _ = min(faulty)
-        index, found = text.split()
+        index, found = min((text.split() for text, _ in faulty), key=lambda words: int(words[0]))
         here = sorted(index for text, who in faulty for index in who)
         others = f"; found by process {', '.join(map(str, here))}"
         return int(index), found, others
