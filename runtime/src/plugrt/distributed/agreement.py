@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from plugrt.distributed.initialization import current_run
+from plugrt.distributed.watch import logger
 from plugrt.errors import DeadlineExceeded, DistributedError
 from plugrt.plugins.coordination import Connection
 
@@ -19,7 +19,6 @@ _VERDICT = "verdict"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
 _WARNING_SECONDS = 10.0
-logger = logging.getLogger(__package__)
 _lock = threading.Lock()
 
 
