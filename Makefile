@@ -117,7 +117,7 @@ test-threads: $(STAMP)
 	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
 ## make test-core    what `make test` has with calls in C, with calls in Python; a million calls of each kind in
-##                   C and 100,000 in Python; calls in both beside each other; forks and exits (20 minutes)
+##                   C and 100,000 in Python; calls in both beside each other; forks and exits (an hour on a busy machine)
 test-core: $(STAMP)
 	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(or $(TESTS),$(CALLING))
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
