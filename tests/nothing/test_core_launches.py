@@ -205,6 +205,15 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     assert (library.calls["Event_Await"], library.calls["Event_Destroy"]) == (2, 0)
     del wait
     assert (library.calls["Event_Destroy"], library.alive["event"]) == (2, 0)
+    del made
+    library.failing.add("LoadedExecutable_Execute")
+    counts = []
+    for _ in range(5):
+        with pytest.raises(LookupError, match="launch"):
+            runner((x,))
+        counts.append(sys.getrefcount(library.core))
+    assert counts[-1] == counts[1]  # the last error holds its frames
+    library.failing.clear()
     runner((x,))
     library.core.abandon()  # the process forked: the handles are the parent's
     queue.clear()
