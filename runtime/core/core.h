@@ -143,6 +143,9 @@ PyObject *events_for(Client *client, Py_ssize_t count);
 PJRT_Event **events_of(PyObject *events); /* as many, NULL before a library sets them */
 int events_are_set(PyObject *events);
 
+/* ---- wait.c: many buffers waited for at once ---- */
+extern PyTypeObject *Wait_Type;
+
 /* ---- executable.c: programs on the devices of a library ---- */
 typedef struct {
   PyObject_HEAD
@@ -373,6 +376,7 @@ int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
 int add_events(PyObject *module);
+int add_wait(PyObject *module);
 int add_bounded_launcher(PyObject *module);
 int add_shards_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);

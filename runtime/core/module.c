@@ -92,8 +92,8 @@ static int fill(PyObject *module) {
   }
   return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_reader(module) || add_executable(module) ||
-                 add_launcher(module) || add_events(module) || add_function_launcher(module) ||
-                 add_function_reader(module) ||
+                 add_launcher(module) || add_events(module) || add_wait(module) ||
+                 add_function_launcher(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_tree(module) ||
                  add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module)

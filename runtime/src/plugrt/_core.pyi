@@ -68,6 +68,10 @@ class Copy:
         layout: int,
     ) -> None: ...
 
+class Wait:
+    def __init__(self, client: Client, ready_event: int) -> None: ...
+    def __call__(self, buffers: Sequence[Any], /) -> bool: ...
+
 class Reader:
     def __init__(
         self,

@@ -132,6 +132,8 @@ def result_handler(aval: Aval, sharding: Any) -> Any:
 is_deleted: Callable[[Any], bool] = RawArray.is_deleted
 is_ready: Callable[[Any], bool] = RawArray.is_ready
 wait: Callable[[Any], object] = RawArray.block_until_ready
+wait_for_all: Callable[[Sequence[Any]], object] = _jax.batched_block_until_ready
+"""Waits for several arrays; raises what one of them is refused for, or failed by."""
 take_results: Callable[[Any, list[Any], bool], list[Any]] = (
     _jax.ExecuteResults.consume_with_handlers
 )

@@ -42,7 +42,7 @@ from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from plugrt_cpu.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.programs import read_stablehlo, require_one_dimension
-from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.shards import CpuShards, await_all
 from plugrt_cpu.tracebacks import collecting
 from plugrt_cpu.types import (
     BUFFER_PROTOCOL_DTYPES,
@@ -403,6 +403,10 @@ class CpuClient(ClientBase):
         )
 
     @with_argument_errors
+    def await_shards(self, shards: Sequence[Any]) -> bool:
+        """Waits for several arrays, in one call; False where one has to be looked at by itself."""
+        return await_all(shards)
+
     def default_layout(self, type: TensorType) -> Layout:
         """Returns row-major order, as all of XLA's CPU arrays have it."""
         return Layout.row_major(len(type.shape))

@@ -66,6 +66,7 @@ PRIVATE_NAMES = (
     "_jax.ShardedToken.block_until_ready",
     "_jax.SingleDeviceSharding",
     "_jax.array_result_handler",
+    "_jax.batched_block_until_ready",
     "_jax.batched_copy_array_to_devices_with_sharding",
     "_jax.batched_device_put",
     "_jax.buffer_to_dlpack_managed_tensor",

@@ -90,6 +90,8 @@ class CpuShards(Sequence[Buffer]):
             if self.place.single:
                 self.raw.block_until_ready()
                 return
+            if self._parts is not None and await_all((self,)):
+                return
             for raw in self._parts or (self.raw,):
                 if raw.is_deleted():
                     self.require_alive()
@@ -209,6 +211,26 @@ class _Shard(CpuBuffer):
             self._raw_to_await().block_until_ready()
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
+
+
+def await_all(held: Sequence[Any]) -> bool:
+    """Waits for what several arrays hold; False where one was deleted, or making it failed.
+
+    Then the wait for that one raises the error.
+    """
+    raws: list[Any] = []
+    for each in held:
+        if type(each) is CpuShards:
+            raws.extend(each._parts or (each.raw,))
+        elif type(each) is adapter.RawArray:
+            raws.append(each)
+        else:
+            return False
+    try:
+        adapter.wait_for_all(raws)
+    except JAXLIB_ERRORS:
+        return False
+    return True
 
 
 def _require_fit(buffers: list[CpuBuffer], place: Place) -> None:

@@ -24,6 +24,7 @@ from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compile_defaults import CompileDefaults
 from plugrt.capi.compiled_copy import compile_copy
+from plugrt.capi.compiled_wait import compile_wait
 from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
@@ -74,6 +75,7 @@ class Client(ClientBase):
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
         self._transfers: Transfers | ClosedTransfers = Transfers(self, handle)
+        self._wait = compile_wait(handle)
 
     def _call(self, what: str, **inputs: Any) -> Any:
         handle = self.handle()
@@ -308,6 +310,10 @@ class Client(ClientBase):
         if self._handle is None:
             return None
         return compile_copy(BufferSpec(self._handle, shape, dtype, device))
+
+    def await_shards(self, shards: Sequence[Shards]) -> bool:
+        """Waits for several arrays, in the core; False where Python has to wait for each."""
+        return self._wait is not None and bool(self._wait(shards))
 
     @cached_property
     def _keeps_layouts(self) -> bool:

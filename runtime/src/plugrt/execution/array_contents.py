@@ -21,6 +21,7 @@ from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.execution.transfer_guard import check_transfer
+from plugrt.execution.waiting import await_together
 from plugrt.interface import Buffer, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 from plugrt.settings.declarations import config
@@ -165,7 +166,7 @@ class Contents(Conversions):
         try:
             if wait is not None:
                 wait()
-            else:
+            elif not await_together(((self._signature, shards),)):
                 for shard in shards:
                     shard.block_until_ready()
         except Internal as error:

@@ -39,6 +39,7 @@ from plugrt.execution.sharding import (
 )
 from plugrt.execution.signature import intern_signature
 from plugrt.execution.transfer_guard import check_transfer
+from plugrt.execution.waiting import await_together
 from plugrt.interface import Device, HostBufferSemantics, TensorType
 from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
@@ -434,9 +435,13 @@ def block_until_ready(x: T) -> T:
     """
     if type(x) is Array:
         return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
-    for leaf in tree.flatten(x)[0]:
-        if isinstance(leaf, Array):
-            leaf.block_until_ready()
+    arrays = [leaf for leaf in tree.flatten(x)[0] if isinstance(leaf, Array)]
+    if len(arrays) > 1 and not listening:  # who listens is told of each
+        held = ((array._signature, array._shards) for array in arrays)
+        if await_together(held):
+            return x
+    for array in arrays:
+        array.block_until_ready()
     return x
 
 
