@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_buffers_are_held_while_they_are_waited_for() -> None:
 def test_a_wait_is_made_once_of_a_client_with_events_and_is_collected() -> None:
     library = LibraryCalls()
     wait, address = _wait(library), library.address_of("Buffer_ReadyEvent")
-    for make in (
+    wrong: tuple[Callable[[], Any], ...] = (
         lambda: type(wait).__init__(wait, library.core, address),
         lambda: core.Wait(library.core, 0),
         lambda: core.Wait(core.Client(*[0] * 7, None, None, None), address),
@@ -83,7 +84,8 @@ def test_a_wait_is_made_once_of_a_client_with_events_and_is_collected() -> None:
         lambda: wait(),
         lambda: wait([], more=1),
         lambda: wait(1),
-    ):
+    )
+    for make in wrong:
         with pytest.raises(TypeError):
             make()
 
