@@ -1,12 +1,16 @@
-"""`launches_one_by_one`: whether the parts of a program are launched one device after the other."""
+"""`PartByPart`: a program's parts launched one device after the other, where that is right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from plugrt import hlo_proto
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import ClientBase, Device
 from plugrt.capi.executable import Executable
+from plugrt.capi.launch_args import LaunchArgs
 from plugrt.errors import PjrtError
 from plugrt.independent_parts import are_independent, is_small
 
@@ -31,3 +35,57 @@ def launches_one_by_one(
         return are_independent(bytes(hlo_proto.read_module(executable.optimized_program())))
     except (PjrtError, ValueError):
         return False  # launching on all devices at once is correct, only slower
+
+
+class PartByPart:
+    """Launches in Python, as `run_one_by_one` of the compiled core makes them."""
+
+    __slots__ = ("_handle", "_known", "_pointers")
+
+    def __init__(self, handle: ClientHandle, devices: Sequence[Device]) -> None:
+        self._handle = handle
+        self._pointers = [device.pointer for device in devices]
+        self._known = False  # whether the library has launched a single part
+
+    def launch(
+        self, launch: Callable[[Any], Any], launch_args: LaunchArgs, events: Any
+    ) -> Any | None:
+        """Launches the parts, and returns the library's error, NULL for none.
+
+        None where the library launches no single part: nothing was launched. After an error
+        nothing is left of the parts that were.
+        """
+        args = launch_args.args
+        before = args.num_devices, args.argument_lists, args.output_lists
+        _, arguments, outputs = before
+        args.num_devices, error, done = 1, ffi.NULL, 0
+        try:
+            for pointer in self._pointers:
+                args.argument_lists, args.output_lists = arguments + done, outputs + done
+                args.execute_device = pointer
+                if events:
+                    args.device_complete_events = events + done
+                error = launch(args)
+                if error:
+                    break
+                done += 1
+        except BaseException:  # an interrupt, or the client was closed
+            self._drop(launch_args, events, done)
+            raise
+        if done:
+            self._known = True
+        if error and not self._known:
+            self._handle.library.take_error(error)
+            args.num_devices, args.argument_lists, args.output_lists = before
+            args.execute_device, args.device_complete_events = ffi.NULL, events
+            return None
+        if error:
+            self._drop(launch_args, events, done)
+        return error
+
+    def _drop(self, launch_args: LaunchArgs, events: Any, done: int) -> None:
+        for i in range(done):
+            for buffer in filter(None, launch_args.results(i)):
+                self._handle.release("Buffer_Destroy", "buffer", buffer)
+            if events and events[i]:
+                self._handle.release("Event_Destroy", "event", events[i])

@@ -26,7 +26,7 @@ from plugrt.capi.executable_placement import (
 from plugrt.capi.launch_args import LaunchArgs
 from plugrt.capi.launch_faults import LaunchFaults
 from plugrt.capi.launch_ids import launch_ids
-from plugrt.capi.launch_order import launches_one_by_one
+from plugrt.capi.launch_order import PartByPart, launches_one_by_one
 from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.compiled_core import core
 from plugrt.errors import (
@@ -74,6 +74,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         "_launch_ids",
         "_one_device",
         "_only_spec",
+        "_parts",
         "_pointer",
         "_specs",
     )  # fmt: skip
@@ -110,6 +111,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._arity: int | None = None
         self._launch_args: list[LaunchArgs] = []
         self._launch_ids: Iterator[int] | None = None
+        self._parts: PartByPart | None = None
         self._core = self._make_core()
 
     def _make_core(self) -> Any:
@@ -135,6 +137,12 @@ class LoadedExecutable(interface.LoadedExecutable):
         if self._core.arity < 0 and launches_one_by_one(self._client, self._executable, devices):
             addresses = [int(ffi.cast("uintptr_t", device.pointer)) for device in devices]
             self._core.launch_one_by_one(tuple(addresses))
+
+    def _prepare_python(self) -> None:
+        """Finds out how later launches on several devices are made where there is no core."""
+        devices = self._devices
+        if launches_one_by_one(self._client, self._executable, devices):
+            self._parts = PartByPart(self._handle, devices)
 
     def refuse(self, stub: Slot) -> None:
         """Replaces the library's function by ``stub``, which raises."""
@@ -247,7 +255,13 @@ class LoadedExecutable(interface.LoadedExecutable):
         launch_args.args.device_complete_events = events
         if self._launch_ids:
             launch_args.args.options.launch_id = next(self._launch_ids)
-        error = self._launch(launch_args.args)
+        error = None
+        if self._parts is not None:
+            error = self._parts.launch(self._launch, launch_args, events)
+            if error is None:
+                self._parts = None
+        if error is None:
+            error = self._launch(launch_args.args)
         if error:
             raise self._launch_error(error, arguments)
         count = launch_args.produced[1]
@@ -346,6 +360,8 @@ class LoadedExecutable(interface.LoadedExecutable):
             raise self._launch_error(error, arguments)
         if not all(all(launch_args.results(i)) for i in range(devices)):
             raise self._faults.missing_result(launch_args, self._specs)
+        if self._arity is None and self._core is None:
+            self._prepare_python()
         self._arity = len(arguments)
         made = [
             [Buffer(p, s) for p, s in zip(launch_args.results(i), self._specs[i], strict=True)]

@@ -1,0 +1,151 @@
+"""Independent parts of a program, launched by Python one device after the other."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.capi import create_client, load_library, loaded_executable
+from plugrt.capi.loaded_executable import LoadedExecutable
+from plugrt.errors import DeletedBuffer, PjrtError
+from plugrt.interface import Client
+from support.broken_library import REFUSE, WORDS, BrokenLibrary, Control, misbehaviours
+from support.clib import needs_cc
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [needs_cc, needs_library]
+H = np.arange(8, dtype=np.float32).reshape(4, 2)
+CASES = {case.function: case for case in misbehaviours() if case.mode == REFUSE}
+
+
+class Library:
+    """A client of four devices without the core's launches, and its library."""
+
+    def __init__(self, path: Any) -> None:
+        self.client: Client = create_client(
+            load_library(path), {"cpu_device_count": 4}, name="parts"
+        )
+        self.control = Control(path)
+        mesh = plugrt.sharding.Mesh(np.array(self.client.devices()), ("x",))
+        self.rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
+
+    def put(self) -> plugrt.Array:
+        made: plugrt.Array = plugrt.device_put(H, self.rows)
+        return made
+
+    def calls_during(self, function: str, work: Callable[[], Any]) -> int:
+        before = self.control.calls(CASES[function].slot)
+        work()
+        return self.control.calls(CASES[function].slot) - before
+
+    def refuse_launch(self, number: int) -> None:
+        """Has the library refuse launches from that one on, counted from 0."""
+        self.control.misbehave(CASES["LoadedExecutable_Execute"], number)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    real = library_path()
+    assert real is not None
+    made = Library(BrokenLibrary(tmp_path_factory.mktemp("parts"), real).path)
+    yield made
+    plugrt.clear_caches()
+    made.client.close()
+
+
+@pytest.fixture
+def library(loaded: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    monkeypatch.setattr(loaded_executable, "core", None)
+    yield loaded
+    loaded.control.behave()
+
+
+def test_parts_that_exchange_nothing_are_launched_one_after_the_other(library: Library) -> None:
+    x, double, dot = library.put(), plugrt.jit(lambda a: a * 2), plugrt.jit(lambda a: a.sum())
+    double(x), dot(x)  # Python checks the arguments
+    calls = library.calls_during
+    assert calls("LoadedExecutable_Execute", lambda: double(x)) == 4
+    assert calls("LoadedExecutable_Execute", lambda: dot(x)) == 1
+    np.testing.assert_array_equal(np.asarray(double(x)), H * 2)
+    np.testing.assert_array_equal(np.asarray(double(double(x))), H * 4)
+
+
+def test_a_library_that_launches_no_single_part_launches_all(library: Library) -> None:
+    x, double = library.put(), plugrt.jit(lambda a: a * 2)
+    double(x)
+    library.refuse_launch(0)
+    with pytest.raises(PjrtError, match=WORDS):  # one part, then all
+        double(x)
+    library.control.behave()
+    assert library.calls_during("LoadedExecutable_Execute", lambda: double(x)) == 1
+    np.testing.assert_array_equal(np.asarray(double(x)), H * 2)
+
+
+def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(library: Library) -> None:
+    step = plugrt.jit(lambda a, b: a + b, donate_argnums=0)
+    state, other = library.put(), library.put()
+    for _ in range(3):
+        state = step(state, other)
+    parts = [shard.data for shard in state.addressable_shards]
+    gc.collect()
+
+    def fail() -> None:
+        library.refuse_launch(2)
+        with pytest.raises(PjrtError, match=WORDS):
+            step(state, other)
+        library.control.behave()
+
+    assert library.calls_during("Buffer_Destroy", fail) == 2
+    assert [part.is_deleted() for part in parts] == [True, True, False, False]
+    with pytest.raises(DeletedBuffer, match="was deleted"):
+        step(state, other)
+    np.testing.assert_array_equal(np.asarray(step(library.put(), other)), H + H)
+
+
+def test_events_of_parts_are_destroyed_and_an_interrupt_leaves_no_results(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[LoadedExecutable] = []
+    prepare = LoadedExecutable._prepare_python
+
+    def note(self: LoadedExecutable) -> None:
+        made.append(self)
+        prepare(self)
+
+    monkeypatch.setattr(LoadedExecutable, "_prepare_python", note)
+    x, double = library.put(), plugrt.jit(lambda a: a * 2)
+    double(x)
+    [program] = made
+    results, wait = program.execute_with_wait([x._shards])
+    wait()
+    np.testing.assert_array_equal(results[0][3].to_host(), H[3:] * 2)
+    gc.collect()
+
+    def fail() -> None:
+        library.refuse_launch(3)
+        with pytest.raises(PjrtError, match=WORDS):
+            program.execute_with_wait([x._shards])
+        library.control.behave()
+
+    assert library.calls_during("Event_Destroy", fail) == 3
+    launch, left = program._launch, iter(range(2))
+
+    def interrupt(args: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return launch(args)
+
+    program._launch = interrupt
+
+    def end() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            program.execute([x._shards])
+
+    assert library.calls_during("Buffer_Destroy", end) == 2
+    program._launch = launch
+    np.testing.assert_array_equal(np.asarray(double(x)), H * 2)
