@@ -60,8 +60,8 @@ libraries, exports and linear algebra.
   more between launches, as XLA's threads have the processor meanwhile and it forgets all else. The
   `cpu` plugin starts XLA with two threads a device, without which many launches at once can
   deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
-- On a PJRT library the core launches small programs whose parts exchange nothing one device after
-  the other, which Python does not.
+- On a PJRT library small programs whose parts exchange nothing are launched one device after the
+  other, by the core and by Python.
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:
   at 8 × 8, which takes 12 to 32 µs in JAX, 1.2 to 1.5 of that; at 256 × 256 QR 1.01, eigh 1.05, SVD
   1.01, Cholesky 0.94, inv 0.92 and solve 0.93, the medians of 60 pairs with
