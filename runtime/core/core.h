@@ -63,6 +63,8 @@ typedef struct {
   Client *client;
   PyObject *reason; /* why it is not usable, as messages say it */
   char usable;      /* neither deleted nor donated */
+  char doomed;      /* to be deleted when the last hold ends */
+  unsigned holds, takers; /* launches under way that need it, and that take it; see holds.c */
 } Buffer;
 extern PyTypeObject *Buffer_Type, *buffer_class;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
@@ -71,6 +73,19 @@ PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
 /* Makes it unusable for that reason, where the library says that a launch took it: DONE. FAILED with
    the library's error; NOT_HERE if Python has to do it. */
 int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure);
+
+/* ---- holds.c: buffers that are needed while a launch is being made ---- */
+typedef struct {
+  PyObject *const *arguments; /* buffers of one client, or on several devices tuples of them */
+  Py_ssize_t count, parts;
+  PyObject *donated; /* the numbers of the arguments that it takes, a tuple; NULL for none */
+} HeldLaunch;
+int hold_arguments(const HeldLaunch *launch); /* DONE; NOT_HERE where Python has to see to it */
+void release_arguments(const HeldLaunch *launch);
+PyObject *hold_buffers(PyObject *module, PyObject *args);
+PyObject *release_buffers(PyObject *module, PyObject *args);
+PyObject *delete_later(PyObject *module, PyObject *buffer);
+int add_holds(void);
 
 /* ---- array.c: the base of plugrt.execution.array.Array ---- */
 typedef struct {

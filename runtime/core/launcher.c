@@ -94,6 +94,21 @@ static int finish(Launcher *self, PyObject *const *arguments, Py_ssize_t count, 
   return FAILED;
 }
 
+/* Launches with arguments that are held. */
+static int launch_held(Launcher *self, PyObject *const *arguments, const Execution *execution,
+                       PJRT_Buffer **made, void **room, PyObject **results) {
+  Executable *program = self->executable;
+  Py_ssize_t parts = program->parts, produced = self->head.produced, count = execution->count;
+  PJRT_Error *error = NULL;
+  int state = executable_run(program, execution, &error);
+  if (state == DONE)
+    return finish(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
+  for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
+    if (made[i]) client_destroy_buffer(program->client, made[i]);
+  if (error) raise_launch_error(self, error, arguments, count);
+  return FAILED;
+}
+
 /* Launches; `room` has as many words as `words_for` says. `events` is NULL if none are wanted. */
 static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, void **room,
                   PJRT_Event **events, PyObject **results) {
@@ -107,15 +122,12 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, 
   }
   if (take_arguments(self, arguments, &execution) == NOT_HERE || may_repeat(self, &execution))
     return NOT_HERE;
+  HeldLaunch held = {arguments, count, parts, program->donated};
+  if (hold_arguments(&held) == NOT_HERE) return NOT_HERE;
   memset(made, 0, parts * produced * sizeof *made);
-  PJRT_Error *error = NULL;
-  int state = executable_run(program, &execution, &error);
-  if (state == DONE)
-    return finish(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
-  for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
-    if (made[i]) client_destroy_buffer(program->client, made[i]);
-  if (error) raise_launch_error(self, error, arguments, count);
-  return FAILED;
+  int state = launch_held(self, arguments, &execution, made, room, results);
+  release_arguments(&held);
+  return state;
 }
 
 static int launcher_is_ready(PyObject *object, Py_ssize_t count) {

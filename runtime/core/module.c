@@ -74,6 +74,12 @@ static PyMethodDef functions[] = {
      "set_read_hooks(host, array, unless): what reads arrays in Python, and while what is not empty."},
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
+    {"hold_buffers", hold_buffers, METH_VARARGS,
+     "hold_buffers(held, taken): for a launch; -1, or the index of the one in held + taken that refuses."},
+    {"release_buffers", release_buffers, METH_VARARGS,
+     "release_buffers(held, taken): ends a hold, and makes the deletions that came meanwhile."},
+    {"delete_later", delete_later, METH_O,
+     "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,
@@ -90,7 +96,7 @@ static int fill(PyObject *module) {
     PyErr_SetString(PyExc_ImportError, "plugrt._core is loaded already, once for a process");
     return -1;
   }
-  return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+  return add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||

@@ -19,6 +19,7 @@ from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.extensions import layouts
 from plugrt.capi.host_read import minor_to_major, read, wait_for
+from plugrt.capi.launch_holds import delete_later
 from plugrt.capi.ownership import own
 from plugrt.errors import (
     DeletedBuffer,
@@ -173,9 +174,13 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     def delete(self) -> None:
         # First, so that concurrent calls report the deletion and not a library's error.
-        pointer = self._retire("was deleted")
-        if pointer is not None and not self._spec.handle.exiting:
-            self._spec.handle.delete_buffer(pointer)
+        if self._retire("was deleted") is not None and not delete_later(self):
+            self._delete_now()
+
+    def _delete_now(self) -> None:
+        """Has the library free the memory; launches that hold it do that at their end."""
+        if not self._spec.handle.exiting:
+            self._spec.handle.delete_buffer(self._dead)
 
     def _retire(self, reason: str) -> Any:
         """Makes it unusable for that ``reason``. Returns the pointer if it had one."""
@@ -196,11 +201,12 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         if pointer is None:
             return
         handle = self._spec.handle
-        if not handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted:
-            if not known:
-                return
-            handle.delete_buffer(pointer)
-        self._retire(reason)
+        taken = handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted
+        if not taken and not known:
+            return
+        # Retired first: a launch that begins after the deletion refuses it on all devices at once.
+        if self._retire(reason) is not None and not taken and not delete_later(self):
+            self._delete_now()
 
     def ready_event(self) -> Event:
         event = Event(self._spec.handle, self._call("Buffer_ReadyEvent").event)

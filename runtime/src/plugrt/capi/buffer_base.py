@@ -22,7 +22,9 @@ class PythonBuffer:
     """
 
     if not TYPE_CHECKING:  # to mypy two bases with slots do not go together
-        __slots__ = ("_dead", "_pointer", "_reason", "_spec")
+        __slots__ = (
+            "_dead", "_doomed", "_holds", "_pointer", "_reason", "_spec", "_takers"
+        )  # fmt: skip
 
     _pointer: Any
     _spec: BufferSpec

@@ -36,6 +36,17 @@ class Donation:
             for buffer in arguments[i]:
                 buffer._note_donation(reason, known is not None)  # type: ignore[attr-defined]
 
+    def taken(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> Sequence[int]:
+        """The numbers of the arguments that a launch takes; none where that is unknown."""
+        known = self._parameters() or frozenset()
+        return sorted(i for i in known.difference(kept) if i < len(arguments))
+
+    def mark_copied(self, arguments: Sequence[Shards]) -> None:
+        """Invalidates donated arguments that a launch copied, as others needed them."""
+        for shards in arguments:
+            for buffer in shards:
+                buffer._note_donation(self.reason, True)  # type: ignore[attr-defined]
+
     @property
     def reason(self) -> str:
         """Why a buffer that a launch took is unusable."""

@@ -25,6 +25,7 @@ from plugrt.capi.executable_placement import (
 )
 from plugrt.capi.launch_args import LaunchArgs
 from plugrt.capi.launch_faults import LaunchFaults
+from plugrt.capi.launch_holds import launch_holding
 from plugrt.capi.launch_ids import launch_ids
 from plugrt.capi.launch_order import PartByPart, launches_one_by_one
 from plugrt.capi.loading.function_table import Slot, new_struct
@@ -195,6 +196,16 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         """Launches on one device; the caller guarantees the arguments' number, types and client."""
+        if self._donation is not None:
+            return launch_holding(self._launch_on_one, arguments, None, 1, self._donation)
+        return self._launch_on_one(arguments)
+
+    def _launch_on_one(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        """As `_launch_unchecked`, with what it donates held; ``options`` are rarely given."""
+        if options is not None:
+            return self._execute_held(arguments, options, None)
         try:
             launch_args = self._launch_args.pop()
         except IndexError:
@@ -235,6 +246,15 @@ class LoadedExecutable(interface.LoadedExecutable):
         self, arguments: Sequence[Shards], events: Any = ffi.NULL
     ) -> Sequence[Shards]:
         """Launches on several devices, without checking types."""
+
+        def launch(arguments: Sequence[Shards], options: ExecuteOptions | None) -> Sequence[Shards]:
+            if options is not None:
+                return self._execute_held(arguments, options, events or None)
+            return self._launch_on_all(arguments, events)
+
+        return launch_holding(launch, arguments, None, len(self._devices), self._donation)
+
+    def _launch_on_all(self, arguments: Sequence[Shards], events: Any) -> Sequence[Shards]:
         if self._donation:
             self._donation.refuse_repeated(arguments)
         handle = self._handle
@@ -335,6 +355,15 @@ class LoadedExecutable(interface.LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
     ) -> Sequence[Shards]:
         """Launches with all arguments checked: several devices, options, or the first time."""
+
+        def launch(arguments: Sequence[Shards], options: ExecuteOptions | None) -> Sequence[Shards]:
+            return self._execute_held(arguments, options, events)
+
+        return launch_holding(launch, arguments, options, len(self._devices), self._donation)
+
+    def _execute_held(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any
+    ) -> Sequence[Shards]:
         if self._deleted:
             raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         refusal = self._faults.find(arguments, self._arity)
