@@ -72,25 +72,26 @@ static int take_results(Launcher *self, PJRT_Buffer **made, PyObject **room, PyO
   return FAILED;
 }
 
+/* Makes the donated arguments unusable where an exception is raised, which stays. */
+static void mark_donated_anyway(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+}
+
 /* Sets the results of a launch that was made; the library took what is donated in any case. */
 static int finish(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
                   PyObject **room, PyObject **results) {
-  Py_ssize_t produced = self->head.produced, all = produced * self->executable->parts;
-  for (Py_ssize_t i = 0; i < all; i++) {
-    if (!made[i]) {
-      raise_missing_result(self, made, all);
-      return FAILED;
-    }
-  }
-  if (take_results(self, made, room, results) == FAILED) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+  Py_ssize_t produced = self->head.produced, all = produced * self->executable->parts, i = 0;
+  while (i < all && made[i]) i++;
+  if (i < all) raise_missing_result(self, made, all);
+  if (i < all || take_results(self, made, room, results) == FAILED) {
+    mark_donated_anyway(self, arguments, count);
     return FAILED;
   }
   if (mark_donated(self, arguments, count) == DONE) return DONE;
-  for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
+  for (i = 0; i < produced; i++) Py_DECREF(results[i]);
   return FAILED;
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -227,7 +227,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if spec is not None:
             pointer = produced[0]
             if not pointer:
-                raise self._faults.missing_result(launch_args, self._specs)
+                raise self._end_without_results(launch_args, arguments)
             result = _new(Buffer)  # as calling the class, in two thirds of the time
             result._pointer = pointer
             result._spec = spec
@@ -235,7 +235,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         else:
             pointers = _unpack(*launch_args.produced)
             if not all(pointers):
-                raise self._faults.missing_result(launch_args, self._specs)
+                raise self._end_without_results(launch_args, arguments)
             results = [*map(Buffer, pointers, self._first_specs)]
         self._launch_args.append(launch_args)
         if self._donation:
@@ -287,7 +287,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         count = launch_args.produced[1]
         rows = [_unpack(row, count) for row in launch_args.outputs]
         if not all(map(all, rows)):
-            raise self._faults.missing_result(launch_args, self._specs)
+            raise self._end_without_results(launch_args, arguments)
         made = [
             [Buffer(p, s) for p, s in zip(row, specs)]  # noqa: B905 - hot
             for row, specs in zip(rows, self._specs)  # noqa: B905 - hot
@@ -296,6 +296,21 @@ class LoadedExecutable(interface.LoadedExecutable):
         if self._donation:
             self._donation.mark(arguments)
         return list(zip(*made))  # noqa: B905 - hot
+
+    def _end_without_results(
+        self,
+        launch_args: LaunchArgs,
+        arguments: Sequence[Shards],
+        kept: Collection[int] = (),
+    ) -> Exception:
+        """Returns the exception of a launch that gave NULL for a result.
+
+        It was made all the same, and took what is donated.
+        """
+        found = self._faults.missing_result(launch_args, self._specs)
+        if self._donation:
+            self._donation.mark(arguments, kept)
+        return found
 
     def _missing_result(self, addresses: Sequence[int]) -> Exception:
         """Returns the exception of a launch of the core that gave NULL for a result."""
@@ -388,7 +403,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if error:
             raise self._launch_error(error, arguments)
         if not all(all(launch_args.results(i)) for i in range(devices)):
-            raise self._faults.missing_result(launch_args, self._specs)
+            raise self._end_without_results(launch_args, arguments, kept)
         if self._arity is None and self._core is None:
             self._prepare_python()
         self._arity = len(arguments)
