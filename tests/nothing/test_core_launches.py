@@ -249,6 +249,8 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     with pytest.raises(LookupError, match="missing"):
         runner((x,))
     assert [bool(address) for address in owner.told[1][1]] == [False, True, True]
+    assert marked == [(x._shards,)]  # the library was called, and may have taken it
+    marked.clear()
     library.silent.clear()
     executable.know_donated((0,), "was donated")
     library.failing.add("Buffer_IsDeleted")
