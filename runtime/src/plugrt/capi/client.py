@@ -313,7 +313,8 @@ class Client(ClientBase):
 
     def await_shards(self, shards: Sequence[Shards]) -> bool:
         """Waits for several arrays, in the core; False where Python has to wait for each."""
-        return self._wait is not None and bool(self._wait(shards))
+        wait = self._wait  # another thread may close the client
+        return wait is not None and bool(wait(shards))
 
     @cached_property
     def _keeps_layouts(self) -> bool:
@@ -349,7 +350,7 @@ class Client(ClientBase):
 
     def close(self) -> None:
         handle, self._handle = self._handle, None
-        self.copy_specs = None
+        self.copy_specs = self._wait = None
         if handle is not None:
             handle.sweep()
             if handle.core is not None:
