@@ -104,6 +104,7 @@ PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the
 int number_of_dtype(PyObject *dtype); /* the same for equal ones; 0 for those that are not known */
 /* The number of a value's dtype, with a view of its elements; 0, and no view, for anything else. */
 int view_host(PyObject *value, Py_buffer *view);
+int view_known(PyObject *value, Py_buffer *view); /* the same, but runs nothing of Python */
 int is_host_data(PyObject *value); /* whether it may have one */
 
 /* ---- host_avals.c: host values in the key of a call ---- */

@@ -13,9 +13,16 @@ static int numbers[MOST];        /* of each */
 static int count;
 static PyObject *dtype_name, *type_name;
 
-int number_of_dtype(PyObject *dtype) {
+/* The number of one of the dtypes themselves. Runs nothing of Python, as the hash of a dtype may. */
+static int number_of_known(PyObject *dtype) {
   for (int i = 0; i < count; i++)
     if (dtypes[i] == dtype) return numbers[i];
+  return 0;
+}
+
+int number_of_dtype(PyObject *dtype) {
+  int number = number_of_known(dtype);
+  if (number) return number;
   PyObject *found = known ? PyDict_GetItemWithError(known, dtype) : NULL;
   if (found) return (int)PyLong_AsLong(found);
   PyErr_Clear();
@@ -29,11 +36,11 @@ static int number_of_scalar(PyObject *value) {
   return 0;
 }
 
-int view_host(PyObject *value, Py_buffer *view) {
+static int view(PyObject *value, Py_buffer *view, int (*number_of)(PyObject *)) {
   int number = 0;
   if (Py_TYPE(value) == ndarray) {
     PyObject *dtype = PyObject_GetAttr(value, dtype_name);
-    if (dtype) number = number_of_dtype(dtype);
+    if (dtype) number = number_of(dtype);
     Py_XDECREF(dtype);
   } else {
     number = number_of_scalar(value);
@@ -43,6 +50,10 @@ int view_host(PyObject *value, Py_buffer *view) {
   PyErr_Clear();
   return 0;
 }
+
+int view_host(PyObject *value, Py_buffer *into) { return view(value, into, number_of_dtype); }
+
+int view_known(PyObject *value, Py_buffer *into) { return view(value, into, number_of_known); }
 
 int is_host_data(PyObject *value) {
   return Py_TYPE(value) == ndarray || number_of_scalar(value) != 0;

@@ -108,7 +108,7 @@ PyObject *known_host_aval(PyObject *value, PyObject *token) {
   int type = type_of_number(value);
   if (type) {
     aval = look_up(token, type, -1, none, &place);
-  } else if ((type = view_host(value, &view))) {
+  } else if ((type = view_known(value, &view))) {
     if (view.ndim <= MAX_RANK)
       aval = look_up(token, type, view.ndim, view.shape ? view.shape : none, &place);
     PyBuffer_Release(&view);

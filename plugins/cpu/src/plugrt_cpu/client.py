@@ -402,11 +402,11 @@ class CpuClient(ClientBase):
             unless=(collecting, adapter.in_child),
         )
 
-    @with_argument_errors
     def await_shards(self, shards: Sequence[Any]) -> bool:
         """Waits for several arrays, in one call; False where one has to be looked at by itself."""
         return await_all(shards)
 
+    @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:
         """Returns row-major order, as all of XLA's CPU arrays have it."""
         return Layout.row_major(len(type.shape))

@@ -10,20 +10,31 @@ copy it. Nothing waits: a program's function of Python may delete the program's 
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from plugrt.capi.buffer_base import BufferBase
 from plugrt.capi.donation import Donation
 from plugrt.compiled_core import core
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
 
 T = TypeVar("T")
 Buffers = tuple[Any, ...]
 
 _lock = threading.RLock()  # a finaliser may delete or launch meanwhile
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # a thread that the child lacks may have it
 
 
 def hold_in_python(held: Buffers, taken: Buffers) -> int:
@@ -54,7 +65,14 @@ def release_in_python(held: Buffers, taken: Buffers) -> None:
                 buffer._doomed = False
                 doomed.append(buffer)
     for buffer in doomed:
-        buffer._delete_now()
+        try:
+            buffer._delete_now()
+        except PjrtError as error:  # not of the launch, which has results or its own
+            report = SimpleNamespace(
+                exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
+                err_msg="A deletion that waited for a launch failed in", object=buffer,
+            )  # fmt: skip
+            sys.unraisablehook(report)
 
 
 def delete_later_in_python(buffer: Any) -> bool:

@@ -84,14 +84,15 @@ def _numbers(what: str, nums: Any) -> list[int]:
 
 
 def _names(what: str, names: Any) -> set[str]:
+    # Of `str` itself: methods of a subclass would run where calls look a keyword up.
     if isinstance(names, str):
-        return {names}
+        return {str.__str__(names)}
     if not isinstance(names, Iterable):
         raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
     found = set(names)
     if not all(isinstance(name, str) for name in found):
         raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
-    return found
+    return {str.__str__(name) for name in found}
 
 
 class ArgumentRules:
