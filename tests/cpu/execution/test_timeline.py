@@ -117,9 +117,15 @@ def test_threads_that_launch_have_their_own_rows(tmp_path: Path) -> None:
 
 
 def test_without_one_a_warm_call_is_what_it_was(tmp_path: Path) -> None:
-    """The same Python calls before and after a timeline, and none of them is monitoring's."""
+    """The same Python calls before and after a timeline, and none of them is monitoring's.
+
+    In the compiled core a call has none at all.
+    """
     f = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(X)
+
+    def seen_too() -> None:
+        """Shows that calls of Python are seen."""
 
     def calls() -> list[str]:
         seen: list[str] = []
@@ -132,6 +138,7 @@ def test_without_one_a_warm_call_is_what_it_was(tmp_path: Path) -> None:
         sys.setprofile(profile)
         try:
             results.append(f(x, x))
+            seen_too()
         finally:
             sys.setprofile(None)
         return seen
@@ -139,5 +146,6 @@ def test_without_one_a_warm_call_is_what_it_was(tmp_path: Path) -> None:
     before = calls()
     recorded(tmp_path / "a.json", calls)
     assert calls() == before
-    assert 0 < len(before) <= 4
+    assert before[-1].endswith("seen_too")
+    assert len(before) <= 5
     assert not [call for call in before if "monitoring" in call or "listeners" in call]
