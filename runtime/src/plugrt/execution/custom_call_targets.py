@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from plugrt.callback_exits import keep_exit
 from plugrt.errors import AlreadyExists, Internal, InvalidArgument, PjrtError
+from plugrt.execution.target_names import named_targets
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
@@ -118,14 +119,12 @@ def add_handlers(client: Client, program: Program) -> None:
         here = client.platform
         known = _known.setdefault(client, set())
         types = [name for where, name in _types if where == here and ("type", name) not in known]
-        # The name of a target stands in a program as it is, in text and in bytecode.
-        called = [
+        wanted = [
             target
             for platform, target in _handlers
-            if platform == here
-            and (types or ("handler", target) not in known)
-            and target.encode() in program.code
+            if platform == here and (types or ("handler", target) not in known)
         ]
+        called = named_targets(program, wanted)
         for name in types if called else ():
             _add(
                 client,
@@ -147,7 +146,7 @@ def handlers_in(client: Client, program: Program) -> list[WatchedHandler]:
     """Returns the handlers of a client's platform in Python that a program may call, by name."""
     with _lock:
         here = sorted(name for where, name in _handlers if where == client.platform)
-        found = [_handlers[client.platform, name] for name in here if name.encode() in program.code]
+        found = [_handlers[client.platform, name] for name in named_targets(program, here)]
     return [x for x in found if isinstance(x, WatchedHandler)]
 
 
