@@ -12,7 +12,13 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import pmap
-from plugrt.errors import ArgumentMismatch, InvalidArgument, StructureError, Unimplemented
+from plugrt.errors import (
+    ArgumentMismatch,
+    ArgumentTypeError,
+    InvalidArgument,
+    StructureError,
+    Unimplemented,
+)
 from plugrt.execution.format import Format
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
@@ -335,3 +341,6 @@ def test_the_client_says_what_the_default_is() -> None:
     for shape in ((), (3,), (3, 4), (2, 3, 4)):
         default = client.default_layout(TensorType(shape, np.dtype(np.float32)))
         assert default == device_put(np.zeros(shape, np.float32)).format.layout
+    wrong: Any = "f32[3]"
+    with pytest.raises(ArgumentTypeError):
+        client.default_layout(wrong)

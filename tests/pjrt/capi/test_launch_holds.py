@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from plugrt.capi import launch_holds
 from plugrt.compiled_core import core
+from plugrt.errors import Internal
 from support.library_calls import LibraryCalls
 from support.xla_cpu import needs_library, run_python
 
@@ -185,3 +187,49 @@ def test_holds_are_counted_and_exclude_what_takes(in_core: bool) -> None:
     release((), (x,))
     assert hold((x,), (x,)) == -1
     release((x,), (x,))
+
+
+def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise Internal("no deletion")
+
+    told = list[Any]()
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    x, y = SimpleNamespace(_delete_now=refuse), _plain()
+    launch_holds.hold_in_python((x, y), ())
+    assert launch_holds.delete_later_in_python(x)
+    assert launch_holds.delete_later_in_python(y)
+    launch_holds.release_in_python((x, y), ())
+    assert y.deleted == [1]
+    assert [(report.object, report.exc_value.message) for report in told] == [(x, "no deletion")]
+
+
+_FORK = """
+import os, threading
+from types import SimpleNamespace
+from plugrt.capi import launch_holds
+taken, over = threading.Event(), threading.Event()
+
+def hold():
+    with launch_holds._lock:
+        taken.set()
+        over.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+taken.wait()
+if not (child := os.fork()):
+    import signal
+    signal.alarm(20)
+    os._exit(3 + launch_holds.delete_later_in_python(SimpleNamespace()))
+over.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_of_a_process_that_was_holding_does_not_wait() -> None:
+    done = run_python(_FORK)
+    assert done.stdout.strip() == "3", done.stderr[-2000:]

@@ -12,7 +12,6 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.capi.host_put import Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
@@ -20,49 +19,27 @@ from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
 from plugrt.execution.collective_launches import CollectiveLaunches, client_launches
 from plugrt.interface import CompileOptions
-from support.broken_library import REFUSE, SILENT, WORDS, BrokenLibrary, Control, misbehaviours
+from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
-from support.xla_cpu import DONATED, add, library_path, needs_library, program
+from support.four_devices import FourDevices, H
+from support.xla_cpu import DONATED, add, needs_library, program
 
 pytestmark = [
     needs_cc,
     needs_library,
     pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
 ]
-H = np.arange(8, dtype=np.float32).reshape(4, 2)
-
-
-class Broken:
-    """A client of four devices, and what has its library misbehave."""
-
-    def __init__(self, path: Any) -> None:
-        self.client = create_client(load_library(path), {"cpu_device_count": 4}, name="over")
-        self.control = Control(path)
-        mesh = plugrt.sharding.Mesh(np.array(self.client.devices()), ("x",))
-        self.rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
-
-    def put(self, value: Any = H) -> plugrt.Array:
-        made: plugrt.Array = plugrt.device_put(value, self.rows)
-        return made
-
-    def misbehave(self, function: str, mode: int, skip: int = 0) -> None:
-        """Has a function misbehave, after so many calls that are right."""
-        [case] = [c for c in misbehaviours() if (c.function, c.mode) == (function, mode)]
-        self.control.misbehave(case, skip)
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broken]:
-    real = library_path()
-    assert real is not None
-    made = Broken(BrokenLibrary(tmp_path_factory.mktemp("over"), real).path)
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FourDevices]:
+    made = FourDevices(tmp_path_factory.mktemp("over"), "over")
     yield made
-    plugrt.clear_caches()
-    made.client.close()
+    made.close()
 
 
 @pytest.fixture
-def over(loaded: Broken) -> Iterator[Broken]:
+def over(loaded: FourDevices) -> Iterator[FourDevices]:
     yield loaded
     loaded.control.behave()
 
@@ -73,7 +50,7 @@ def _warm(function: Callable[..., Any], *args: Any) -> None:
 
 
 def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
-    over: Broken, monkeypatch: pytest.MonkeyPatch
+    over: FourDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = plugrt.jit(lambda a, b: a + b, in_shardings=over.rows)
     turned = np.arange(8, dtype=np.float32).reshape(2, 4).T[::-1]  # its parts are strided
@@ -94,7 +71,7 @@ def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
 
 
 def test_warm_calls_over_devices_run_no_python(
-    over: Broken, monkeypatch: pytest.MonkeyPatch
+    over: FourDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = over.put()
     devices = over.client.devices()
@@ -132,7 +109,7 @@ def test_warm_calls_over_devices_run_no_python(
             np.testing.assert_array_equal(np.asarray(one), other * factor, name)
 
 
-def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: Broken) -> None:
+def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: FourDevices) -> None:
     step = plugrt.jit(lambda a, b: a + b, donate_argnums=0)
     state, other = over.put(), over.put()
     for _ in range(3):
@@ -152,7 +129,7 @@ def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: Brok
     np.testing.assert_array_equal(np.asarray(step(over.put(), other)), H + H)
 
 
-def test_a_library_that_launches_no_single_part_launches_all(over: Broken) -> None:
+def test_a_library_that_launches_no_single_part_launches_all(over: FourDevices) -> None:
     double = plugrt.jit(lambda a: a * 2)
     x = over.put()
     double(x)  # all devices at once: Python checks the arguments
@@ -163,7 +140,7 @@ def test_a_library_that_launches_no_single_part_launches_all(over: Broken) -> No
     np.testing.assert_array_equal(np.asarray(double(x)), H * 2)
 
 
-def test_a_launch_without_results_or_events_is_the_librarys_fault(over: Broken) -> None:
+def test_a_launch_without_results_or_events_is_the_librarys_fault(over: FourDevices) -> None:
     total = plugrt.jit(lambda a: a.sum())
     x = over.put()
     _warm(total, x)
@@ -176,7 +153,7 @@ def test_a_launch_without_results_or_events_is_the_librarys_fault(over: Broken) 
     assert float(total(x)) == H.sum()
 
 
-def test_a_launch_without_results_has_taken_what_was_donated(over: Broken) -> None:
+def test_a_launch_without_results_has_taken_what_was_donated(over: FourDevices) -> None:
     kind = "tensor<4xf32>"
     host = np.zeros(4, np.float32)
     for count in (1, 4):
@@ -200,7 +177,7 @@ def test_a_launch_without_results_has_taken_what_was_donated(over: Broken) -> No
             assert not any(buffer.is_deleted() for buffer in kept)
 
 
-def _run_without_results(over: Broken, x: plugrt.Array) -> None:
+def _run_without_results(over: FourDevices, x: plugrt.Array) -> None:
     """Launches a program without results, as one whose devices wait for each other."""
     nothing = program("return", "%a: tensor<1x2xf32>", "")
     executable: Any = over.client.compile(nothing, CompileOptions(num_replicas=4))
@@ -216,7 +193,7 @@ def _run_without_results(over: Broken, x: plugrt.Array) -> None:
     core.Runner(bounded, 1, (0,), (None,), (), (), (), "", outputs, raise_it, raise_it)((x,))
 
 
-def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: Broken) -> None:
+def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: FourDevices) -> None:
     step = plugrt.jit(lambda a, b: (a + b, b), donate_argnums=(0,))
     plus = plugrt.jit(lambda a: a + 1)
     x, y = over.put(), over.put()
@@ -231,7 +208,7 @@ def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: Bro
         plus(x)
 
 
-def test_threads_launch_collectives_and_others_at_once(over: Broken) -> None:
+def test_threads_launch_collectives_and_others_at_once(over: FourDevices) -> None:
     total, plus = plugrt.jit(lambda a: a.sum()), plugrt.jit(lambda a: a + 1)
     x = over.put()
     _warm(total, x)
@@ -252,7 +229,7 @@ def test_threads_launch_collectives_and_others_at_once(over: Broken) -> None:
     assert sorted(map(float, found)) == sorted([H.sum() + H.size * i for i in range(1, 31)] * 3)
 
 
-def test_an_executable_and_a_bound_are_made_of_what_fits(over: Broken) -> None:
+def test_an_executable_and_a_bound_are_made_of_what_fits(over: FourDevices) -> None:
     handle: Any = over.client.handle() if isinstance(over.client, Client) else None
     with pytest.raises(ValueError, match="same results on each of its devices"):
         core.Executable(handle.core, 0, None, 2, (1, 2, 3))
@@ -270,7 +247,7 @@ def test_an_executable_and_a_bound_are_made_of_what_fits(over: Broken) -> None:
         core.Events()
 
 
-def test_arrays_are_deleted_while_they_are_launched_with(over: Broken) -> None:
+def test_arrays_are_deleted_while_they_are_launched_with(over: FourDevices) -> None:
     much, alone = plugrt.jit(lambda a: a @ a.T), plugrt.jit(lambda a: a + 1)
     host = np.ones((256, 256), np.float32)
     x = over.put(host)

@@ -3,59 +3,37 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt.capi import create_client, load_library, loaded_executable
+from plugrt.capi import loaded_executable
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.interface import Client
-from support.broken_library import REFUSE, WORDS, BrokenLibrary, Control, misbehaviours
+from support.broken_library import REFUSE, WORDS
 from support.clib import needs_cc
-from support.xla_cpu import library_path, needs_library
+from support.four_devices import FourDevices, H
+from support.xla_cpu import needs_library
 
 pytestmark = [needs_cc, needs_library]
-H = np.arange(8, dtype=np.float32).reshape(4, 2)
-CASES = {case.function: case for case in misbehaviours() if case.mode == REFUSE}
 
 
-class Library:
-    """A client of four devices without the core's launches, and its library."""
-
-    def __init__(self, path: Any) -> None:
-        self.client: Client = create_client(
-            load_library(path), {"cpu_device_count": 4}, name="parts"
-        )
-        self.control = Control(path)
-        mesh = plugrt.sharding.Mesh(np.array(self.client.devices()), ("x",))
-        self.rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
-
-    def put(self) -> plugrt.Array:
-        made: plugrt.Array = plugrt.device_put(H, self.rows)
-        return made
-
-    def calls_during(self, function: str, work: Callable[[], Any]) -> int:
-        before = self.control.calls(CASES[function].slot)
-        work()
-        return self.control.calls(CASES[function].slot) - before
+class Library(FourDevices):
+    """Without the core's launches."""
 
     def refuse_launch(self, number: int) -> None:
         """Has the library refuse launches from that one on, counted from 0."""
-        self.control.misbehave(CASES["LoadedExecutable_Execute"], number)
+        self.misbehave("LoadedExecutable_Execute", REFUSE, number)
 
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    real = library_path()
-    assert real is not None
-    made = Library(BrokenLibrary(tmp_path_factory.mktemp("parts"), real).path)
+    made = Library(tmp_path_factory.mktemp("parts"), "parts")
     yield made
-    plugrt.clear_caches()
-    made.client.close()
+    made.close()
 
 
 @pytest.fixture

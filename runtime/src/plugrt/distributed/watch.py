@@ -44,7 +44,7 @@ class Watch:
         self.coordinator_is_lost = False
         """Then the connection must not be asked for anything: nobody answers."""
         self._thread = threading.Thread(target=self._run, name="plugrt-watch", daemon=True)
-        self._second = threading.Thread(
+        self._coordinator_thread = threading.Thread(
             target=self._watch_coordinator, name="plugrt-watch-coordinator", daemon=True
         )
 
@@ -52,7 +52,7 @@ class Watch:
         """Begins to watch, if there is another process."""
         if self.connection.num_processes > 1:
             self._thread.start()
-            self._second.start()
+            self._coordinator_thread.start()
 
     def stop(self) -> None:
         """Ends the watching; does not wait for it."""

@@ -1,0 +1,50 @@
+"""`FourDevices`: a client of four devices, whose PJRT library misbehaves where a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plugrt
+from plugrt.capi import create_client, load_library
+from plugrt.interface import Client
+from support.broken_library import BrokenLibrary, Control, misbehaviours
+from support.xla_cpu import library_path
+
+H = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+class FourDevices:
+    """The client, a sharding of rows over its devices, and what has its library misbehave."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        real = library_path()
+        assert real is not None
+        path = BrokenLibrary(folder, real).path
+        self.client: Client = create_client(load_library(path), {"cpu_device_count": 4}, name=name)
+        self.control = Control(path)
+        mesh = plugrt.sharding.Mesh(np.array(self.client.devices()), ("x",))
+        self.rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
+
+    def close(self) -> None:
+        plugrt.clear_caches()
+        self.client.close()
+
+    def put(self, value: Any = H) -> plugrt.Array:
+        made: plugrt.Array = plugrt.device_put(value, self.rows)
+        return made
+
+    def misbehave(self, function: str, mode: int, skip: int = 0) -> None:
+        """Has a function misbehave, after so many calls that are right."""
+        [case] = [c for c in misbehaviours() if (c.function, c.mode) == (function, mode)]
+        self.control.misbehave(case, skip)
+
+    def calls_during(self, function: str, work: Callable[[], Any]) -> int:
+        """Returns how often a function of the library is called meanwhile."""
+        slot = next(case.slot for case in misbehaviours() if case.function == function)
+        before = self.control.calls(slot)
+        work()
+        return self.control.calls(slot) - before
