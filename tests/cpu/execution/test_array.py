@@ -16,8 +16,9 @@ import pytest
 
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
+from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put, put_sharded
+from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.distributions import run_python

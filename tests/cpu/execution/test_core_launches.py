@@ -131,7 +131,7 @@ def test_device_put_of_what_is_like_the_last_is_the_same_again(
 ) -> None:
     """The core finds what puts it, a function of the backend's client."""
     slow: list[Any] = []
-    for name in ("_put_host", "_put_tree"):
+    for name in ("put_host", "put_tree"):
         monkeypatch.setattr(transfer, name, _noting(slow, getattr(transfer, name)))
     host, devices = np.arange(4, dtype=np.float32), plugrt.devices()
     here, there = devices[0], devices[-1]

@@ -13,7 +13,8 @@ from plugrt.execution.device_put_sharded import device_put_replicated, device_pu
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import gather
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_get, device_put, move
+from plugrt.execution.transfer import device_get, device_put
+from plugrt.execution.whole_arrays import move
 from plugrt.plugins.backends import devices
 from support.ops import add
 

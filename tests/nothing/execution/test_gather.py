@@ -9,7 +9,7 @@ from plugrt.errors import NotAnArray
 from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.sharded_transfer import gather
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import move
+from plugrt.execution.whole_arrays import move
 from support.fake_client import FakeClient
 
 

@@ -18,7 +18,7 @@ from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import move
+from plugrt.execution.whole_arrays import move
 from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
 from support.fake_client import FakeClient, FakeDevice
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from plugrt.errors import DataDependentShape
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import as_array
-from plugrt.execution.transfer import put_beside
+from plugrt.execution.whole_arrays import put_beside
 from plugrt.tracing.tracer import Tracer
 
 

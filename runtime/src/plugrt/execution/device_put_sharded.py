@@ -12,7 +12,8 @@ from plugrt.execution.array import Array
 from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.host_data import host_array
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put, move
+from plugrt.execution.transfer import device_put
+from plugrt.execution.whole_arrays import move
 from plugrt.interface import Device, Shards, TensorType
 
 

@@ -14,8 +14,8 @@ from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import beside, put, put_whole
 from plugrt.execution.transfer_guard import check_transfer
+from plugrt.execution.whole_arrays import beside, put, put_whole
 from plugrt.interface import Shards
 from plugrt.settings.declarations import config
 

@@ -19,7 +19,7 @@ from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
-from plugrt.execution.transfer import move
+from plugrt.execution.whole_arrays import move
 from plugrt.interface import Device, Layout, Shards
 
 Placer = Callable[[Sequence[Any]], list[Any]]

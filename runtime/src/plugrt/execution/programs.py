@@ -37,8 +37,8 @@ from plugrt.execution.result_signatures import result_signatures
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.execution.specs_in_context import context_claim
-from plugrt.execution.transfer import move
 from plugrt.execution.tuple_arguments import takes_one_tuple
+from plugrt.execution.whole_arrays import move
 from plugrt.interface import Client, CompileOptions, Device, LoadedExecutable, Program, TensorType
 from plugrt.plugins.backends import process_backends
 

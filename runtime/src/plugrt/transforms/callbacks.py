@@ -20,8 +20,8 @@ from plugrt.execution.mesh import Mesh
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.replica_sharding import current_replicas
 from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.transfer import put_beside
 from plugrt.execution.user_frames import describe_call_site
+from plugrt.execution.whole_arrays import put_beside
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.stablehlo.callbacks import add_callback
