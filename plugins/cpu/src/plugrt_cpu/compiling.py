@@ -1,0 +1,122 @@
+"""`CompilingClient`: compiles programs by jaxlib, and loads what it gave for compiled ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import InvalidArgument
+from plugrt.interface import CompileOptions, DeviceAssignment, Program
+from plugrt_cpu import adapter, compile_options, lapack, serialization
+from plugrt_cpu.device import ClientBase, CpuDevice
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.interrupts import run_uninterrupted
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+from plugrt_cpu.many_device_executable import ManyDeviceExecutable
+from plugrt_cpu.programs import read_stablehlo, require_one_dimension
+
+
+class CompilingClient(ClientBase):
+    """The part of `plugrt_cpu.client.CpuClient` that compiles."""
+
+    _by_id: dict[int, CpuDevice]
+
+    @with_argument_errors
+    def compile(self, program: Program, options: CompileOptions) -> CpuLoadedExecutable:
+        """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``).
+
+        XLA reports a text that it cannot parse as `Unknown`, with line and column in the message.
+        """
+        raw_client = self.require_open()
+        assignment = self._assignment(options)
+        require_one_dimension(program, assignment)
+        raw_options = compile_options.to_jaxlib(options, assignment)
+        devices = self._find_devices(assignment)
+        if len(devices) > 1:
+            adapter.prepare_several_devices()
+        lapack.register_if_called(program.code)
+        try:
+            code: Any = read_stablehlo(program)
+            functions: dict[str, Any] = {}
+            if program.callbacks:
+                # Not before: it imports StableHLO's bindings.
+                from plugrt_cpu.host_callbacks import bind_callbacks
+
+                code, called = bind_callbacks(code, program.name, program.callbacks)
+                functions["host_callbacks"] = called
+            raw = run_uninterrupted(
+                lambda: raw_client.compile_and_load(
+                    code, adapter.device_list([d.raw for d in devices]), raw_options, **functions
+                )
+            )
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return self._load(raw, program, assignment, raw_options)
+
+    @with_argument_errors
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> CpuLoadedExecutable:
+        """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+        raw_client = self.require_open()
+        # Not bytes() of anything: of an integer they are as many zeros.
+        packed = serialization.unpack(bytes(memoryview(serialized)))
+        assignment = packed.assignment
+        if options is not None and options.device_assignment is not None:
+            assignment = options.device_assignment
+        raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
+        devices = self._find_devices(assignment)
+        if len(devices) > 1:
+            adapter.prepare_several_devices()
+        lapack.register_if_called(packed.payload)
+        try:
+            raw = raw_client.deserialize_executable(
+                packed.payload, adapter.device_list([d.raw for d in devices]), raw_options
+            )
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        program = Program(b"", name=packed.name)
+        return self._load(raw, program, assignment, raw_options, packed.payload)
+
+    def _assignment(self, options: CompileOptions) -> DeviceAssignment:
+        replicas, partitions = options.num_replicas, options.num_partitions
+        if options.device_assignment is not None:
+            return options.device_assignment
+        if options.encoded is not None:
+            found = compile_options.read_assignment(options.encoded)
+            if isinstance(found, DeviceAssignment):
+                return found
+            replicas, partitions = found
+        return self.default_device_assignment(replicas, partitions)
+
+    def _find_devices(self, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
+        try:
+            return tuple(self._by_id[device_id] for device_id in assignment.flat)
+        except KeyError:
+            raise InvalidArgument(
+                f"the program is for devices {assignment.flat}; this client has "
+                f"{sorted(self._by_id)}"
+            ) from None
+
+    def _load(
+        self,
+        raw: Any,
+        program: Program,
+        assignment: DeviceAssignment,
+        raw_options: Any,
+        payload: bytes | None = None,
+    ) -> CpuLoadedExecutable:
+        encoded = raw_options.SerializeAsString()
+        devices = self._find_devices(assignment)
+        executable = CpuExecutable(
+            raw,
+            program.name,
+            assignment,
+            encoded,
+            payload,
+            memory_kind=devices[0].default_memory().kind,
+            calls_python=bool(program.callbacks),
+        )
+        executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
+        return executable_class(self, executable, devices)

@@ -1,0 +1,160 @@
+"""`PuttingClient`: puts of host arrays, of one device and of several, and of DLPack capsules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.errors import InvalidArgument
+from plugrt.interface import Device, HostBufferSemantics, Layout, Memory, TensorType
+from plugrt.interface_checks import check_parts, require_rank
+from plugrt_cpu import adapter, dlpack
+from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer
+from plugrt_cpu.device import ClientBase, CpuMemory, Place, require_device
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.types import (
+    BUFFER_PROTOCOL_DTYPES,
+    DTYPES,
+    SUB_BYTE_DTYPES,
+    array_type,
+    to_plain_array,
+)
+
+_SEMANTICS = {
+    HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
+    HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES: adapter.UNTIL_TRANSFER_COMPLETES,
+    HostBufferSemantics.IMMUTABLE_ZERO_COPY: adapter.ZERO_COPY,
+    # jaxlib has no such mode; never writing to the memory is within what the caller allows.
+    HostBufferSemantics.MUTABLE_ZERO_COPY: adapter.ZERO_COPY,
+}
+
+
+class PuttingClient(ClientBase):
+    """The part of `plugrt_cpu.client.CpuClient` that puts arrays."""
+
+    def buffer_from_host(
+        self,
+        array: npt.NDArray[Any],
+        device: Device,
+        memory: Memory | None = None,
+        semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
+    ) -> CpuBuffer:
+        """Puts an array; zero-copy semantics alias a row-major source at a multiple of 64 bytes.
+
+        A big-endian source is converted, since devices are little-endian. jaxlib puts row-major
+        arrays only: for another ``layout`` this is `Unimplemented`.
+        """
+        target = require_device(self, device)
+        if memory is None:
+            place = target.place
+        elif isinstance(memory, CpuMemory) and memory.device is device:
+            place = memory.place
+        else:
+            raise InvalidArgument(f"{memory!r} is not a memory of {device!r}")
+        try:
+            if layout is not None:
+                self._require_row_major(layout, array)
+            if type(semantics) is not HostBufferSemantics:
+                semantics = HostBufferSemantics(semantics)
+            how = _SEMANTICS[semantics]
+            raw, tensor_type = self._put(array, place, target.raw, how)
+        except PYTHON_ERRORS as error:
+            refuse_call(
+                self.buffer_from_host, error, array=array, semantics=semantics, layout=layout
+            )
+        borrows = how is adapter.ZERO_COPY or tensor_type.nbytes >= LARGE_BYTES
+        return (BorrowingBuffer if borrows else CpuBuffer)(raw, tensor_type, place)
+
+    def _require_row_major(self, layout: Layout, array: npt.NDArray[Any]) -> None:
+        require_rank(layout, np.shape(array))
+        if not layout.is_row_major:
+            self._unimplemented("a put in another layout than row-major")
+
+    def shards_from_host(self, arrays: Sequence[npt.NDArray[Any]], device: Device) -> list[Any]:
+        target = require_device(self, device)
+        place, raw_device, copy = target.place, target.raw, adapter.ONLY_DURING_CALL
+        try:
+            return [self._put(array, place, raw_device, copy)[0] for array in arrays]
+        except PYTHON_ERRORS as error:
+            refuse_call(self.shards_from_host, error, arrays=arrays)
+
+    @with_argument_errors
+    def buffers_from_host(
+        self,
+        arrays: Sequence[npt.NDArray[Any]],
+        devices: Sequence[Device],
+        memory_kind: str | None = None,
+        semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+    ) -> CpuShards:
+        """Puts the parts of an array: one of jaxlib's arrays for each, joined when it is needed.
+
+        jaxlib 0.10 can put all of them as one array, which takes a fifth of the time for small
+        ones. But to read or to launch on one device after the other that array has to be split,
+        which takes the time again, and imports JAX where it is installed (see `adapter.split`).
+        """
+        check_parts(arrays, devices)
+        targets = tuple([require_device(self, device) for device in devices])
+        memories = [
+            d.default_memory() if memory_kind is None else d.memory(memory_kind) for d in targets
+        ]
+        how = _SEMANTICS[HostBufferSemantics(semantics)]
+        whole = self.place(targets, memories[0].kind)
+        made = [
+            self._put(array, memory.place, memory.device.raw, how)
+            for array, memory in zip(arrays, memories)  # noqa: B905  # hot
+        ]
+        parts, types = zip(*made, strict=True)
+        if types.count(types[0]) != len(types):
+            raise InvalidArgument(f"the parts of an array have types {[*map(str, types)]}")
+        return CpuShards.from_parts(parts, types[0], whole)
+
+    def _put(
+        self, array: npt.NDArray[Any], place: Place, raw_device: Any, semantics: Any
+    ) -> tuple[Any, TensorType]:
+        """Returns jaxlib's array of a host array on one device, and its type.
+
+        What is large is copied by NumPy, which is faster (see `LARGE_BYTES`), and jaxlib borrows
+        the copy. jaxlib never writes to what it borrows: a launch that takes it as a donation
+        copies it, and leaves it to whoever still looks at it.
+        """
+        if type(array) is not np.ndarray or array.dtype not in DTYPES:
+            array = to_plain_array(array)
+        if self._raw is None:
+            self.require_open()
+        tensor_type, aval = array_type(array.shape, array.dtype)
+        if (
+            array.nbytes >= LARGE_BYTES
+            and semantics is adapter.ONLY_DURING_CALL
+            and array.dtype not in SUB_BYTE_DTYPES  # these jaxlib packs
+        ):
+            adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
+            array, semantics = copy_aligned(array), adapter.ZERO_COPY
+        try:
+            raw = adapter.put(array, aval, place.sharding, raw_device, semantics)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return raw, tensor_type
+
+    @with_argument_errors
+    def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
+        """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
+        target = require_device(self, device)
+        self.require_open()
+        shape, dtype = dlpack.describe(capsule)
+        if dtype in BUFFER_PROTOCOL_DTYPES:
+            array = np.from_dlpack(dlpack.CapsuleHolder(capsule))
+            return self.buffer_from_host(
+                array, target, None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
+            )
+        try:
+            raw = adapter.from_dlpack(capsule, target.raw)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return CpuBuffer(raw, array_type(shape, dtype)[0], target.place)
