@@ -81,9 +81,9 @@ typedef struct {
   PyObject *donated; /* the numbers of the arguments that it takes, a tuple; NULL for none */
 } HeldLaunch;
 int hold_arguments(const HeldLaunch *launch); /* DONE; NOT_HERE where Python has to see to it */
-void release_arguments(const HeldLaunch *launch);
-PyObject *hold_buffers(PyObject *module, PyObject *args);
-PyObject *release_buffers(PyObject *module, PyObject *args);
+/* Ends it, and makes the deletions that came meanwhile: DONE, or FAILED where these are interrupted. */
+int release_arguments(const HeldLaunch *launch);
+PyObject *call_holding(PyObject *module, PyObject *args);
 PyObject *delete_later(PyObject *module, PyObject *buffer);
 int add_holds(void);
 
@@ -200,6 +200,13 @@ typedef struct {
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Launcher_Type;
+
+/* ---- launch_results.c: what a launch that was made gave and took ---- */
+/* Sets the results: DONE, or FAILED. The library took what is donated in any case. `made` has those of
+   each device, of which none is left, and `room` is for the parts of one result. */
+int finish_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
+                  PyObject **room, PyObject **results);
+void drop_results(Launcher *self, PyObject **results);
 
 /* ---- launch_errors.c: what becomes of a launch that failed ---- */
 /* Raises what a method of the owner returns for the address of an error and the arguments. */
@@ -374,14 +381,25 @@ int last_call_visit(LastCall *self, visitproc visit, void *arg);
 /* ---- calls.c: the base of jitted functions ---- */
 extern PyTypeObject *Calls_Type;
 
-/* ---- module.c ---- */
-PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* of new references */
-PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds it to the module */
-void free_object(PyObject *object); /* ends the tp_dealloc of a collected type */
+/* ---- exceptions.c ---- */
 /* The exception that is set, with its traceback, taken; NULL if it is none derived from Exception,
    which stays set. */
 PyObject *take_exception(void);
 void raise_exception(PyObject *exception); /* takes the reference */
+int is_interrupted(void); /* whether one is set that is not derived from Exception */
+/* What is set, if anything, while something is done that may raise as well. */
+typedef struct {
+  PyObject *type, *value, *traceback;
+} Raised;
+Raised set_aside(void);
+/* Sets it again. What was raised meanwhile is reported, as of that object; an interrupt stays raised
+   instead, and has the other as its context. */
+void put_back(Raised raised, PyObject *where);
+
+/* ---- module.c ---- */
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* of new references */
+PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds it to the module */
+void free_object(PyObject *object); /* ends the tp_dealloc of a collected type */
 int add_client(PyObject *module);
 int add_buffer(PyObject *module);
 int add_array(PyObject *module);

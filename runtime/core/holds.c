@@ -16,16 +16,17 @@ static Buffer *part_of(PyObject *argument, Py_ssize_t parts, Py_ssize_t part) {
   return (Buffer *)(parts > 1 ? PyTuple_GetItem(argument, part) : argument);
 }
 
-/* Makes the deletion that came while a buffer was held; what is raised stays. */
-static void end_hold(Buffer *buffer) {
-  if (buffer->holds || !buffer->doomed) return;
+/* Makes the deletion that came while a buffer was held; what is raised stays, but for an interrupt of
+   the deletion, which is then raised: FAILED. */
+static int end_hold(Buffer *buffer) {
+  if (buffer->holds || !buffer->doomed) return DONE;
   buffer->doomed = 0;
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  Raised raised = set_aside();
   PyObject *answer = PyObject_CallMethodObjArgs((PyObject *)buffer, delete_name, NULL);
-  if (!answer) PyErr_WriteUnraisable((PyObject *)buffer);
+  int state = is_interrupted() ? FAILED : DONE;
   Py_XDECREF(answer);
-  PyErr_Restore(type, value, traceback);
+  put_back(raised, (PyObject *)buffer);
+  return state;
 }
 
 int hold_arguments(const HeldLaunch *launch) {
@@ -51,7 +52,7 @@ int hold_arguments(const HeldLaunch *launch) {
   return DONE;
 }
 
-void release_arguments(const HeldLaunch *launch) {
+int release_arguments(const HeldLaunch *launch) {
   Py_ssize_t parts = launch->parts;
   Py_ssize_t taken = launch->donated ? PyTuple_Size(launch->donated) : 0;
   for (Py_ssize_t i = 0; i < taken; i++) {
@@ -62,45 +63,62 @@ void release_arguments(const HeldLaunch *launch) {
   for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
       part_of(launch->arguments[i], parts, part)->holds--;
+  int state = DONE;
   for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
-      end_hold(part_of(launch->arguments[i], parts, part));
+      if (end_hold(part_of(launch->arguments[i], parts, part)) == FAILED) state = FAILED;
+  return state;
 }
 
-/* Sets two tuples of buffers; 0 with an exception. */
-static int read_held(PyObject *args, PyObject **held, PyObject **taken) {
-  if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, held, &PyTuple_Type, taken)) return 0;
-  for (Py_ssize_t i = 0, most = PyTuple_Size(*held); i < most + PyTuple_Size(*taken); i++) {
-    PyObject *buffer = i < most ? PyTuple_GetItem(*held, i) : PyTuple_GetItem(*taken, i - most);
-    if (PyType_IsSubtype(Py_TYPE(buffer), Buffer_Type)) continue;
+static Buffer *buffer_in(PyObject *buffers, Py_ssize_t i) {
+  return (Buffer *)PyTuple_GetItem(buffers, i);
+}
+
+static int are_buffers(PyObject *given) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) {
+    if (PyType_IsSubtype(Py_TYPE(PyTuple_GetItem(given, i)), Buffer_Type)) continue;
     PyErr_SetString(PyExc_TypeError, "what a launch holds are buffers");
     return 0;
   }
   return 1;
 }
 
-PyObject *hold_buffers(PyObject *module, PyObject *args) {
-  (void)module;
-  PyObject *held, *taken;
-  if (!read_held(args, &held, &taken)) return NULL;
+/* The index in both of the buffer that refuses; -1 where they are held and taken now. */
+static Py_ssize_t hold(PyObject *held, PyObject *taken) {
   Py_ssize_t holds = PyTuple_Size(held), takes = PyTuple_Size(taken);
   for (Py_ssize_t i = 0; i < holds; i++)
-    if (((Buffer *)PyTuple_GetItem(held, i))->takers) return PyLong_FromSsize_t(i);
+    if (buffer_in(held, i)->takers) return i;
   for (Py_ssize_t i = 0; i < takes; i++)
-    if (((Buffer *)PyTuple_GetItem(taken, i))->holds) return PyLong_FromSsize_t(holds + i);
-  for (Py_ssize_t i = 0; i < holds; i++) ((Buffer *)PyTuple_GetItem(held, i))->holds++;
-  for (Py_ssize_t i = 0; i < takes; i++) ((Buffer *)PyTuple_GetItem(taken, i))->takers++;
-  return PyLong_FromLong(-1);
+    if (buffer_in(taken, i)->holds) return holds + i;
+  for (Py_ssize_t i = 0; i < holds; i++) buffer_in(held, i)->holds++;
+  for (Py_ssize_t i = 0; i < takes; i++) buffer_in(taken, i)->takers++;
+  return -1;
 }
 
-PyObject *release_buffers(PyObject *module, PyObject *args) {
+static int release(PyObject *held, PyObject *taken) {
+  int state = DONE;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(taken); i++) buffer_in(taken, i)->takers--;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++) buffer_in(held, i)->holds--;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++)
+    if (end_hold(buffer_in(held, i)) == FAILED) state = FAILED;
+  return state;
+}
+
+/* In one function of C: an interrupt comes before it, in the function that it calls, or after it. */
+PyObject *call_holding(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *held, *taken;
-  if (!read_held(args, &held, &taken)) return NULL;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(taken); i++) ((Buffer *)PyTuple_GetItem(taken, i))->takers--;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++) ((Buffer *)PyTuple_GetItem(held, i))->holds--;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++) end_hold((Buffer *)PyTuple_GetItem(held, i));
-  Py_RETURN_NONE;
+  Py_ssize_t given = PyTuple_Size(args);
+  PyObject *held, *taken, *function, *own = PyTuple_GetSlice(args, 0, 3);
+  int read = own && PyArg_ParseTuple(own, "O!O!O", &PyTuple_Type, &held, &PyTuple_Type, &taken, &function);
+  Py_XDECREF(own); /* the arguments have these as well */
+  if (!read || !are_buffers(held) || !are_buffers(taken)) return NULL;
+  PyObject *rest = PyTuple_GetSlice(args, 3, given);
+  if (!rest) return NULL;
+  Py_ssize_t refused = hold(held, taken);
+  PyObject *made = refused < 0 ? PyObject_CallObject(function, rest) : Py_NewRef(Py_None);
+  Py_DECREF(rest);
+  if (refused < 0 && release(held, taken) == FAILED) Py_CLEAR(made);
+  return made ? Py_BuildValue("(nN)", refused, made) : NULL;
 }
 
 PyObject *delete_later(PyObject *module, PyObject *object) {

@@ -7,20 +7,6 @@
 
 PyTypeObject *Launcher_Type;
 
-/* Makes the donated arguments of a launch unusable: DONE, or FAILED. */
-static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
-  if (!self->mark) return DONE;
-  PJRT_Error *error = NULL;
-  int state = executable_mark_donated(self->executable, arguments, count, &error);
-  if (error) raise_error(self, error);
-  if (state != NOT_HERE) return state;
-  PyObject *given = tuple_of(arguments, count);
-  PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
-  Py_XDECREF(given);
-  Py_XDECREF(done);
-  return done ? DONE : FAILED;
-}
-
 /* Takes the addresses of the arguments on each device: DONE, or NOT_HERE. */
 static int take_arguments(Launcher *self, PyObject *const *arguments, const Execution *execution) {
   Executable *program = self->executable;
@@ -48,53 +34,6 @@ static int may_repeat(Launcher *self, const Execution *execution) {
   return 0;
 }
 
-/* Makes the objects of the results, all or none; `room` is for those of one result. */
-static int take_results(Launcher *self, PJRT_Buffer **made, PyObject **room, PyObject **results) {
-  Executable *program = self->executable;
-  Py_ssize_t produced = self->head.produced, parts = program->parts, result = 0, part = 0;
-  for (; result < produced; result++) {
-    for (part = 0; part < parts; part++) {
-      Py_ssize_t at = part * produced + result;
-      room[part] = buffer_holding(program->client, made[at], PyTuple_GetItem(program->specs, at));
-      made[at] = NULL;
-      if (!room[part]) break;
-    }
-    if (part < parts) break;
-    results[result] = parts == 1 ? room[0] : tuple_of(room, parts);
-    if (!results[result]) break;
-    for (Py_ssize_t i = 0; parts > 1 && i < parts; i++) Py_DECREF(room[i]);
-  }
-  if (result == produced) return DONE;
-  while (part) Py_DECREF(room[--part]);
-  while (result) Py_DECREF(results[--result]);
-  for (Py_ssize_t i = 0; i < parts * produced; i++)
-    if (made[i]) client_destroy_buffer(program->client, made[i]);
-  return FAILED;
-}
-
-/* Makes the donated arguments unusable where an exception is raised, which stays. */
-static void mark_donated_anyway(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (mark_donated(self, arguments, count) == FAILED) PyErr_Clear();
-  PyErr_Restore(type, value, traceback);
-}
-
-/* Sets the results of a launch that was made; the library took what is donated in any case. */
-static int finish(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
-                  PyObject **room, PyObject **results) {
-  Py_ssize_t produced = self->head.produced, all = produced * self->executable->parts, i = 0;
-  while (i < all && made[i]) i++;
-  if (i < all) raise_missing_result(self, made, all);
-  if (i < all || take_results(self, made, room, results) == FAILED) {
-    mark_donated_anyway(self, arguments, count);
-    return FAILED;
-  }
-  if (mark_donated(self, arguments, count) == DONE) return DONE;
-  for (i = 0; i < produced; i++) Py_DECREF(results[i]);
-  return FAILED;
-}
-
 /* Launches with arguments that are held. */
 static int launch_held(Launcher *self, PyObject *const *arguments, const Execution *execution,
                        PJRT_Buffer **made, void **room, PyObject **results) {
@@ -103,7 +42,7 @@ static int launch_held(Launcher *self, PyObject *const *arguments, const Executi
   PJRT_Error *error = NULL;
   int state = executable_run(program, execution, &error);
   if (state == DONE)
-    return finish(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
+    return finish_launch(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
   for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
     if (made[i]) client_destroy_buffer(program->client, made[i]);
   if (error) raise_launch_error(self, error, arguments, count);
@@ -127,8 +66,9 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, 
   if (hold_arguments(&held) == NOT_HERE) return NOT_HERE;
   memset(made, 0, parts * produced * sizeof *made);
   int state = launch_held(self, arguments, &execution, made, room, results);
-  release_arguments(&held);
-  return state;
+  if (release_arguments(&held) == DONE || state == FAILED) return state;
+  drop_results(self, results);
+  return FAILED;
 }
 
 static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
@@ -165,7 +105,7 @@ static int launch_with_wait(PyObject *object, PyObject *const *arguments, Py_ssi
   if (!events) return FAILED;
   int state = launch_in_room(self, arguments, count, events_of(events), results);
   if (state == DONE && !events_are_set(events)) {
-    for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
+    drop_results(self, results);
     raise_missing_event(self);
     state = FAILED;
   }

@@ -22,25 +22,6 @@ PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
   return made;
 }
 
-PyObject *take_exception(void) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (!value || !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {
-    PyErr_Restore(type, value, traceback);
-    return NULL;
-  }
-  if (traceback) PyException_SetTraceback(value, traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-  return value;
-}
-
-void raise_exception(PyObject *exception) {
-  PyObject *traceback = PyException_GetTraceback(exception);
-  PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exception)), exception, traceback);
-}
-
 static PyObject *get_calls_under_way(PyObject *module, PyObject *unused) {
   (void)module;
   (void)unused;
@@ -74,10 +55,9 @@ static PyMethodDef functions[] = {
      "set_read_hooks(host, array, unless): what reads arrays in Python, and while what is not empty."},
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
-    {"hold_buffers", hold_buffers, METH_VARARGS,
-     "hold_buffers(held, taken): for a launch; -1, or the index of the one in held + taken that refuses."},
-    {"release_buffers", release_buffers, METH_VARARGS,
-     "release_buffers(held, taken): ends a hold, and makes the deletions that came meanwhile."},
+    {"call_holding", call_holding, METH_VARARGS,
+     "call_holding(held, taken, function, *arguments): -1 and what it returns, called while these are held "
+     "and taken; or the index of the one in held + taken that refuses, and None."},
     {"delete_later", delete_later, METH_O,
      "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,

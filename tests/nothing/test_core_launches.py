@@ -262,6 +262,47 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     assert core.calls_under_way() == 0
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_interrupt_while_donated_arguments_are_marked_is_raised_when_all_are(
+    missing: bool,
+) -> None:
+    library, marked = LibraryCalls(), list[Any]()
+
+    def mark(given: Any) -> None:
+        marked.append(given)
+        if len(marked) == 1:
+            raise KeyboardInterrupt
+
+    _, owner, runner = _program(library, mark=mark)
+    x = _array(library.buffer())
+    library.silent = {"first result"} if missing else set()
+    with pytest.raises(KeyboardInterrupt) as raised:
+        runner((x,))
+    assert marked == [(x._shards,)] * 2
+    assert [kind for kind, _ in owner.told] == ["missing"] * missing
+    assert type(raised.value.__context__) is (LookupError if missing else type(None))
+    assert library.alive["buffer"] == 1
+
+
+def test_an_error_of_marking_is_reported_where_another_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, library = list[Any](), LibraryCalls()
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: told.append(report.exc_type))
+
+    def fail(given: Any) -> None:
+        raise ValueError("mark")
+
+    _, _, runner = _program(library, mark=fail)
+    x = _array(library.buffer())
+    with pytest.raises(ValueError, match="mark"):
+        runner((x,))
+    library.silent = {"first result"}
+    with pytest.raises(LookupError, match="missing"):
+        runner((x,))
+    assert told == [ValueError]
+
+
 def test_donated_arguments_are_marked_as_the_library_says() -> None:
     library = LibraryCalls()
     marked = []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
 import sys
 import threading
-from types import SimpleNamespace
+from pathlib import Path
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from plugrt.capi import launch_holds
+from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_python
 from plugrt.compiled_core import core
 from plugrt.errors import Internal
 from support.library_calls import LibraryCalls
@@ -81,17 +85,26 @@ def test_no_device_waits_for_one_whose_argument_was_taken(in_core: str) -> None:
     assert done.stdout.strip() == "ended", done.stderr[-2000:]
 
 
-def _library() -> tuple[Any, list[Any]]:
+def _library(deleted: list[Any]) -> tuple[Any, list[Any]]:
     """Returns a library in the core, and the list of the buffers that it was told to delete."""
-    library, deleted = LibraryCalls(), list[Any]()
+    library = LibraryCalls()
     handle = library.spec.handle
     handle.lock, handle.exiting, handle.delete_buffer = threading.RLock(), [], deleted.append
     return library, deleted
 
 
+class _InterruptedDeletions(list[Any]):
+    """Notes deletions, of which the second is interrupted."""
+
+    def append(self, buffer: Any) -> None:
+        super().append(buffer)
+        if len(self) == 2:
+            raise KeyboardInterrupt
+
+
 @needs_core
 def test_a_deletion_in_a_launch_over_devices_waits_for_its_end() -> None:
-    library, deleted = _library()
+    library, deleted = _library([])
     executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
     executable.arity = 1
     x, y = library.buffer(), library.buffer()
@@ -112,8 +125,28 @@ def test_a_deletion_in_a_launch_over_devices_waits_for_its_end() -> None:
 
 
 @needs_core
+def test_a_launch_whose_deletion_is_interrupted_leaves_no_results_and_no_hold() -> None:
+    library, deleted = _library(_InterruptedDeletions())
+    executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
+    executable.arity = 2
+    buffers = [library.buffer() for _ in range(4)]
+
+    def during(name: str) -> None:
+        if name == "LoadedExecutable_Execute":
+            for buffer in buffers[:3]:
+                buffer.delete()
+
+    library.during = during
+    with pytest.raises(KeyboardInterrupt):
+        core.Launcher(executable, None, None)([tuple(buffers[:2]), tuple(buffers[2:])])
+    assert (len(deleted), library.alive["buffer"]) == (3, 4)
+    buffers[3].delete()
+    assert len(deleted) == 4
+
+
+@needs_core
 def test_a_launch_that_fails_ends_its_hold() -> None:
-    library, deleted = _library()
+    library, deleted = _library([])
     executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
     executable.arity = 1
     owner = SimpleNamespace(_launch_error=lambda error, arguments: LookupError("launch"))
@@ -128,65 +161,186 @@ def test_a_launch_that_fails_ends_its_hold() -> None:
 @needs_core
 @pytest.mark.parametrize("parts", [1, 2])
 def test_what_another_launch_needs_is_left_to_python(parts: int) -> None:
-    library, _ = _library()
+    library, _ = _library([])
     executable = core.Executable(library.core, 64, None, parts, (library.spec,) * parts)
     executable.arity = 1
     executable.know_donated((0,), "was donated")
     owner = SimpleNamespace(_launch_unchecked=lambda a: "Python", execute=lambda a: "Python")
     buffers = (library.buffer(), library.buffer())
     launcher, given = core.Launcher(executable, owner, len), buffers[0] if parts == 1 else buffers
-    core.hold_buffers(buffers, ())
-    assert launcher([given]) == "Python"
-    core.release_buffers(buffers, ())
-    core.hold_buffers((), buffers)
+    assert core.call_holding(buffers, (), launcher, [given]) == (-1, "Python")
     if parts > 1:
-        assert launcher([given]) == "Python"
-    core.release_buffers((), buffers)
+        assert core.call_holding((), buffers, launcher, [given]) == (-1, "Python")
     assert launcher([given]) != "Python"
 
 
-def _plain() -> Any:
-    deleted = list[int]()
-    return SimpleNamespace(deleted=deleted, _delete_now=lambda: deleted.append(1))
+def _in_python(deleted: list[Any]) -> tuple[Any, list[Any]]:
+    """Returns what makes a buffer, and the list of those whose memory was freed."""
+
+    def make() -> Any:
+        made: Any = SimpleNamespace(_delete_now=lambda: deleted.append(made))
+        made.delete = lambda: delete_later_in_python(made) or made._delete_now()
+        return made
+
+    return make, deleted
 
 
-def _in_core() -> Any:
-    library, deleted = _library()
-    buffer = library.buffer()
-    return SimpleNamespace(deleted=deleted, buffer=buffer)
+def _in_core(deleted: list[Any]) -> tuple[Any, list[Any]]:
+    return _library(deleted)[0].buffer, deleted
 
 
-@pytest.mark.parametrize("in_core", [pytest.param(True, marks=needs_core), False])
-def test_holds_are_counted_and_exclude_what_takes(in_core: bool) -> None:
-    made = _in_core() if in_core else _plain()
-    x: Any = made.buffer if in_core else made
-    functions: tuple[Any, ...] = (
-        launch_holds.hold_in_python, launch_holds.release_in_python,
-        launch_holds.delete_later_in_python,
-    )  # fmt: skip
-    if in_core:
-        functions = (core.hold_buffers, core.release_buffers, core.delete_later)
+_PATHS = [
+    pytest.param((_in_core, core and core.call_holding), id="c", marks=needs_core),
+    pytest.param((_in_python, call_holding_in_python), id="python"),
+]
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_holds_are_counted_and_exclude_what_takes(path: Any) -> None:
+    make, call = path[0]([])[0], path[1]
+    x, y = make(), make()
+
+    def nothing() -> str:
+        return "made"
+
+    def refusals() -> list[Any]:
+        return [call((y, x), (), nothing), call((), (y, x), nothing), call((x,), (x,), nothing)]
+
+    free = [(-1, "made")] * 3
+    assert refusals() == free
+    held = [(-1, "made"), (1, None), (1, None)]
+    assert call((x,), (), lambda: call((x,), (), refusals)) == (-1, (-1, held))
+    taken = [(1, None), (-1, "made"), (0, None)]  # a library sees to two that take it
+    assert call((), (x,), lambda: call((), (x,), refusals)) == (-1, (-1, taken))
+    assert refusals() == free
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_a_deletion_waits_for_the_last_hold(path: Any) -> None:
+    (make, deleted), call = path[0]([]), path[1]
+    x = make()
+
+    def delete() -> int:
+        x.delete()
+        return len(deleted)
+
+    assert call((x,), (), lambda: (call((x,), (), delete), len(deleted))) == (-1, ((-1, 0), 0))
+    assert len(deleted) == 1
+    assert call((make(),), (), lambda: 3) == (-1, 3)
+    assert len(deleted) == 1
+
+
+@needs_core
+def test_the_core_holds_buffers_and_calls_functions() -> None:
+    for wrong in (((1,), (), len), ((), (1,), len)):
         with pytest.raises(TypeError, match="are buffers"):
-            core.hold_buffers((1,), ())
-        with pytest.raises(TypeError, match="is a buffer"):
-            core.delete_later(1)
-    hold, release, delete_later = functions
-    assert hold((x,), ()) == -1
-    assert hold((), (x,)) == 0  # in use
-    assert hold((x,), ()) == -1
-    assert delete_later(x)
-    release((x,), ())
-    assert made.deleted == []
-    release((x,), ())
-    assert len(made.deleted) == 1
-    assert not delete_later(x)
-    assert hold((), (x,)) == hold((), (x,)) == -1  # a library sees to two of these
-    assert hold((x,), ()) == 0  # taken
-    release((), (x,))
-    assert hold((x,), (x,)) == 0
-    release((), (x,))
-    assert hold((x,), (x,)) == -1
-    release((x,), (x,))
+            core.call_holding(*wrong)
+    with pytest.raises(TypeError, match="takes exactly 3 arguments"):
+        core.call_holding((), ())
+    with pytest.raises(TypeError, match="not callable"):
+        core.call_holding((), (), 3)
+    with pytest.raises(TypeError, match="is a buffer"):
+        core.delete_later(1)
+
+
+@pytest.mark.parametrize("path", _PATHS)
+@pytest.mark.parametrize("error", [None, LookupError])
+def test_an_interrupted_deletion_is_raised_after_the_others_are_made(
+    path: Any, error: type[BaseException] | None
+) -> None:
+    """Whether the launch has results or an exception, which is the interrupt's context."""
+    (make, deleted), call = path[0](_InterruptedDeletions()), path[1]
+    buffers = tuple(make() for _ in range(3))
+
+    def delete() -> None:
+        for buffer in buffers:
+            buffer.delete()
+        if error:
+            raise error
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        call(buffers, (), delete)
+    assert type(raised.value.__context__) is (error or type(None))
+    assert len(deleted) == 3
+
+
+class _Interruption:
+    """Raises `KeyboardInterrupt` at one line of what a module runs: the n-th that it comes to.
+
+    Not where Python looks for no signals: where the block of a ``with`` or a ``try`` has ended.
+    """
+
+    def __init__(self, filename: str, line: int) -> None:
+        self._filename, self._left = filename, line
+        self._lines = Path(filename).read_text().splitlines()
+        self._entered = set[tuple[FrameType, int]]()
+        self.came = False
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if frame.f_code.co_filename != self._filename:
+            return None
+        if event == "line" and not self.came and not self._ends_block(frame):
+            self._left -= 1
+            if self._left < 0:
+                self.came = True
+                raise KeyboardInterrupt
+        return self
+
+    def _ends_block(self, frame: FrameType) -> bool:
+        before, line = self._lines[frame.f_lineno - 2 : frame.f_lineno]
+        if not line.lstrip().startswith("with "):
+            return before.strip() == "finally:"
+        is_entered = (frame, frame.f_lineno) in self._entered
+        self._entered.add((frame, frame.f_lineno))
+        return is_entered
+
+
+def test_an_interrupt_at_any_line_leaves_nothing_held() -> None:
+    make, deleted = _in_python([])
+    for line in itertools.count():
+        x, y = make(), make()
+        interruption, before = _Interruption(launch_holds.__file__, line), sys.gettrace()
+        deleted.clear()
+        sys.settrace(interruption)
+        try:
+            call_holding_in_python((x, y), (y, make()) if line % 2 else (), x.delete)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        assert call_holding_in_python((), (x, y), len, ()) == (-1, 0), line
+        assert call_holding_in_python((x, y), (), len, ()) == (-1, 0), line
+        assert not delete_later_in_python(y)
+        if not interruption.came:
+            break
+    assert line > 20
+    assert deleted == [x]
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_a_signal_at_any_time_leaves_nothing_held(path: Any) -> None:
+    make, call = path[0]([])[0], path[1]
+    buffers = tuple(make() for _ in range(4))
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before, interrupted = signal.signal(signal.SIGALRM, interrupt), 0
+    try:
+        for i in range(2000):
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-6 + i % 100 * 1e-6)
+                    for _ in range(20):
+                        call(buffers[:2], buffers[2:], sum, (1, 2))
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert call((), buffers, sum, ()) == call(buffers, (), sum, ()) == (-1, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 100
 
 
 def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
@@ -197,12 +351,11 @@ def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
 
     told = list[Any]()
     monkeypatch.setattr(sys, "unraisablehook", told.append)
-    x, y = SimpleNamespace(_delete_now=refuse), _plain()
-    launch_holds.hold_in_python((x, y), ())
-    assert launch_holds.delete_later_in_python(x)
-    assert launch_holds.delete_later_in_python(y)
-    launch_holds.release_in_python((x, y), ())
-    assert y.deleted == [1]
+    make, deleted = _in_python([])
+    x, y = make(), make()
+    x._delete_now = refuse
+    call_holding_in_python((x, y), (), lambda: (x.delete(), y.delete()))
+    assert deleted == [y]
     assert [(report.object, report.exc_value.message) for report in told] == [(x, "no deletion")]
 
 
@@ -210,6 +363,7 @@ _FORK = """
 import os, threading
 from types import SimpleNamespace
 from plugrt.capi import launch_holds
+from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_python
 taken, over = threading.Event(), threading.Event()
 
 def hold():

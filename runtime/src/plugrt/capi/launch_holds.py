@@ -37,55 +37,96 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)  # a thread that the child lacks may have it
 
 
-def hold_in_python(held: Buffers, taken: Buffers) -> int:
-    """Holds buffers, and says what is taken; -1, or the index in ``held + taken`` of a refusal."""
+class _Hold:
+    """What a launch notes on the buffers that it needs or takes: it ends on all of them at once."""
+
+    __slots__ = ("is_over",)
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+
+def call_holding_in_python(
+    held: Buffers, taken: Buffers, function: Callable[..., T], *arguments: Any
+) -> tuple[int, T | None]:
+    """Returns -1 and ``function(*arguments)``, called while buffers are held and taken.
+
+    If one refuses: its index in ``held + taken``, and None. The deletions that came meanwhile are
+    made then. An interrupt may come between any two steps: it leaves nothing held.
+    """
+    hold = _Hold()
+    try:
+        refused = _hold(hold, held, taken)
+        return (-1, function(*arguments)) if refused < 0 else (refused, None)
+    finally:
+        hold.is_over = True  # at once: Python looks for signals where functions are called
+        _delete_doomed(held)
+
+
+def _hold(hold: _Hold, held: Buffers, taken: Buffers) -> int:
+    """Notes it on the buffers: -1, or the index of a refusal."""
     with _lock:
         for i, buffer in enumerate(held):
-            if getattr(buffer, "_takers", 0):
+            if _under_way(buffer, "_takers"):
                 return i
         for i, buffer in enumerate(taken, len(held)):
-            if getattr(buffer, "_holds", 0):
+            if _under_way(buffer, "_holds"):
                 return i
         for buffer in held:
-            buffer._holds = getattr(buffer, "_holds", 0) + 1
+            buffer._holds = (*_under_way(buffer, "_holds"), hold)
         for buffer in taken:
-            buffer._takers = getattr(buffer, "_takers", 0) + 1
+            buffer._takers = (*_under_way(buffer, "_takers"), hold)
     return -1
 
 
-def release_in_python(held: Buffers, taken: Buffers) -> None:
-    """Ends what `hold_in_python` began, and makes the deletions that came meanwhile."""
-    doomed = []
+def _under_way(buffer: Any, name: str) -> list[_Hold]:
+    return [hold for hold in getattr(buffer, name, ()) if not hold.is_over]
+
+
+def _delete_doomed(buffers: Buffers) -> None:
+    """Makes the deletions that came while buffers were held."""
     with _lock:
-        for buffer in taken:
-            buffer._takers -= 1
-        for buffer in held:
-            buffer._holds -= 1
-            if not buffer._holds and getattr(buffer, "_doomed", False):
-                buffer._doomed = False
-                doomed.append(buffer)
-    for buffer in doomed:
-        try:
-            buffer._delete_now()
-        except PjrtError as error:  # not of the launch, which has results or its own
-            report = SimpleNamespace(
-                exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
-                err_msg="A deletion that waited for a launch failed in", object=buffer,
-            )  # fmt: skip
-            sys.unraisablehook(report)
+        doomed = [
+            b for b in buffers if getattr(b, "_doomed", False) and not _under_way(b, "_holds")
+        ]
+        for buffer in doomed:
+            buffer._doomed = False
+    _delete_all(doomed)
+
+
+def _delete_all(buffers: list[Any]) -> None:
+    """Deletes them, the others as well where one deletion is interrupted."""
+    try:
+        while buffers:
+            _delete_now(buffers.pop())
+    finally:
+        if buffers:
+            _delete_all(buffers)
+
+
+def _delete_now(buffer: Any) -> None:
+    try:
+        buffer._delete_now()
+    except PjrtError as error:  # not of the launch, which has results or its own
+        report = SimpleNamespace(
+            exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
+            err_msg="A deletion that waited for a launch failed in", object=buffer,
+        )  # fmt: skip
+        sys.unraisablehook(report)
 
 
 def delete_later_in_python(buffer: Any) -> bool:
     """Whether a buffer is held, which is then deleted when the last hold ends."""
     with _lock:
-        if not getattr(buffer, "_holds", 0):
+        if not _under_way(buffer, "_holds"):
             return False
         buffer._doomed = True
         return True
 
 
-_hold: Callable[[Buffers, Buffers], int] = core.hold_buffers if core else hold_in_python
-_release: Callable[[Buffers, Buffers], None] = core.release_buffers if core else release_in_python
+_call_holding: Callable[..., tuple[int, Any]] = (
+    core.call_holding if core else call_holding_in_python
+)
 delete_later: Callable[[Any], bool] = core.delete_later if core else delete_later_in_python
 
 
@@ -106,24 +147,22 @@ def launch_holding(
     buffers = tuple(buffer for i in taken for buffer in _buffers(arguments[i : i + 1]))
     if not held and not buffers:
         return launch(arguments, options)
-    found = _hold(held, buffers)
+    found, results = _call_holding(held, buffers, launch, arguments, options)
     if found >= len(held):
         used = [i for i in taken if any(b is buffers[found - len(held)] for b in arguments[i])]
         identifier = options.launch_id if options else 0
         copying = ExecuteOptions(identifier, (*kept, *used))
-        made = launch_holding(launch, arguments, copying, devices, donation)
+        copied = launch_holding(launch, arguments, copying, devices, donation)
         assert donation is not None
         donation.mark_copied([arguments[i] for i in used])
-        return made
+        return copied
     if found >= 0:
         raise DeletedBuffer(
             f"this buffer ({held[found]._spec.tensor_type} on {held[found].device!r}) is being "
             "donated to a launch of another thread"
         )
-    try:
-        return launch(arguments, options)
-    finally:
-        _release(held, buffers)
+    made: T = results
+    return made
 
 
 def _buffers(arguments: Sequence[Shards]) -> Buffers:

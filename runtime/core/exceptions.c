@@ -1,0 +1,56 @@
+/* Exceptions: taken while something else is done, raised again, and what else is raised meanwhile. */
+#include "core.h"
+
+PyObject *take_exception(void) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (!value || !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+  }
+  if (traceback) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+}
+
+void raise_exception(PyObject *exception) {
+  PyObject *traceback = PyException_GetTraceback(exception);
+  PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exception)), exception, traceback);
+}
+
+int is_interrupted(void) {
+  return PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
+}
+
+Raised set_aside(void) {
+  Raised raised;
+  PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
+  return raised;
+}
+
+/* The value, with its traceback, a new reference; NULL for none. */
+static PyObject *value_of(Raised *raised) {
+  PyErr_NormalizeException(&raised->type, &raised->value, &raised->traceback);
+  if (raised->traceback && raised->value)
+    PyException_SetTraceback(raised->value, raised->traceback);
+  return Py_XNewRef(raised->value);
+}
+
+void put_back(Raised raised, PyObject *where) {
+  if (PyErr_Occurred() && !is_interrupted()) PyErr_WriteUnraisable(where);
+  if (!PyErr_Occurred()) {
+    PyErr_Restore(raised.type, raised.value, raised.traceback);
+    return;
+  }
+  Raised interrupt = set_aside();
+  PyObject *value = value_of(&interrupt), *before = raised.type ? value_of(&raised) : NULL;
+  if (value && before && value != before) PyException_SetContext(value, Py_NewRef(before));
+  Py_XDECREF(value);
+  Py_XDECREF(before);
+  Py_XDECREF(raised.type);
+  Py_XDECREF(raised.value);
+  Py_XDECREF(raised.traceback);
+  PyErr_Restore(interrupt.type, interrupt.value, interrupt.traceback);
+}
