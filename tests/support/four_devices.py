@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import plugrt
 from plugrt.capi import create_client, load_library
-from plugrt.interface import Client
-from support.broken_library import BrokenLibrary, Control, misbehaviours
-from support.xla_cpu import library_path
+from plugrt.errors import DeletedBuffer, InvalidReply
+from plugrt.interface import Client, CompileOptions
+from support.broken_library import SILENT, BrokenLibrary, Control, misbehaviours
+from support.xla_cpu import DONATED, add, library_path
 
 H = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -48,3 +50,29 @@ class FourDevices:
         before = self.control.calls(slot)
         work()
         return self.control.calls(slot) - before
+
+    def require_donation_without_results(self) -> None:
+        """Asserts that launches without results have taken what is donated, on 1 and 4 devices."""
+        kind = "tensor<4xf32>"
+        host = np.zeros(4, np.float32)
+        for count in (1, 4):
+            loaded: Any = self.client.compile(
+                add(kind, DONATED), CompileOptions(num_replicas=count)
+            )
+            devices = self.client.devices()[:count]
+
+            def put(devices: Any = devices) -> Any:
+                made = [self.client.buffer_from_host(host, device) for device in devices]
+                return made[0] if len(made) == 1 else tuple(made)
+
+            for launch in (loaded.execute, loaded.execute, loaded.launcher):
+                launch([put(), put()])  # the first is checked, and so is not what the others are
+                self.misbehave("LoadedExecutable_Execute", SILENT)
+                given, kept = put(), put()
+                with pytest.raises(InvalidReply, match=r"\(NULL\)"):
+                    launch([given, kept])
+                self.control.behave()
+                with pytest.raises(DeletedBuffer, match="was donated to a launch of 'add'"):
+                    launch([given, kept])
+                launch([put(), kept])
+                assert not any(buffer.is_deleted() for buffer in kept)

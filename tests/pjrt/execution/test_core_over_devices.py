@@ -22,7 +22,7 @@ from plugrt.interface import CompileOptions
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H
-from support.xla_cpu import DONATED, add, needs_library, program
+from support.xla_cpu import needs_library, program
 
 pytestmark = [
     needs_cc,
@@ -154,27 +154,7 @@ def test_a_launch_without_results_or_events_is_the_librarys_fault(over: FourDevi
 
 
 def test_a_launch_without_results_has_taken_what_was_donated(over: FourDevices) -> None:
-    kind = "tensor<4xf32>"
-    host = np.zeros(4, np.float32)
-    for count in (1, 4):
-        loaded: Any = over.client.compile(add(kind, DONATED), CompileOptions(num_replicas=count))
-        devices = over.client.devices()[:count]
-
-        def put(devices: Any = devices) -> Any:
-            made = [over.client.buffer_from_host(host, device) for device in devices]
-            return made[0] if len(made) == 1 else tuple(made)
-
-        for launch in (loaded.execute, loaded.execute, loaded.launcher):
-            launch([put(), put()])  # the first is checked, and so is not what the others are
-            over.misbehave("LoadedExecutable_Execute", SILENT)
-            given, kept = put(), put()
-            with pytest.raises(InvalidReply, match=r"\(NULL\)"):
-                launch([given, kept])
-            over.control.behave()
-            with pytest.raises(DeletedBuffer, match="was donated to a launch of 'add'"):
-                launch([given, kept])
-            launch([put(), kept])
-            assert not any(buffer.is_deleted() for buffer in kept)
+    over.require_donation_without_results()
 
 
 def _run_without_results(over: FourDevices, x: plugrt.Array) -> None:

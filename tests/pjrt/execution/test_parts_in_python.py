@@ -85,6 +85,10 @@ def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(library: L
     np.testing.assert_array_equal(np.asarray(step(library.put(), other)), H + H)
 
 
+def test_a_launch_without_results_has_taken_what_was_donated(library: Library) -> None:
+    library.require_donation_without_results()
+
+
 def test_events_of_parts_are_destroyed_and_an_interrupt_leaves_no_results(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
