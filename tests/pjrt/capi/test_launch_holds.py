@@ -360,14 +360,19 @@ def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
 
 
 _FORK = """
-import os, threading
-from types import SimpleNamespace
-from plugrt.capi import launch_holds
-from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_python
+import gc, os, signal, threading
+import plugrt
+from plugrt.capi import create_client, launch_holds, load_library
+
+client = create_client(load_library(os.environ["PATH_OF_LIBRARY"]), {}, name="forks")
+x, y = (plugrt.device_put(1.0, client.devices()[0]) for _ in range(2))
+cycle = [y]
+cycle.append(cycle)
+del y
 taken, over = threading.Event(), threading.Event()
 
 def hold():
-    with launch_holds._lock:
+    with launch_holds._lock, client.handle().lock:
         taken.set()
         over.wait()
 
@@ -375,15 +380,17 @@ thread = threading.Thread(target=hold)
 thread.start()
 taken.wait()
 if not (child := os.fork()):
-    import signal
     signal.alarm(20)
-    os._exit(3 + launch_holds.delete_later_in_python(SimpleNamespace()))
+    x.delete()
+    del cycle, x
+    os._exit(3 if gc.collect() else 4)
 over.set()
 thread.join()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_a_child_of_a_process_that_was_holding_does_not_wait() -> None:
+@needs_library
+def test_a_forked_child_deletes_though_a_thread_of_its_parent_had_the_locks() -> None:
     done = run_python(_FORK)
     assert done.stdout.strip() == "3", done.stderr[-2000:]

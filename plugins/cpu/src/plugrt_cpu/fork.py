@@ -1,9 +1,10 @@
-"""Keeps jaxlib's clients from being destroyed in a forked child process."""
+"""Keeps jaxlib's clients from being destroyed in a forked child process, and its deletions free."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import weakref
 
 from plugrt_cpu.device import ClientBase
@@ -17,12 +18,14 @@ def keep_after_fork(client: ClientBase) -> None:
 
 
 def _keep_clients_after_fork() -> None:
-    """Keeps jaxlib's clients alive until a forked child process ends.
+    """Keeps jaxlib's clients alive until a forked child process ends, where nobody has their locks.
 
     Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
-    JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989).
+    JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989). A thread of the
+    parent's that launches over devices has the lock that deletions take.
     """
     for client in _clients:
+        client.launch_lock = threading.RLock()
         if client._raw is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
 

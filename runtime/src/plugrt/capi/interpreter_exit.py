@@ -112,12 +112,14 @@ def _buffers_of(handle: ClientHandle) -> list[Buffer]:
 def _abandon_all() -> None:
     """Drops the clients in a forked child process; they belong to the parent.
 
-    Their threads do not exist here: destroying a client would block, or end the process.
+    Their threads do not exist here: destroying a client would block, or end the process. Nor do the
+    parent's other threads, one of which may have had a lock that deletions and finalisers take.
     """
     if core is not None:
         core.forget_calls()
     for handle in list(_live):
         handle.abandon()
+        handle.lock = threading.RLock()
     _live.clear()
 
 
