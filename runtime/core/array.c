@@ -2,12 +2,11 @@
 #include "core.h"
 
 PyTypeObject *Array_Type, *array_class;
-static allocfunc array_alloc;
-static freefunc array_free;
+static Spares spares;
 static Py_ssize_t weak_offset; /* of the list of weak references to an array */
 
 PyObject *array_holding(PyObject *shards, PyObject *signature) {
-  Array *made = (Array *)array_alloc(array_class, 0);
+  Array *made = (Array *)spares_make(&spares);
   if (!made) {
     Py_DECREF(shards);
     return NULL;
@@ -41,12 +40,8 @@ static void array_dealloc(PyObject *object) {
   PyObject_GC_UnTrack(object);
   array_clear(self);
   Py_XDECREF(self->signature);
-  if (type == array_class) { /* the instance's type frees it: it may be larger than this one */
-    array_free(object);
-    Py_DECREF((PyObject *)type);
-  } else {
-    free_object(object);
-  }
+  if (type == array_class) spares_free(&spares, object);
+  else free_object(object);
 }
 
 static PyMethodDef array_methods[] = {
@@ -94,8 +89,7 @@ PyObject *set_array_class(PyObject *module, PyObject *cls) {
     PyErr_SetString(PyExc_TypeError, "the class of arrays has no weak references");
     return NULL;
   }
+  if (spares_init(&spares, (PyTypeObject *)cls)) return NULL;
   array_class = (PyTypeObject *)Py_NewRef(cls);
-  array_alloc = (allocfunc)PyType_GetSlot(array_class, Py_tp_alloc);
-  array_free = (freefunc)PyType_GetSlot(array_class, Py_tp_free);
   Py_RETURN_NONE;
 }

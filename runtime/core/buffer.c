@@ -7,12 +7,11 @@
 #include "core.h"
 
 PyTypeObject *Buffer_Type, *buffer_class;
-static allocfunc buffer_alloc;
-static freefunc buffer_free;
+static Spares spares;
 static PyObject *to_pointer, *to_address; /* between addresses and cffi's pointers */
 
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec) {
-  Buffer *made = (Buffer *)buffer_alloc(buffer_class, 0);
+  Buffer *made = (Buffer *)spares_make(&spares);
   if (!made) {
     client_destroy_buffer(client, address);
     return NULL;
@@ -26,7 +25,8 @@ PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec) {
 
 PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client) {
   Buffer *buffer = (Buffer *)object;
-  if (!PyType_IsSubtype(Py_TYPE(object), Buffer_Type)) return NULL;
+  PyTypeObject *type = Py_TYPE(object);
+  if (type != buffer_class && !PyType_IsSubtype(type, Buffer_Type)) return NULL;
   return buffer->client == client && buffer->usable ? buffer->address : NULL;
 }
 
@@ -154,12 +154,8 @@ static void buffer_dealloc(PyObject *object) {
   Py_XDECREF(self->spec);
   Py_XDECREF((PyObject *)self->client);
   Py_XDECREF(self->reason);
-  if (type == buffer_class) { /* the instance's type frees it: it may be larger than this one */
-    buffer_free(object);
-    Py_DECREF((PyObject *)type);
-  } else {
-    free_object(object);
-  }
+  if (type == buffer_class) spares_free(&spares, object);
+  else free_object(object);
 }
 
 static PyGetSetDef buffer_getset[] = {
@@ -199,8 +195,7 @@ PyObject *set_buffer_class(PyObject *module, PyObject *args) {
     PyErr_SetString(PyExc_TypeError, "the class of buffers is derived from plugrt._core.Buffer");
     return NULL;
   }
-  buffer_alloc = (allocfunc)PyType_GetSlot(cls, Py_tp_alloc);
-  buffer_free = (freefunc)PyType_GetSlot(cls, Py_tp_free);
+  if (spares_init(&spares, cls)) return NULL;
   buffer_class = (PyTypeObject *)Py_NewRef((PyObject *)cls); /* kept for ever, as the others are */
   to_pointer = Py_NewRef(pointer);
   to_address = Py_NewRef(address);

@@ -119,12 +119,11 @@ static int call_here(Calls *self, const Call *call, PyObject **made) {
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
-  int state = self->runners ? is_tracing() : 1;
-  if (state < 0) return NULL;
-  if (state) return call_in_python((PyObject *)self, args, kwargs);
   PyObject *made = NULL;
-  Call call = {settings_token(), args, kwargs};
-  state = call.token ? call_here(self, &call, &made) : FAILED;
+  Call call = {self->runners ? token_outside_traces() : NULL, args, kwargs};
+  int state = NOT_HERE;
+  if (call.token) state = call_here(self, &call, &made);
+  else if (PyErr_Occurred()) state = FAILED;
   Py_XDECREF(call.token);
   if (state == DONE) return made;
   if (state == FAILED) { /* a static value without a hash, say, which Python refuses by its name */

@@ -29,8 +29,8 @@ int client_forget_error(Client *self, PJRT_Error *error) {
 
 void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
   if (self->abandoned) return;
-  PyObject *type, *value, *traceback; /* what is raised; a library may call Python */
-  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *type = NULL, *value, *traceback; /* what is raised; a library may call Python */
+  if (PyErr_Occurred()) PyErr_Fetch(&type, &value, &traceback);
   if (self->destroy) {
     struct PJRT_Buffer_Destroy_Args args;
     memset(&args, 0, sizeof args);
@@ -45,7 +45,7 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
     end_note(self, PyObject_CallFunction(self->free_buffer, "K",
                                          (unsigned long long)(uintptr_t)address));
   }
-  PyErr_Restore(type, value, traceback);
+  if (type) PyErr_Restore(type, value, traceback);
 }
 
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {

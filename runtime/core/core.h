@@ -54,6 +54,24 @@ extern Py_ssize_t calls_under_way, forks;
   if (forks == forks_before_) calls_under_way--;        \
   }
 
+/* ---- spares.c: memory of freed objects of a class ---- */
+#ifdef __SANITIZE_ADDRESS__ /* which finds the use of what was freed */
+enum { MOST_SPARES = 0 };
+#else
+enum { MOST_SPARES = 64 };
+#endif
+typedef struct {
+  PyTypeObject *type; /* kept for ever; collected, and without a finaliser */
+  allocfunc alloc;
+  freefunc free;
+  size_t size; /* of an object, in bytes */
+  int count;
+  PyObject *kept[MOST_SPARES + 1];
+} Spares;
+int spares_init(Spares *self, PyTypeObject *type); /* 0, or -1 with an exception */
+PyObject *spares_make(Spares *self);               /* as tp_alloc */
+void spares_free(Spares *self, PyObject *object);  /* the end of tp_dealloc, of exactly that class */
+
 /* ---- buffer.c: the base of plugrt.capi.buffer.Buffer ---- */
 typedef struct {
   PyObject_HEAD
@@ -340,8 +358,11 @@ void call_form_drop(CallForm *form);
 int set_form_names(void);
 
 /* ---- thread_state.c: what surrounds the calls of a thread ---- */
-int is_tracing(void);             /* 1 if it traces a function, -1 with an exception */
-PyObject *settings_token(void);   /* its settings, a new reference */
+PyObject *settings_token(void); /* its settings, a new reference */
+/* The same where the thread traces no function, else NULL, perhaps with an exception. */
+PyObject *token_outside_traces(void);
+/* change_surroundings(object, name, value): sets an attribute on which these depend. */
+PyObject *change_surroundings(PyObject *module, PyObject *args);
 int set_trace_state(PyObject *state);
 
 /* ---- call_key.c ---- */

@@ -49,6 +49,8 @@ static PyMethodDef functions[] = {
     {"set_host_hooks", set_host_hooks, METH_O, "set_host_hooks(avals): what finds those of host values."},
     {"set_settings_hooks", set_settings_hooks, METH_VARARGS,
      "set_settings_hooks(attributes, token): those of the settings, and what makes their token."},
+    {"change_surroundings", change_surroundings, METH_VARARGS,
+     "change_surroundings(object, name, value): sets an attribute of the settings or the traces."},
     {"forget_runners", forget_runners, METH_O,
      "forget_runners(runners): lets go of what functions keep of a dict that lost some."},
     {"set_read_hooks", set_read_hooks, METH_VARARGS,

@@ -2,7 +2,8 @@
    object, the token.
 
    Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
-   a launch's own work here, so that the dict in which one of them has the values of a thread is kept. */
+   a launch's own work here, so that the dict in which one of them has the values of a thread is kept,
+   and what was found last of a thread that traces nothing, until any thread changes one of them. */
 #include "core.h"
 
 enum { PLACES = 64 };
@@ -11,11 +12,19 @@ typedef struct {
   PyObject *local, *values; /* both kept; NULL where there is none yet */
 } Place;
 
+typedef struct {
+  uint64_t thread;
+  unsigned long long change;
+  PyObject *token; /* kept; NULL where there is none yet */
+} Found;
+
 static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
 static Place of_traces[PLACES];
 static PyObject *settings;  /* the attributes of `config`; "_token" has the token of a thread */
 static PyObject *get_token; /* makes it where there is none */
 static Place of_tokens[PLACES];
+static Found found_last[PLACES];
+static unsigned long long changes; /* of what the two depend on, in any thread */
 static PyObject *dict_name, *trace_name, *token_name, *value_name;
 
 /* A new reference to the dict with the values of this thread. */
@@ -44,7 +53,8 @@ static PyObject *value_of(PyObject *local, Place *places, PyObject *name) {
   return found;
 }
 
-int is_tracing(void) {
+/* 1 if the thread traces a function, -1 with an exception. */
+static int is_tracing(void) {
   if (!trace_state) return 1;
   PyObject *trace = value_of(trace_state, of_traces, trace_name);
   if (!trace) return PyErr_Occurred() ? -1 : 0;
@@ -59,6 +69,33 @@ PyObject *settings_token(void) {
   PyObject *token = value_of(local, of_tokens, value_name);
   Py_DECREF(local);
   return token || PyErr_Occurred() ? token : PyObject_CallNoArgs(get_token);
+}
+
+PyObject *token_outside_traces(void) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  Found *last = &found_last[thread % PLACES];
+  if (last->thread == thread && last->change == changes && last->token)
+    return Py_NewRef(last->token);
+  unsigned long long before = changes;
+  if (is_tracing()) return NULL;
+  PyObject *token = settings_token();
+  if (!token || changes != before) return token;
+  PyObject *old = last->token;
+  last->thread = thread;
+  last->change = before;
+  last->token = Py_NewRef(token);
+  Py_XDECREF(old);
+  return token;
+}
+
+PyObject *change_surroundings(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *object, *name, *value;
+  if (!PyArg_ParseTuple(args, "OOO", &object, &name, &value)) return NULL;
+  int state = PyObject_SetAttr(object, name, value);
+  changes++; /* last, and also where it failed: a finaliser may have asked what was before */
+  if (state) return NULL;
+  Py_RETURN_NONE;
 }
 
 int set_trace_state(PyObject *state) {

@@ -19,6 +19,7 @@ from plugrt.execution.arguments import quick_avals
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 from support.alone import alone
+from support.distributions import run_python
 
 assert class_of_buffers
 assert call_base
@@ -239,3 +240,39 @@ def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
             lock.release()
             raise AssertionError(at)
     assert runner(()) == 0
+
+
+def test_an_object_in_the_memory_of_a_freed_one_has_nothing_of_it() -> None:
+    code = """
+    import gc, sys, weakref
+    from plugrt.compiled_core import core
+
+    class Array(core.Array):
+        __slots__ = ("__weakref__", "more")
+
+    class WithFinalizer(core.Array):
+        __slots__ = ("__weakref__",)
+        def __del__(self): pass
+
+    try:
+        core.set_array_class(WithFinalizer)
+    except TypeError as error:
+        print("__del__" in str(error))
+    core.set_array_class(Array)
+    outputs = core.Outputs(("type",), ((-1, 0),), (), None, None)
+    launcher = core.FunctionLauncher(lambda given: [object()], 1, None, (), None, (), None)
+    run = core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, len, None)
+    gone, count = [], sys.getrefcount(Array)
+    for _ in range(30):
+        made = [run(()) for _ in range(3)]
+        for x in made:
+            found = (x._extra, hasattr(x, "more"), x._signature, type(x), gc.is_tracked(x))
+            assert found == (None, False, "type", Array, True), found
+            assert weakref.getweakrefcount(x) == 0
+            x._extra, x.more = object(), x
+            weakref.finalize(x, gone.append, 1)
+        del x, made, found
+        gc.collect()
+    print(len(gone), sys.getrefcount(Array) - count)
+    """
+    assert run_python(code).stdout == "True\n90 0\n"

@@ -11,6 +11,7 @@ import numpy as np
 
 from plugrt.errors import ConfigError
 from plugrt.settings.declarations import config
+from plugrt.settings.surroundings import surroundings
 
 
 def choose_core(asked: str | None) -> tuple[Any, str]:
@@ -62,5 +63,6 @@ KNOWN_DTYPES = (
 
 if core is not None:
     core.set_dtypes(np.ndarray, KNOWN_DTYPES)
+    surroundings.change = core.change_surroundings
 
 config.fix("core", f"plugrt's calls run in {'C' if core else 'Python'} already")

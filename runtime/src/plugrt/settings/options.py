@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
 from plugrt.settings.option import Option
+from plugrt.settings.surroundings import surroundings
 
 T = TypeVar("T")
 
@@ -133,7 +134,7 @@ class Options:
         option, checked = self._validate(name, value)
         with self._lock:
             self._updated = {**self._updated, option.name: checked}
-            self._token = _ThreadToken()  # drops the cached token of every thread
+            self._drop_tokens()
 
     @contextmanager
     def override(self, **values: Any) -> Iterator[None]:
@@ -143,13 +144,13 @@ class Options:
             option, found = self._validate(name, value)
             checked[option.name] = found
         local, before = self._overrides, self._overrides.values
-        local.values = {**before, **checked}
-        self._token.value = None
         try:
+            local.values = {**before, **checked}
+            surroundings.change(self._token, "value", None)
             yield
         finally:
             local.values = before
-            self._token.value = None
+            surroundings.change(self._token, "value", None)
 
     @property
     def surroundings(self) -> Any:
@@ -162,8 +163,13 @@ class Options:
         It is a part of both tokens: what is traced, and where it runs, may depend on it.
         """
         before = self._overrides.surroundings
-        self._overrides.surroundings = value
-        self._token.value = None
+        try:
+            self._overrides.surroundings = value
+            surroundings.change(self._token, "value", None)
+        except BaseException:  # an interrupt: the caller has nothing to set back
+            self._overrides.surroundings = before
+            surroundings.change(self._token, "value", None)
+            raise
         return before
 
     def check(self) -> None:
@@ -187,7 +193,7 @@ class Options:
         """Reads the environment again at the next lookup; updates stay."""
         with self._lock:
             self._read = {}
-            self._token = _ThreadToken()
+            self._drop_tokens()
 
     def reset(self) -> None:
         """Drops updates, this thread's overrides, and values read from the environment."""
@@ -195,7 +201,11 @@ class Options:
             self._read, self._updated = {}, {}
             self._overrides.values = {}
             self._overrides.surroundings = None
-            self._token = _ThreadToken()
+            self._drop_tokens()
+
+    def _drop_tokens(self) -> None:
+        """Has the token of every thread made again."""
+        surroundings.change(self, "_token", _ThreadToken())
 
     def token(self) -> Token:
         """Returns an object that represents this thread's settings that affect calls.

@@ -18,6 +18,7 @@ from plugrt.execution.launch_shardings import AskedShardings
 from plugrt.execution.user_frames import user_frame
 from plugrt.garbage_collection import is_collecting_here
 from plugrt.interface import HostCallback, TensorType
+from plugrt.settings.surroundings import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
@@ -150,11 +151,16 @@ class Trace(MappedAxes):
         self.of_finalizer = is_collecting_here()
         self._outer = current_trace()
         # Last, so that an interrupt before it leaves the thread as it was.
-        self._before, _state.trace = _state.trace, self
+        self._before = _state.trace
+        try:
+            surroundings.change(_state, "trace", self)
+        except BaseException:  # an interrupt: nothing would end the trace
+            surroundings.change(_state, "trace", self._before)
+            raise
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _state.trace = self._before
+        surroundings.change(_state, "trace", self._before)
         self._unknown.__exit__(*exc)
         self.context.__exit__(*exc)
         scope = self.scope

@@ -1,0 +1,92 @@
+"""What a thread's calls depend on besides their arguments: its trace, its settings, its meshes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from plugrt.compiled_core import core, reason
+from plugrt.execution.arguments import quick_avals
+from plugrt.settings.declarations import config
+from plugrt.settings.surroundings import surroundings
+from plugrt.tracing.trace import Trace, current_trace
+from plugrt.transforms import call_base
+
+assert call_base  # tells the core which threads trace
+
+
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+def test_the_core_sees_each_change_at_the_next_call() -> None:
+    class Function(core.Calls):  # type: ignore[misc]
+        def _call_in_python(self, *args: Any) -> str:
+            return "Python"
+
+    function: Any = Function()
+    avals = quick_avals([2.0])
+    assert avals is not None
+    function._runners = {(config.token(), *avals): tuple}
+    for _ in range(3):
+        assert function(2.0) == (2.0,)
+    with Trace("f"):
+        assert function(2.0) == "Python"
+        others: list[Any] = []
+        thread = threading.Thread(target=lambda: others.append(function(2.0)))
+        thread.start()
+        thread.join()
+        assert others == [(2.0,)]
+        assert function(2.0) == "Python"
+        with config.override(enable_x64=config.enable_x64):
+            assert function(2.0) == "Python"
+    assert function(2.0) == (2.0,)
+    before = config.swap_surroundings("elsewhere")
+    assert function(2.0) == "Python"
+    config.swap_surroundings(before)
+    assert function(2.0) == (2.0,)
+    with config.override(enable_x64=not config.enable_x64):
+        assert function(2.0) == "Python"
+        config.reread()
+        assert function(2.0) == "Python"
+    assert function(2.0) == (2.0,)
+
+
+def _interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the next change be followed by an interrupt, as Python makes one after any call."""
+    change = surroundings.change
+
+    def change_and_raise(holder: Any, name: str, value: Any) -> None:
+        monkeypatch.setattr(surroundings, "change", change)
+        change(holder, name, value)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(surroundings, "change", change_and_raise)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [lambda: Trace("f"), lambda: config.override(enable_x64=not config.enable_x64)],
+    ids=["a trace", "settings"],
+)
+def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
+    begin: Callable[[], AbstractContextManager[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, context = config.token(), begin()
+    _interrupt_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), context:
+        raise AssertionError("it began")
+    assert current_trace() is None
+    assert config.token() is before
+
+
+def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = config.token()
+    _interrupt_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        config.swap_surroundings("elsewhere")
+    assert config.surroundings is None
+    assert config.token() is before
