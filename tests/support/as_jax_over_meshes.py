@@ -1,7 +1,7 @@
 """A child of test_from_jax_over_meshes.py: functions of JAX's over a mesh, here and by JAX.
 
-plugrt gets them over a mesh without devices, JAX over its own. Prints one line a case, and first
-whether plugrt's calls left JAX without a backend.
+plugrt gets them over a mesh without devices, JAX over its own. Prints one line a case, first
+whether plugrt's calls left JAX without a backend, and last whether shardings answer as JAX's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 import plugrt
 from support.as_jax import compare
+from support.as_jax_shardings import compare_shardings
 
 SIZES, NAMES, TYPES = (2, 4), ("x", "y"), (AxisType.Auto,) * 2
 A = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
@@ -114,6 +115,7 @@ def main() -> None:
         if said == "same" and (chooses or make is shardings_of_jit):
             said = "same" if specs(found) == specs(expected) else f"divided as {specs(found)}"
         print(make.__name__, "|", said)
+    print("shardings |", compare_shardings())
 
 
 if __name__ == "__main__":

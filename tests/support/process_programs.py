@@ -7,8 +7,10 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -455,8 +457,46 @@ def do_what_is_refused() -> dict[str, str]:
         "two sources": lambda: plugrt.broadcast_one_to_all(pair, is_source=True),
     }
     told = {name: outcome(call) for name, call in found.items()}
+    told |= _in_threads(rows)
     assert float(plugrt.process_allgather(programs[0](x)).sum()) == 16.0
     plugrt.distributed.shutdown()
+    return told
+
+
+def _in_threads(sharding: Any) -> dict[str, str]:
+    """Makes arrays of parts of two sizes in two threads, in another order in each process.
+
+    And in threads that wait for 3 seconds one whose part has another size in each process.
+    """
+    me, run = plugrt.process_index(), current_run()
+    assert run is not None
+    told: dict[str, str] = {}
+
+    def make(name: str, size: int) -> None:
+        def from_parts() -> None:
+            part = np.full((size, 2), me, np.float32)
+            whole = plugrt.make_array_from_process_local_data(sharding, part)
+            assert whole.shape == (2 * size, 2)
+
+        told[name] = outcome(from_parts)
+
+    threads = []
+    for size in (2, 4) if me else (4, 2):
+        before = sum(run.comparisons.values())
+        threads.append(threading.Thread(target=make, args=(f"in threads, {size}", size)))
+        threads[-1].start()
+        while sum(run.comparisons.values()) == before and threads[-1].is_alive():
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+    told_of = run.connection.membership
+    run.connection.membership = replace(told_of, initialization_timeout=3)
+    late = threading.Thread(
+        target=make, args=("in threads, other parts", 6 + 2 * me), name="loader"
+    )
+    late.start()
+    late.join()
+    run.connection.membership = told_of
     return told
 
 

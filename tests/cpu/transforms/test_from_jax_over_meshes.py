@@ -45,19 +45,34 @@ def has_eight_devices() -> None:
         pytest.skip("no 8 devices here, or none that a program can be divided over")
 
 
+@pytest.fixture(scope="module")
+def said_by_child() -> list[str]:
+    """Returns what a process says in which JAX has 8 devices, after plugrt's calls without any."""
+    command = [sys.executable, as_jax_over_meshes.__file__]
+    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *sys.path])
+    done = children.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=240)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2 + len(as_jax_over_meshes.CASES), done.stderr
+    return lines
+
+
 @behaviour(
     20,
     "a function that JAX divides over a mesh (shardings of `jax.jit`, constraints, `shard_map`, "
     "and gradients of these) runs on as many devices, divided as by JAX, which starts no backend",
 )
-def test_divided_as_by_jax() -> None:
-    command = [sys.executable, as_jax_over_meshes.__file__]
-    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *sys.path])
-    done = children.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=240)
-    lines = done.stdout.splitlines()
-    assert lines[0] == "backends False", done.stderr
-    assert len(lines) == 1 + len(as_jax_over_meshes.CASES)
-    assert [line for line in lines[1:] if not line.endswith("| same")] == []
+def test_divided_as_by_jax(said_by_child: list[str]) -> None:
+    assert said_by_child[0] == "backends False"
+    assert [line for line in said_by_child[1:-1] if not line.endswith("| same")] == []
+
+
+@behaviour(
+    103,
+    "500 random shardings of all classes have the parts that JAX's have, and are equivalent where "
+    "JAX's are, also for arrays of fewer dimensions than a spec names",
+)
+def test_shardings_are_alike_as_jaxs(said_by_child: list[str]) -> None:
+    assert said_by_child[-1] == "shardings | same"
 
 
 @behaviour(

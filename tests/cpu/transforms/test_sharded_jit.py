@@ -137,6 +137,21 @@ def test_what_the_compiler_chose() -> None:
     np.testing.assert_array_equal(e, A + 1)
 
 
+def test_no_array_gets_a_spec_of_more_dimensions() -> None:
+    """Same as JAX: a spec that is too long is refused, though nothing is divided by its end."""
+    long, x = over("x", None, None), plugrt.device_put(A, over("x"))
+    for function in (
+        lambda: plugrt.device_put(A, long),
+        lambda: plugrt.device_put(x, long),
+        lambda: plugrt.jit(lambda v: v + 1, in_shardings=long)(A),
+        lambda: plugrt.jit(lambda v: v + 1, out_shardings=long)(A),
+        lambda: plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, long))(A),
+        lambda: plugrt.make_array_from_callback(A.shape, long, lambda index: A[index]),
+    ):
+        with pytest.raises(ShapeError, match="names 3 dimensions, and the array has 2"):
+            function()
+
+
 @behaviour(
     105, "a result that does not divide as `out_shardings` asks is refused, with the numbers"
 )

@@ -94,8 +94,28 @@ def test_dimensions_beyond_the_spec_are_whole(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P(None, "y"))
     assert sharding.shard_shape((5, 6, 7)) == (5, 2, 7)
     assert NamedSharding(mesh, P()).shard_shape(()) == ()
+    for ask in (sharding.shard_shape, sharding.devices_indices_map):
+        with pytest.raises(ShapeError, match="names 2 dimensions, and the array has 1"):
+            ask((6,))
     with pytest.raises(ShapeError, match="names 2 dimensions, and the array has 1"):
-        sharding.shard_shape((6,))
+        sharding.is_equivalent_to(NamedSharding(mesh, P("y")), 1)
+
+
+def test_undivided_dimensions_beyond_the_array_are_passed_over_but_none_is_put_so(
+    mesh: Mesh,
+) -> None:
+    """Same as JAX: what a spec says beyond an array's dimensions, where it divides none of them."""
+    long = NamedSharding(mesh, P("y", None, None))
+    assert long.shard_shape((6,)) == (2,)
+    assert long.devices_indices_map((6,)) == NamedSharding(mesh, P("y")).devices_indices_map((6,))
+    for other, alike in ((P("y"), True), (P("y", None), True), (P("x"), False), (P(), False)):
+        assert long.is_equivalent_to(NamedSharding(mesh, other), 1) is alike
+        assert NamedSharding(mesh, other).is_equivalent_to(long, 1) is alike
+    flat = Mesh(np.reshape(mesh.devices, (12, 1)), ("x", "y"))
+    assert NamedSharding(flat, P("x", "y")).shard_shape((12,)) == (1,)
+    for refused in (long.tiling, lambda ndim: long.check_shape((6,) * ndim)):
+        with pytest.raises(ShapeError, match="names 3 dimensions, and the array has 1"):
+            refused(1)
 
 
 @behaviour(103, "a dimension that does not divide is refused, with both numbers and what to do")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,18 +37,27 @@ def agree_on_data(host: npt.NDArray[Any], sharding: Sharding) -> None:
 def agree_on_parts(
     shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[Any], sharding: Sharding
 ) -> None:
-    """Raises `DistributedError` where the part of each process says another shape of the whole."""
+    """Raises `DistributedError` where the part of each process says another shape of the whole.
+
+    Main threads are compared call by call. Other threads come in any order, so that calls for the
+    same whole meet there, and one that no other process makes is late.
+    """
     if sharding.is_fully_addressable:
         return
+    what = f"make_array_from_process_local_data of an array of {dtype}{[*whole]}"
+    in_main = threading.current_thread() is threading.main_thread()
+    cure = "the global_shape, with which nothing is compared"
     require_agreement(
-        f"make_array_from_process_local_data of an array of {dtype}{[*whole]}",
+        what,
         "",
         (device.process_index for device in sharding.devices),
         "Without global_shape, each process finds the shape of the whole by its part: give all "
-        "parts of the same size, such as batches without the shorter last one, or the "
-        "global_shape, with which nothing is compared",
+        f"parts of the same size, such as batches without the shorter last one, or {cure}",
         note=f"(the part of that process is {[*shape]})",
-        series="parts",
+        perhaps=f"Without global_shape, {threading.current_thread().name!r} waits for the other "
+        f"processes to find this shape by their parts, in {'their' if in_main else 'no'} main "
+        f"thread: give all parts of the same size, or {cure}",
+        series="parts" if in_main else f"parts/{what}",
     )
 
 

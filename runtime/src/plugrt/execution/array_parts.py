@@ -185,7 +185,7 @@ def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
     if not isinstance(sharding, Sharding):
         raise ArgumentTypeError(f"the sharding is {sharding!r:.100}, which is none")
     whole = tuple(map(operator.index, shape))
-    sharding.shard_shape(whole)
+    sharding.check_shape(whole)
     return whole
 
 

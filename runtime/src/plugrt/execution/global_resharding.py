@@ -36,7 +36,7 @@ def reshard_globally(x: Array, sharding: Sharding) -> Array:
     and `NotAnArray` for shardings that divide no array into parts of its rank (pmap's).
     """
     shape, dtype = x.shape, x.dtype
-    sharding.shard_shape(shape)
+    sharding.check_shape(shape)
     key = (shape, dtype, x.sharding, sharding)
     loaded = _loaded.get_or_make(key, lambda: _load(*key))
     if config.distributed_debug:

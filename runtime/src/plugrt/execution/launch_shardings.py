@@ -156,7 +156,7 @@ def _argument_sharding(
             "device_put it to that first, or leave it out of in_shardings"
         )
     try:
-        asked.shard_shape(aval.shape)
+        asked.check_shape(aval.shape)
     except ShapeError as error:
         raise ShapeError(f"{describe()}: {error}") from None
     return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class NamedSharding(TiledSharding):
             self._has_devices == other._has_devices
             and self._mesh.size == other._mesh.size
             and self._memory_kind == other._memory_kind
-            and self.tiling(ndim) == other.tiling(ndim)
+            and self.queried_tiling(ndim) == other.queried_tiling(ndim)
         )
 
     @property
@@ -97,6 +98,14 @@ class NamedSharding(TiledSharding):
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self._mesh, self._spec, memory_kind=kind)
+
+    def queried_tiling(self, ndim: int) -> Tiling:
+        ndim = operator.index(ndim)
+        beyond = map(self._spec.axes_of, range(max(ndim, 0), len(self._spec)))
+        if any(self._mesh.shape[name] > 1 for axes in beyond for name in axes):
+            return self.tiling(ndim)  # which refuses it
+        shown = self._spec if len(self._spec) <= ndim else PartitionSpec(*self._spec[:ndim])
+        return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
 
     def _make_tiling(self, ndim: int) -> Tiling:
         if len(self._spec) > ndim:

@@ -224,7 +224,7 @@ def _check_results(traced: TracedProgram, launch: Launch) -> None:
     ):
         if not is_chosen(asked):
             try:
-                asked.shard_shape(result.shape)
+                asked.check_shape(result.shape)
             except ShapeError as error:
                 raise ShapeError(f"result {i} of {traced.plan.name!r}: {error}") from None
 

@@ -29,6 +29,7 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
         return x
     if type(sharding) is ReplicaSharding and type(x.sharding) is ReplicaSharding:
         return _widen(x, sharding)
+    sharding.check_shape(x.shape)
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
         return share_buffers(x, intern_signature(x.shape, x.dtype, sharding, True))
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable

@@ -40,6 +40,7 @@ def _find_places(
     sharding: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[Device], list[Index]]:
     """Returns the devices of this process, and which part of an array is on each."""
+    sharding.check_shape(shape)
     where = sharding.devices_indices_map(shape)
     devices = sharding.addressable_devices
     if not devices:

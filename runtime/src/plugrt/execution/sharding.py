@@ -105,6 +105,18 @@ class Sharding:
         """
         raise NotImplementedError
 
+    def queried_tiling(self, ndim: int) -> Tiling | None:
+        """Returns `tiling`, also of fewer dimensions than are named, if those are not divided.
+
+        No array is put so, but asking where its parts were is answered, as in JAX.
+        """
+        return self.tiling(ndim)
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raises `ShapeError` where no array of a shape can have this sharding."""
+        self.tiling(len(shape))
+        self.shard_shape(shape)
+
     @with_argument_errors
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether arrays of ``ndim`` dimensions lie in the same parts on the same devices.
@@ -118,8 +130,8 @@ class Sharding:
             raise ArgumentTypeError(f"is_equivalent_to takes a sharding; got {other!r:.100}")
         if self.devices != other.devices or _memory_kind(self) != _memory_kind(other):
             return False
-        tiling = self.tiling(ndim)
-        return tiling is not None and tiling == other.tiling(ndim)
+        tiling = self.queried_tiling(ndim)
+        return tiling is not None and tiling == other.queried_tiling(ndim)
 
     def __reduce__(self) -> Any:
         raise ArgumentTypeError(

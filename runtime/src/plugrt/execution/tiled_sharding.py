@@ -53,10 +53,13 @@ class TiledSharding(Sharding):
             found = self._tilings[ndim] = self._make_tiling(ndim)
         return found
 
+    def queried_tiling(self, ndim: int) -> Tiling:
+        return self.tiling(ndim)
+
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         shape = read_shape(global_shape)
-        return self.tiling(len(shape)).shard_shape(shape, self)
+        return self.queried_tiling(len(shape)).shard_shape(shape, self)
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
@@ -67,5 +70,5 @@ class TiledSharding(Sharding):
     @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         shape = read_shape(global_shape)
-        slices = self.tiling(len(shape)).slices(self.shard_shape(shape))
+        slices = self.queried_tiling(len(shape)).slices(self.shard_shape(shape))
         return dict(zip(self.devices, slices, strict=True))

@@ -107,7 +107,7 @@ class Tracer(Methods):
         """
         trace = self.trace
         check_constraint(trace, sharding, what)
-        sharding.shard_shape(self.shape)
+        sharding.check_shape(self.shape)
         source = f"{what}{describe_call_site()}"
         trace.claims.append(Claim(sharding.devices, lambda: source, sharding))
         if sharding.num_devices == 1:

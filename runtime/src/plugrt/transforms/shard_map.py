@@ -287,7 +287,7 @@ class _Mapped:
 
     def _check_shape(self, what: str, spec: PartitionSpec, shape: tuple[int, ...]) -> None:
         try:
-            NamedSharding(self._mesh, spec).shard_shape(shape)
+            NamedSharding(self._mesh, spec).check_shape(shape)
         except ShapeError as error:
             raise ShapeError(f"{what} of shard_map of {self._title}: {error}") from None
 
