@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -150,28 +152,64 @@ def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
     launches._launches.clear()
 
 
-def test_a_deletion_takes_the_lock_of_launches_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A finaliser in a launch, which holds that one, deletes: in the other order both wait."""
+def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A finaliser in the read, which has the lock of memory, may delete: both waited for ever."""
     client: Any = devices("cpu")[0].client
-    x = plugrt.device_put(H, client.devices()[0])
-    launch_lock, held, real = client.launch_lock, list[bool](), adapter.memory_lock
+    x, y = (plugrt.device_put(H, client.devices()[0]) for _ in range(2))
+    launch_lock, real = client.launch_lock, threading.RLock()
+    is_deleting, is_reading = threading.Event(), threading.Event()
 
     class Watched:
         """The lock of memory."""
 
-        def acquire(self) -> None:
-            held.append(launch_lock._is_owned())
-            real.acquire()
+        def acquire(self, blocking: bool = True) -> bool:
+            if launch_lock._is_owned() and not is_deleting.is_set():
+                is_deleting.set()
+                is_reading.wait(60)
+            return real.acquire(blocking)
 
         def release(self, *_: object) -> None:
             real.release()
 
         __enter__, __exit__ = acquire, release
 
+    def read() -> None:
+        is_deleting.wait(60)
+        with real:
+            is_reading.set()
+            y.delete()
+
     monkeypatch.setattr(adapter, "memory_lock", Watched())
-    x.delete()
-    assert held
-    assert all(held)
+    threads = [threading.Thread(target=run, daemon=True) for run in (read, x.delete)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert is_deleting.is_set()  # with the lock of launches, which look at their arguments
+    assert not any(thread.is_alive() for thread in threads)
+    assert x.is_deleted()
+    assert y.is_deleted()
+
+
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="no such rule here: any call of Python may collect"
+)
+def test_no_finaliser_runs_while_a_deletion_has_the_lock_of_launches() -> None:
+    """It might launch, and wait for a thread that waits for this lock."""
+    client: Any = devices("cpu")[0].client
+    x = plugrt.device_put(H, client.devices()[0])
+    owned, before = list[bool](), gc.get_threshold()
+    gc.callbacks.append(lambda *_: owned.append(client.launch_lock._is_owned()))
+    gc.set_threshold(1)
+    try:
+        x.delete()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.pop()
+    assert owned
+    assert not any(owned)
 
 
 def test_arrays_are_deleted_while_they_are_launched_with() -> None:

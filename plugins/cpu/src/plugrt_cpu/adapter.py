@@ -412,12 +412,55 @@ def delete(array: Any) -> None:
     second array of the same memory is deleted; the first one then reports that it is deleted, and
     its description is freed with the last reference to it.
     """
+    doomed = _second(array)
+    if doomed is not None:
+        with memory_lock, _already_deleted:
+            doomed.delete()
+        collect_garbage()  # jaxlib keeps the memory of the host that it lay in until then
+
+
+def delete_between_launches(array: Any, launch_lock: threading.RLock) -> None:
+    """As `delete`, while no program is launched on several devices: those hold ``launch_lock``.
+
+    Nothing is waited for with that lock: a finaliser that the garbage collector runs in a read,
+    which holds `memory_lock`, may be deleting or launching. And with it no finaliser is run, which
+    might launch and so wait for a thread that waits for it: nothing is made that is collected.
+    """
+    doomed = _second(array)
+    if doomed is None:
+        return
+    with _already_deleted:
+        while not _delete_if_free(doomed, launch_lock):
+            with memory_lock:
+                pass
+    collect_garbage()
+
+
+def _delete_if_free(array: Any, launch_lock: threading.RLock) -> bool:
+    """Deletes an array unless `memory_lock` is another thread's."""
+    lock = memory_lock
+    with launch_lock:
+        if not lock.acquire(False):
+            return False
+        try:
+            array.delete()
+        finally:
+            lock.release()
+    return True
+
+
+def _second(array: Any) -> Any:
+    """Returns another array of the same memory; None where it is deleted."""
     if collecting:
         stop_recording()
     if not array.is_deleted():
-        with memory_lock, contextlib.suppress(RuntimeError, ValueError):
-            array.clone().delete()  # raises if another thread has just deleted it
-        collect_garbage()  # jaxlib keeps the memory of the host that it lay in until then
+        with memory_lock, _already_deleted:
+            return array.clone()
+    return None
+
+
+_already_deleted = contextlib.suppress(RuntimeError, ValueError)
+"""What jaxlib raises where another thread has just deleted an array."""
 
 
 def address(array: Any) -> int:

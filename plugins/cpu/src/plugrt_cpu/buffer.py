@@ -56,10 +56,7 @@ class CpuBuffer(Buffer):
         return read(self.raw, self.type)
 
     def delete(self) -> None:
-        # In this order: launches hold the one, reads the other, and a finaliser that the garbage
-        # collector runs in a launch deletes arrays. It runs in one thread at a time.
-        with self.device.client.launch_lock, adapter.memory_lock:
-            adapter.delete(self.raw)
+        adapter.delete_between_launches(self.raw, self.device.client.launch_lock)
 
     def is_deleted(self) -> bool:
         return bool(self.raw.is_deleted())
