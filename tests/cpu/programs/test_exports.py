@@ -407,7 +407,7 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
     devices = plugrt.local_devices()[:4]
     a = np.arange(32, dtype=np.float32).reshape(4, 8)
     b = a.reshape(8, 4) / 8
-    product, more, total = program(a, plugrt.device_put(b, devices[1]))
+    product, more, total = program(a, plugrt.device_put(b))
     same(product, a @ b)
     same(more, a + 1)
     same(total, a.sum())
@@ -434,6 +434,41 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
 
 @behaviour(
     21,
+    "An export for several devices reshards arrays on these devices, and refuses those that are "
+    "committed to others, with the ids of both",
+)
+def test_where_arguments_of_a_sharded_export_lie(sharded: Any) -> None:
+    """Differs from JAX: devices of an export for several | those of its arguments |
+    the first ones of the backend.
+    """
+    needs_devices(5)
+    program = plugrt.compile(sharded.serialize())
+    a = np.arange(32, dtype=np.float32).reshape(4, 8)
+    b = a.reshape(8, 4) / 8
+    devices = plugrt.local_devices()
+
+    def over(chosen: Any, *spec: Any) -> Any:
+        mesh = plugrt.sharding.Mesh(np.array(chosen), ("i",))
+        return plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec(*spec))
+
+    for taken in (over(devices[:4]), over(devices[3::-1], "i"), over(devices[:4], None, "i")):
+        product, more, _ = program(plugrt.device_put(a, taken), plugrt.device_put(b, taken))
+        same(product, a @ b)
+        assert more.sharding.devices == tuple(devices[:4])
+    for other, ids in (
+        (devices[0], [0]), (devices[4], [4]), (over(devices[1:5]), [1, 2, 3, 4]),
+        (over(devices[:2], "i"), [0, 1]),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentMismatch, match="committed to others") as caught:
+            program(a, plugrt.device_put(b, other))
+        first, *wrong = str(caught.value).splitlines()
+        assert f"runs on the devices {[d.id for d in devices[:4]]} of " in first
+        assert [line.split(":")[0] for line in wrong] == ["  args[1]"]
+        assert wrong[0].endswith(f"the devices {[devices[i].id for i in ids]}")
+
+
+@behaviour(
+    21,
     "Where the file of an export says nothing of arguments and results, they lie as `shard_map`, "
     "constraints and the compiler say",
     jax="the same, within another program",
@@ -454,8 +489,7 @@ def test_shardings_that_an_export_does_not_state() -> None:
     jitted = jax.jit(f, out_shardings=(None, None, NamedSharding(mesh, P("x"))))
     program = plugrt.compile(exported(jitted, shape(4, 3), shape(4, 8), shape(8)))
     assert program.exported.in_shardings == (None, None, None)
-    on_last = plugrt.device_put(b, plugrt.local_devices()[-1])
-    for args in ((X, a, b), (plugrt.device_put(X), plugrt.device_put(a), on_last)):
+    for args in ((X, a, b), (plugrt.device_put(X), plugrt.device_put(a), plugrt.device_put(b))):
         total, same_a, twice = program(*args)
         same(total, a[:2] + a[2:] + b)
         same(same_a, a)

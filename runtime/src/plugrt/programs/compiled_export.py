@@ -23,7 +23,7 @@ from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
-from plugrt.execution.signature import intern_signature
+from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import (
     Device,
     Executable,
@@ -55,11 +55,12 @@ class CompiledExport(CompiledCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
-    returns its results. Host data are put on the devices, arrays elsewhere are copied there, and a
-    Python scalar takes the parameter's dtype. An export with symbolic shapes is compiled for each
-    combination of shapes that it is called with, of which the last ones are kept. Arguments that
-    the function donates are taken, as by `jit`; JAX, which calls an export within another program,
-    copies them.
+    returns its results. Host data and uncommitted arrays are put on the devices, arrays that lie on
+    them otherwise are resharded, and a Python scalar takes the parameter's dtype. Arrays that are
+    committed elsewhere are copied to one device, and refused by an export for several. An export
+    with symbolic shapes is compiled for each combination of shapes that it is called with, of which
+    the last ones are kept. Arguments that the function donates are taken, as by `jit`; JAX, which
+    calls an export within another program, copies them.
 
     Raises `ArgumentMismatch` naming each argument that differs, and how.
     """
@@ -191,6 +192,29 @@ class CompiledExport(CompiledCall):
             refuse(f"{self._title} was called with arguments of other types", wrong)
             wrong = explain_sizes(self._names, expected, [aval.shape for aval in avals])
             refuse(f"{self._title} was called with sizes that do not fit", wrong)
+        if len(self.devices) > 1:
+            self._check_devices(avals)
+
+    def _check_devices(self, avals: Sequence[Aval]) -> None:
+        """Raises `ArgumentMismatch` for arrays that are committed to another set of devices.
+
+        As JAX does where an export is called: on the same devices, in whatever order, it reshards.
+        """
+        wrong = [
+            f"  {self._names[i]}: on {aval.sharding!r}, the devices "
+            f"{[device.id for device in aval.sharding.devices]}"
+            for i in self.exported.module_kept_var_idx
+            if isinstance(aval := avals[i], Signature)
+            and aval.committed
+            and aval.sharding.device_set != {*self.devices}
+        ]
+        ids = [device.id for device in self.devices]
+        refuse(
+            f"{self._title} runs on the devices {ids} of {self.device.client.backend_name!r}; "
+            "these arguments are committed to others, and have to be device_put to a sharding over "
+            "those, or given as host data",
+            wrong,
+        )
 
     def _fits_symbolic(self, expected: Any, aval: Aval) -> bool:
         if len(expected.shape) != len(aval.shape):
