@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented
+from plugrt.aligned_arrays import LARGE_BYTES, allocate_aligned
+from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.tracebacks import collecting, stop_recording
-from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, layout_of
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, array_type, layout_of
 
 
 class CpuBuffer(Buffer):
@@ -119,6 +120,8 @@ class CpuBuffer(Buffer):
     def _copy(self, place: Place) -> CpuBuffer:
         self._require_alive()
         try:
+            if (copied := _copy_ready(self.raw, self.type, place)) is not None:
+                return BorrowingBuffer(copied, self.type, place)
             raw = adapter.copy(self.raw, place.raw_devices, place.sharding)
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
@@ -178,3 +181,28 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
         return dlpack.view(capsule, keeper, tensor_type.shape, dtype)
     except JAXLIB_ERRORS as error:
         raise translate(error) from error
+
+
+def _copy_ready(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
+    """Returns jaxlib's array of a copy that NumPy made, on this thread; None to let jaxlib copy.
+
+    jaxlib copies on a thread of its own, to wake which takes longer than to copy a megabyte, and
+    to new memory of small pages (see `LARGE_BYTES`). But it can wait for contents that are not
+    there yet. A launch that takes the copy as a donation copies it again, as it does what was put.
+    """
+    dtype = tensor_type.dtype
+    if tensor_type.layout is not None or dtype in SUB_BYTE_DTYPES:
+        return None  # whose contents jaxlib converts when they are read
+    if not raw.is_ready() or not place.devices[0].is_addressable:
+        return None
+    if tensor_type.nbytes >= LARGE_BYTES:
+        adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
+    try:
+        contents = read(raw, tensor_type).reshape(-1).view(np.uint8)
+    except PjrtError:
+        return None  # what made it has failed, which jaxlib's copy says where it is read
+    copy = allocate_aligned(contents.shape, contents.dtype)
+    copy[...] = contents
+    _, aval = array_type(tensor_type.shape, dtype)
+    host = copy.view(dtype).reshape(tensor_type.shape)
+    return adapter.put(host, aval, place.sharding, place.devices[0].raw, adapter.ZERO_COPY)
