@@ -20,7 +20,8 @@ from plugrt.errors import (
     UnsupportedDtype,
 )
 from plugrt.interface import Client, HostBufferSemantics
-from plugrt_cpu import plugin
+from plugrt_cpu import adapter, plugin
+from plugrt_cpu.buffer import CpuBuffer
 from support.cpu_programs import DTYPE_NAMES, dtype_of
 
 SUB_BYTE = {"int2", "int4", "uint2", "uint4", "float4_e2m1fn"}
@@ -242,6 +243,50 @@ def test_use_after_delete(client: Client, name: str) -> None:
 def test_size_on_device(client: Client) -> None:
     buffer = client.buffer_from_host(np.zeros((3, 5), np.int16), client.devices()[0])
     assert buffer.on_device_size_in_bytes() == 30
+
+
+@pytest.mark.parametrize("name", [n for n in DTYPE_NAMES if n not in SUB_BYTE])
+def test_what_is_there_is_copied_without_a_thread_of_jaxlib(
+    client: Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To wake it takes longer than to copy a megabyte."""
+    monkeypatch.setattr(adapter, "copy", None)
+    for shape in ((2, 3), (), (0, 4)):
+        array = sample(name, shape)
+        buffer = client.buffer_from_host(array, client.devices()[0])
+        buffer.block_until_ready()
+        for memory in (client.devices()[-1].default_memory(), buffer.device.memories()[-1]):
+            copied = buffer.copy_to_memory(memory)
+            assert (copied.memory, copied.dtype) == (memory, buffer.dtype)
+            assert not array.size or copied.unsafe_pointer() != buffer.unsafe_pointer()
+            np.testing.assert_array_equal(copied.to_host(), array)
+        buffer.delete()
+        np.testing.assert_array_equal(copied.to_host(), array)
+
+
+def test_what_is_not_there_yet_is_copied_by_jaxlib_which_does_not_wait_for_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array, by_jaxlib, copy = sample("float32"), list[object](), adapter.copy
+
+    class Unready:
+        """An array that says it is not there yet, and cannot be read or waited for."""
+
+        def __init__(self, raw: Any) -> None:
+            self.raw = raw
+            self.is_deleted, self.is_ready = raw.is_deleted, bool
+
+    def copy_later(raw: Any, devices: Any, sharding: Any) -> Any:
+        by_jaxlib.append(raw)
+        return copy(raw.raw, devices, sharding)
+
+    monkeypatch.setattr(adapter, "copy", copy_later)
+    buffer = client.buffer_from_host(array, client.devices()[0])
+    assert isinstance(buffer, CpuBuffer)
+    buffer.raw = Unready(buffer.raw)
+    copied = buffer.copy_to_device(client.devices()[-1])
+    assert by_jaxlib == [buffer.raw]
+    np.testing.assert_array_equal(copied.to_host(), array)
 
 
 def test_unimplemented_says_who(client: Client) -> None:

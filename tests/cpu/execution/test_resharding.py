@@ -16,7 +16,7 @@ from plugrt.execution import exchanges, host_assembly
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
@@ -150,6 +150,36 @@ def test_what_moves_parts_is_compiled_once(traffic: list[str]) -> None:
     with counting() as counts:
         check_contents(device_put(y, target), -X, target)
     assert counts[monitoring.COMPILE] == 2
+
+
+def test_where_an_array_has_to_be_moved_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask again takes as long as to move a small array."""
+    over = [
+        Mesh(np.array(devices()[:4]).reshape(2, 2), names) for names in (("x", "y"), ("v", "w"))
+    ]
+    rows, same = (
+        NamedSharding(over[0], PartitionSpec("x")),
+        NamedSharding(over[1], PartitionSpec("v")),
+    )
+    columns = NamedSharding(over[0], PartitionSpec(None, "y"))
+    host, asked, is_equivalent = X[:, :2, 0], list[object](), Sharding.is_equivalent_to
+    x = device_put(host, rows)
+
+    def ask(sharding: Sharding, other: Sharding, ndim: int) -> bool:
+        asked.append(other)
+        return is_equivalent(sharding, other, ndim)
+
+    monkeypatch.setattr(Sharding, "is_equivalent_to", ask)
+    for expected in ([columns], []):
+        asked.clear()
+        check_contents(device_put(x, columns), host, columns)
+        assert asked == expected
+    pointers = [s.data.unsafe_buffer_pointer() for s in x.addressable_shards]
+    for may_alias in (False, None):  # parts that lie right are copied where that is asked for
+        y = device_put(x, same, may_alias=may_alias)
+        found = [s.data.unsafe_buffer_pointer() for s in y.addressable_shards]
+        assert (found == pointers) is (may_alias is None)
+        check_contents(y, host, same)
 
 
 def test_results_of_parts_stay_committed_and_where_they_were() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.array import Array
 from plugrt.execution.array_making import share_buffers
@@ -27,6 +28,26 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     """
     if x.sharding == sharding:
         return x
+    if (x.sharding, sharding, x.ndim) not in _exchanged:
+        if (moved := _move_otherwise(x, sharding, share)) is not None:
+            return moved
+        if share and x.sharding.is_fully_addressable and sharding.is_fully_addressable:
+            _exchanged.keep((x.sharding, sharding, x.ndim), True)
+    buffers = exchange(x, sharding, share=share)
+    if buffers is None:
+        return put_sharded(np.asarray(x), sharding)
+    return join(x.shape, x.dtype, sharding, buffers)
+
+
+_exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)
+"""From where to where arrays of so many dimensions go in this process, and are not shared.
+
+To find that out takes as long as to exchange small ones.
+"""
+
+
+def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
+    """Returns an array that needs no exchange in this process; None for others."""
     if type(sharding) is ReplicaSharding and type(x.sharding) is ReplicaSharding:
         return _widen(x, sharding)
     sharding.check_shape(x.shape)
@@ -42,10 +63,7 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
             require_addressable(sharding.devices[0], f"{sharding!r}")
     if not here and not (x.sharding.addressable_devices and holds_whole(x.sharding, x.shape)):
         return reshard_globally(x, sharding)
-    buffers = exchange(x, sharding, share=share)
-    if buffers is None:
-        return put_sharded(np.asarray(x), sharding)
-    return join(x.shape, x.dtype, sharding, buffers)
+    return None
 
 
 def _widen(x: Array, to: ReplicaSharding) -> Array:

@@ -20,7 +20,7 @@ from plugrt.execution.put_target import Space, Target, is_target, read_target, s
 from plugrt.execution.quick_puts import keep_put, put_quickly
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer_guard import check_transfer
-from plugrt.execution.tree_puts import bytes_of_move, put_host, put_tree, space_of
+from plugrt.execution.tree_puts import bytes_of_move, put_array, put_host, put_tree, space_of
 from plugrt.execution.waiting import await_together
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
@@ -96,14 +96,17 @@ def device_put(
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
-    if type(x) is np.ndarray and donate is False and src is None and is_target(device):
+    if type(x) in (np.ndarray, Array) and donate is False and src is None and is_target(device):
         # An array by itself is the usual case.
         if may_alias is not None:
             require_flag("device_put", "may_alias", may_alias, optional=True)
-        result = put_host(x, read_target(device), may_alias)
+        before = getattr(x, "_shards", None)
+        put_one = put_array if type(x) is Array else put_host
+        result = put_one(x, read_target(device), may_alias)
         if may_alias is None:
             keep_put(x, device, result)
-        moved = bytes_of_move(x, result, may_alias) if listening else 0
+        is_new = bool(listening) and result._shards is not before
+        moved = bytes_of_move(x, result, may_alias) if is_new else 0
     else:
         result, moved = put_tree(x, device, src, donate, may_alias)
         plain = donate is False and src is None and may_alias is None

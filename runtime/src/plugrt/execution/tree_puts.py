@@ -59,7 +59,7 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
     try:
         for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
             if type(leaf) is Array:
-                results[i] = _put_array(leaf, to, alias)
+                results[i] = put_array(leaf, to, alias)
             elif isinstance(leaf, Array):
                 results[i] = _place_tracer(leaf, to)
             elif alias or not (to is None or isinstance(to, Device)):
@@ -169,7 +169,7 @@ def _place_tracer(x: Any, to: Target) -> Any:
     return x
 
 
-def _put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
+def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
     held = x._held()
     if isinstance(to, Space):
         to = space_of(x, to)
