@@ -5,7 +5,29 @@
 
 static PyObject *host_in_python, *array_in_python; /* the methods of the class below Array */
 static PyObject *gates;                            /* while one is not empty, Python reads */
-static PyObject *reader_name;
+static PyObject *one_device; /* the class of shardings whose array is what its one buffer holds */
+static PyObject *reader_name, *sharding_name;
+
+/* The contents of a small buffer of a library; NULL as in `read_here`. */
+static PyObject *read_buffer(PyObject *signature, PyObject *held) {
+  PyObject *sharding = PyObject_GetAttr(signature, sharding_name), *host = NULL;
+  int single = sharding && (PyObject *)Py_TYPE(sharding) == one_device;
+  Py_XDECREF(sharding);
+  if (!single || is_guarded()) return NULL;
+  PyObject *spec = ((Buffer *)held)->spec;
+  PyObject *reader = spec ? PyObject_GetAttr(spec, reader_name) : NULL;
+  if (reader && Py_TYPE(reader) == Reader_Type) host = reader_read(reader, held);
+  Py_XDECREF(reader);
+  return host;
+}
+
+/* The contents of what another backend's array holds; NULL as in `read_here`. */
+static PyObject *read_by_functions(PyObject *signature, PyObject *held) {
+  PyObject *reader = PyObject_GetAttr(signature, reader_name), *host = NULL;
+  if (reader && Py_TYPE(reader) == FunctionReader_Type) host = function_reader_read(reader, held);
+  Py_XDECREF(reader);
+  return host;
+}
 
 /* A new reference; NULL where Python has to read, perhaps with an exception that is not derived from
    Exception. */
@@ -14,19 +36,16 @@ static PyObject *read_here(Array *self) {
   if (!there || !self->signature || !gates) return NULL;
   if (self->extra && self->extra != Py_None) return Py_NewRef(self->extra);
   if (any_is_filled(gates)) return NULL;
-  PyObject *reader = PyObject_GetAttr(self->signature, reader_name);
-  PyObject *host = NULL;
-  if (reader && Py_TYPE(reader) == FunctionReader_Type) {
-    PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
-    host = function_reader_read(reader, held);
-    if (host && self->shards == held) {
-      PyObject *old = self->extra;
-      self->extra = Py_NewRef(host);
-      Py_XDECREF(old);
-    }
-    Py_DECREF(held);
+  PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
+  int is_buffer = PyType_IsSubtype(Py_TYPE(held), Buffer_Type);
+  PyObject *host = is_buffer ? read_buffer(self->signature, held)
+                             : read_by_functions(self->signature, held);
+  if (host && self->shards == held) {
+    PyObject *old = self->extra;
+    self->extra = Py_NewRef(host);
+    Py_XDECREF(old);
   }
-  Py_XDECREF(reader);
+  Py_DECREF(held);
   return host;
 }
 
@@ -61,9 +80,12 @@ PyObject *array_to_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 PyObject *set_read_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *host, *array, *unless;
-  if (!PyArg_ParseTuple(args, "OOO!", &host, &array, &PyTuple_Type, &unless)) return NULL;
-  if (!(reader_name = PyUnicode_InternFromString("reader"))) return NULL;
+  PyObject *host, *array, *unless, *single;
+  if (!PyArg_ParseTuple(args, "OOO!O", &host, &array, &PyTuple_Type, &unless, &single)) return NULL;
+  reader_name = PyUnicode_InternFromString("reader");
+  sharding_name = PyUnicode_InternFromString("sharding");
+  if (!reader_name || !sharding_name) return NULL;
+  one_device = Py_NewRef(single);
   host_in_python = Py_NewRef(host); /* kept for ever, as the classes are */
   array_in_python = Py_NewRef(array);
   gates = Py_NewRef(unless);

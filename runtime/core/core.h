@@ -177,6 +177,11 @@ PyObject *events_for(Client *client, Py_ssize_t count);
 PJRT_Event **events_of(PyObject *events); /* as many, NULL before a library sets them */
 int events_are_set(PyObject *events);
 
+/* ---- read.c: small buffers that the host addresses ---- */
+extern PyTypeObject *Reader_Type;
+/* The contents of a buffer; NULL where Python has to read, perhaps with an exception. */
+PyObject *reader_read(PyObject *reader, PyObject *buffer);
+
 /* ---- wait.c: many buffers waited for at once ---- */
 extern PyTypeObject *Wait_Type;
 
@@ -361,6 +366,7 @@ int set_form_names(void);
 PyObject *settings_token(void); /* its settings, a new reference */
 /* The same where the thread traces no function, else NULL, perhaps with an exception. */
 PyObject *token_outside_traces(void);
+int is_guarded(void); /* whether its settings have transfers looked at; -1 with an exception */
 /* change_surroundings(object, name, value): sets an attribute on which these depend. */
 PyObject *change_surroundings(PyObject *module, PyObject *args);
 int set_trace_state(PyObject *state);

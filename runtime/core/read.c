@@ -125,19 +125,16 @@ static PyObject *copy(Reader *self, PJRT_Buffer *buffer) {
   return is_memory(self, data) == 1 ? PyBytes_FromStringAndSize(data, self->size) : NULL;
 }
 
-static PyObject *read_buffer(Reader *self, Buffer *buffer) {
+PyObject *reader_read(PyObject *object, PyObject *held) {
+  Reader *self = (Reader *)object;
   Client *client = self->client;
-  if (client->refused || client->pending || buffer->client != client) Py_RETURN_NONE;
-  int state = refer(self, buffer);
-  if (state == FAILED) return NULL;
-  if (state == NOT_HERE) Py_RETURN_NONE;
+  Buffer *buffer = (Buffer *)held;
+  if (client->refused || client->pending || buffer->client != client) return NULL;
+  if (refer(self, buffer) != DONE) return NULL;
   PJRT_Buffer *address = buffer->address;
   PyObject *bytes = copy(self, address);
   let_go(self, address);
-  if (!bytes) {
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-  }
+  if (!bytes) return NULL;
   PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->shape, self->dtype, bytes, NULL);
   Py_DECREF(bytes);
   return made;
@@ -154,7 +151,8 @@ static PyObject *reader_call(Reader *self, PyObject *args, PyObject *kwargs) {
     return NULL;
   }
   if (!PyArg_ParseTuple(args, "O!", Buffer_Type, &buffer)) return NULL;
-  return read_buffer(self, (Buffer *)buffer);
+  PyObject *made = reader_read((PyObject *)self, buffer);
+  return made || PyErr_Occurred() ? made : Py_NewRef(Py_None);
 }
 
 static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {

@@ -25,7 +25,7 @@ static PyObject *get_token; /* makes it where there is none */
 static Place of_tokens[PLACES];
 static Found found_last[PLACES];
 static unsigned long long changes; /* of what the two depend on, in any thread */
-static PyObject *dict_name, *trace_name, *token_name, *value_name;
+static PyObject *dict_name, *trace_name, *token_name, *value_name, *guarded_name;
 
 /* A new reference to the dict with the values of this thread. */
 static PyObject *values_of(PyObject *local, Place *places) {
@@ -62,7 +62,22 @@ static int is_tracing(void) {
   return 1;
 }
 
+/* What was found last of this thread; its token is NULL after a change. */
+static Found *found_here(void) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  Found *last = &found_last[thread % PLACES];
+  if (last->thread == thread && last->change == changes) return last;
+  PyObject *old = last->token;
+  last->thread = thread;
+  last->change = changes;
+  last->token = NULL;
+  Py_XDECREF(old);
+  return last;
+}
+
 PyObject *settings_token(void) {
+  const Found *last = found_here();
+  if (last->token) return Py_NewRef(last->token);
   PyObject *local = PyDict_GetItemWithError(settings, token_name);
   if (!local) return PyErr_Occurred() ? NULL : PyObject_CallNoArgs(get_token);
   Py_INCREF(local); /* another thread may replace it */
@@ -72,20 +87,24 @@ PyObject *settings_token(void) {
 }
 
 PyObject *token_outside_traces(void) {
-  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
-  Found *last = &found_last[thread % PLACES];
-  if (last->thread == thread && last->change == changes && last->token)
-    return Py_NewRef(last->token);
+  const Found *known = found_here();
+  if (known->token) return Py_NewRef(known->token);
   unsigned long long before = changes;
   if (is_tracing()) return NULL;
   PyObject *token = settings_token();
-  if (!token || changes != before) return token;
-  PyObject *old = last->token;
-  last->thread = thread;
-  last->change = before;
-  last->token = Py_NewRef(token);
-  Py_XDECREF(old);
+  if (!token) return NULL;
+  Found *last = found_here(); /* another thread may have taken its place meanwhile */
+  if (changes == before && !last->token) last->token = Py_NewRef(token);
   return token;
+}
+
+int is_guarded(void) {
+  PyObject *token = settings_token();
+  PyObject *guarded = token ? PyObject_GetAttr(token, guarded_name) : NULL;
+  int answer = guarded ? PyObject_IsTrue(guarded) : -1;
+  Py_XDECREF(token);
+  Py_XDECREF(guarded);
+  return answer;
 }
 
 PyObject *change_surroundings(PyObject *module, PyObject *args) {
@@ -102,6 +121,7 @@ int set_trace_state(PyObject *state) {
   dict_name = PyUnicode_InternFromString("__dict__");
   trace_name = PyUnicode_InternFromString("trace");
   if (!dict_name || !trace_name) return -1;
+  changes++;
   trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
   return 0;
 }
@@ -113,7 +133,9 @@ PyObject *set_settings_hooks(PyObject *module, PyObject *args) {
   dict_name = PyUnicode_InternFromString("__dict__");
   token_name = PyUnicode_InternFromString("_token");
   value_name = PyUnicode_InternFromString("value");
-  if (!dict_name || !token_name || !value_name) return NULL;
+  guarded_name = PyUnicode_InternFromString("guarded");
+  if (!dict_name || !token_name || !value_name || !guarded_name) return NULL;
+  changes++;
   settings = Py_NewRef(attributes);
   get_token = Py_NewRef(token);
   Py_RETURN_NONE;

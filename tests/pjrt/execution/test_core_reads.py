@@ -1,0 +1,135 @@
+"""Small arrays of a PJRT library read in the compiled core: what Python would read, and how."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.capi import create_client, load_library
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.client import Client
+from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer, PjrtError
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [
+    needs_library,
+    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+]
+H = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    path = library_path()
+    assert path is not None
+    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core reads")
+    with plugrt.default_device(made.devices()[0]):
+        yield made
+    plugrt.clear_caches()
+    made.close()
+
+
+def _read(array: Any, wanted: Any = H) -> list[str]:
+    """Reads an array, and returns the names of the Python functions that run meanwhile."""
+    seen: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        host = np.asarray(array)
+    finally:
+        sys.setprofile(None)
+    np.testing.assert_array_equal(host, wanted)
+    assert (host.dtype, host.flags.writeable, np.asarray(array) is host) == (H.dtype, False, True)
+    return seen
+
+
+def test_the_first_read_of_a_small_result_is_not_python_s(client: Client) -> None:
+    double = plugrt.jit(lambda a: a * 2)
+    x = plugrt.device_put(H, client.devices()[0])
+    made = [double(x) for _ in range(3)]
+    assert "_host" in _read(made[0], 2 * H)  # which finds how such buffers are read
+    called = _read(made[1], 2 * H)
+    assert not {"_host", "read_to_host"} & {*called}, (
+        called
+    )  # of a page it asks whether it is memory
+    with plugrt.transfer_guard_device_to_host("log"):  # whose question is Python's
+        assert "_host" in _read(made[2], 2 * H)
+    durations: list[str] = []
+    plugrt.monitoring.register_event_duration_secs_listener(
+        lambda event, duration, **_: durations.append(event)
+    )
+    try:
+        assert "_host" in _read(double(x), 2 * H)
+    finally:
+        plugrt.monitoring.clear_event_listeners()
+    assert plugrt.monitoring.READ in durations
+
+
+def test_arrays_that_are_not_what_their_buffer_is_are_read_by_python(client: Client) -> None:
+    """Of pmap's on one device the shape is another than the buffer's."""
+    double = plugrt.pmap(lambda a: a * 2, devices=client.devices()[:1])
+    made = [double(H[None]) for _ in range(3)]
+    for x in made:
+        assert np.asarray(x).shape == (1, 4)
+        np.testing.assert_array_equal(x, 2 * H[None])
+
+
+def test_what_is_deleted_or_fails_has_python_s_errors(client: Client) -> None:
+    double = plugrt.jit(lambda a: a * 2)
+    x = plugrt.device_put(H, client.devices()[0])
+    for _ in range(2):
+        _read(double(x), 2 * H)
+    gone = double(x)
+    gone.delete()
+    with pytest.raises(DeletedBuffer, match="deleted"):
+        np.asarray(gone)
+    retired = double(x)
+    held: Any = retired._shards
+    assert type(held) is Buffer
+    held.delete()
+    with pytest.raises(DeletedBuffer, match="deleted"):
+        np.asarray(retired)
+    with pytest.raises(TypeError):
+        retired.__array__(1, 2, 3)
+
+
+def test_an_array_may_be_deleted_while_others_read_it(client: Client) -> None:
+    double = plugrt.jit(lambda a: a * 2)
+    x = plugrt.device_put(H, client.devices()[0])
+    for _ in range(2):
+        _read(double(x), 2 * H)
+    faults: list[Any] = []
+
+    def read(array: Any, begin: threading.Barrier) -> None:
+        begin.wait()
+        try:
+            if not np.array_equal(np.asarray(array), 2 * H):
+                faults.append(np.asarray(array))
+        except DeletedBuffer:
+            pass
+        except PjrtError as error:
+            faults.append(error)
+
+    for _ in range(50):
+        array, begin = double(x), threading.Barrier(3)
+        threads = [threading.Thread(target=read, args=(array, begin)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        begin.wait()
+        array.delete()
+        for thread in threads:
+            thread.join()
+    assert not faults
+    assert core.calls_under_way() == 0
