@@ -51,7 +51,8 @@ EXTENSIONS = {
         ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so",
         (
             "tests/pjrt/execution", "tests/pjrt/capi/test_buffer.py",
-            "tests/pjrt/capi/test_lifetimes.py", "tests/cpu/execution/test_threads.py",
+            "tests/pjrt/capi/test_lifetimes.py", "tests/pjrt/capi/test_launch_holds.py",
+            "tests/cpu/execution/test_threads.py",
             "tests/cpu/execution/test_large_puts.py", "tests/cpu/transforms/test_jit_calls.py",
             "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
         ),
