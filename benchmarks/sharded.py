@@ -2,7 +2,8 @@
 
 On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for each.
 On cpu, rows "jaxlib's launch alone" have jaxlib's launch with nothing around it, and the wait for
-its results, beside JAX's whole call: what no host can save.
+its results, beside JAX's whole call: what no host can save. Rows "jaxlib's copies alone" have so
+the copies of the two parts that a reshard moves, and "memcpy" those by NumPy to memory in use.
 """
 
 from __future__ import annotations
@@ -180,6 +181,7 @@ def measure_moves() -> list[Row]:
     tiles, swapped = over("x", "y"), over("y", "x")
     for name, host, put_most, move_most in (
         ("256 B", small, None, None),
+        ("1 MB", np.ones((512, 512), np.float32), None, None),
         (f"{MEGABYTES} MB", large, 1.0, 0.8),
     ):
         x, jx = put(host, "x", "y")
@@ -197,7 +199,28 @@ def measure_moves() -> list[Row]:
                 move_most,
             ),
         ]
+        if PLATFORM == "cpu":
+            rows += measure_copies(name, x, lambda jx=jx: jax.device_put(jx, swapped[1]))
     return rows
+
+
+def measure_copies(name: str, x: Any, theirs: Callable[[], Any]) -> list[Row]:
+    """Returns the rows of what copies two parts of an array, beside JAX's reshard."""
+    first, second = x._shards.buffers()[1:3]
+    pairs = [(first.raw, second.place), (second.raw, first.place)]
+    parts = [(part.to_host(), np.ones_like(part.to_host())) for part in (first, second)]
+
+    def by_jaxlib() -> None:
+        adapter.wait_for_all([adapter.copy(raw, to.raw_devices, to.sharding) for raw, to in pairs])
+
+    def by_memcpy() -> None:
+        for part, other in parts:
+            np.copyto(other, part)
+
+    return [
+        compare(f"reshard of {name}: {what}", ours, lambda: jax.block_until_ready(theirs()))
+        for what, ours in (("jaxlib's copies alone", by_jaxlib), ("memcpy", by_memcpy))
+    ]
 
 
 if __name__ == "__main__":
