@@ -58,13 +58,12 @@ libraries, exports and linear algebra.
   modules of `a @ b` and of `psum` are equal but for names and where they come from, with the same
   partitioned dot, all-reduce, channel, groups and layouts, and nothing is aliased. What it alone
   takes of JAX's whole call, until its results are there, is in the rows "jaxlib's launch alone" of
-  the calls over 4 devices: about 1, so that 0.85 would need less than jaxlib's launch takes. Between
-  launches XLA's threads have the processor, and it forgets all else, so that what is around the
-  launch takes 25 to 40 µs of such a call, and 3 µs in a loop. The lock of launches is held for one
-  launch, which returns when each device has begun, as it does in JAX; the bound on launches in
-  flight waits for a launch that has ended. The `cpu` plugin starts XLA with two threads a device,
-  without which many launches at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what
-  that takes.
+  the calls over 4 devices: 0.9 to 1.2 from run to run, so that 0.85 would need less than jaxlib's
+  launch takes. The whole call is C: what is around the launch takes 3 µs in a loop, and some 40
+  between launches, the end of the last result among it, as XLA's threads have the processor
+  meanwhile and it forgets all else. The lock of launches and the bound on those in flight wait for
+  nothing there. The `cpu` plugin starts XLA with two threads a device, without which many launches
+  at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
 - A reshard on `cpu` whose parts stay whole shares those that stay and has NumPy copy the others,
   where they are there, on the caller's thread. jaxlib's copy, JAX's too, is made by another thread,
   which takes longer to wake than a megabyte to copy; for 64 MB it takes new memory of small pages
