@@ -14,6 +14,7 @@ from plugrt.execution.array_making import array_of_shards
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch_log import LaunchLog
 from plugrt.execution.sharding import Sharding
+from plugrt.execution.shardy_text import tiling_body
 from plugrt.execution.tiling import Tiling
 from plugrt.interface import (
     CompileOptions,
@@ -68,10 +69,11 @@ def _load(
     of_device = dict(zip(target.devices, wanted.tiles, strict=True))
     wanted = Tiling(wanted.parts, tuple(of_device[device] for device in devices))
     name = tensor_name(shape, dtype)
+    given, asked = (f"{{sdy.sharding = #sdy.sharding<{tiling_body(t)}>}}" for t in (held, wanted))
     text = (
         f"module @reshard attributes {{mhlo.num_partitions = {len(devices)} : i32}} {{\n"
-        f'  func.func public @main(%0: {name} {{mhlo.sharding = "{_write(held)}"}}) -> '
-        f'({name} {{mhlo.sharding = "{_write(wanted)}"}}) {{\n    return %0 : {name}\n  }}\n}}\n'
+        f"  func.func public @main(%0: {name} {given}) -> ({name} {asked}) {{\n"
+        f"    return %0 : {name}\n  }}\n}}\n"
     )
     program = Program(text.encode(), name="reshard")
     agree_on_program(program, devices)
@@ -82,14 +84,3 @@ def _load(
         use_shardy_partitioner=True,
     )
     return compile_program(devices[0].client, program, options, [TensorType(shape, dtype)])
-
-
-def _write(tiling: Tiling) -> str:
-    """Returns a tiling as XLA's text: for each part in order, the positions of its devices."""
-    if tiling.is_replicated:
-        return "{replicated}"
-    order = sorted(range(len(tiling.tiles)), key=lambda position: tiling.tiles[position])
-    copies = tiling.copies
-    sizes = ",".join(map(str, [*tiling.parts, *([copies] if copies > 1 else [])]))
-    last = " last_tile_dim_replicate" if copies > 1 else ""
-    return f"{{devices=[{sizes}]{','.join(map(str, order))}{last}}}"

@@ -9,6 +9,7 @@ from plugrt.execution.chosen_shardings import is_chosen
 from plugrt.execution.placement import AnyLayout, Launch
 from plugrt.execution.plan import Plan
 from plugrt.execution.sharding import Sharding
+from plugrt.execution.shardy_text import shardy_text
 from plugrt.interface import Layout, TensorType
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.entry_attributes import (
@@ -18,7 +19,6 @@ from plugrt.stablehlo.entry_attributes import (
     Attributes,
     EntryAttributes,
 )
-from plugrt.tracing.shardy_text import shardy_text
 
 
 def entry_attributes(

@@ -10,8 +10,8 @@ from plugrt.execution import tree
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.shardy_text import sharding_body
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
-from plugrt.tracing.shardy_text import sharding_body
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 

@@ -13,11 +13,11 @@ from plugrt.execution.array import Array
 from plugrt.execution.array_methods import Methods
 from plugrt.execution.device_claims import Claim
 from plugrt.execution.sharding import Sharding
+from plugrt.execution.shardy_text import shardy_text
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import constrain
 from plugrt.tracing.constraint_checks import check_constraint
-from plugrt.tracing.shardy_text import shardy_text
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 from plugrt.tracing.tracer_origin import describe_origin
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.sharding import Sharding
+from plugrt.execution.tiling import Tiling
 
 
 def shardy_text(sharding: Sharding, ndim: int) -> str:
@@ -32,13 +33,18 @@ def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
         return _text(axes, own, left)
     tiling = sharding.tiling(ndim)
     assert tiling is not None, sharding
+    return tiling_body(tiling)
+
+
+def tiling_body(tiling: Tiling) -> str:
+    """Returns what stands in the attribute for a tiling: a mesh of an axis a divided dimension."""
     axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
     if tiling.copies > 1:
         axes.append(("_copies", tiling.copies))
     own = [[f"_{i}"] if parts > 1 else [] for i, parts in enumerate(tiling.parts)]
     order = np.argsort(tiling.tiles, kind="stable").tolist()
     devices = [] if order == [*range(len(order))] else order
-    return _text(axes or [("_copies", len(order))], own, [False] * ndim, devices)
+    return _text(axes or [("_copies", len(order))], own, [False] * len(own), devices)
 
 
 def _text(
