@@ -99,6 +99,7 @@ class NamedSharding(TiledSharding):
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self._mesh, self._spec, memory_kind=kind)
 
+    @with_argument_errors
     def queried_tiling(self, ndim: int) -> Tiling:
         ndim = operator.index(ndim)
         beyond = map(self._spec.axes_of, range(max(ndim, 0), len(self._spec)))

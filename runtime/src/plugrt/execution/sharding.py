@@ -105,6 +105,7 @@ class Sharding:
         """
         raise NotImplementedError
 
+    @with_argument_errors
     def queried_tiling(self, ndim: int) -> Tiling | None:
         """Returns `tiling`, also of fewer dimensions than are named, if those are not divided.
 
@@ -112,8 +113,10 @@ class Sharding:
         """
         return self.tiling(ndim)
 
+    @with_argument_errors
     def check_shape(self, shape: Sequence[int]) -> None:
         """Raises `ShapeError` where no array of a shape can have this sharding."""
+        shape = read_shape(shape)
         self.tiling(len(shape))
         self.shard_shape(shape)
 

@@ -53,6 +53,7 @@ class TiledSharding(Sharding):
             found = self._tilings[ndim] = self._make_tiling(ndim)
         return found
 
+    @with_argument_errors
     def queried_tiling(self, ndim: int) -> Tiling:
         return self.tiling(ndim)
 
