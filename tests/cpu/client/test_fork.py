@@ -21,7 +21,7 @@ client = x.sharding.device_set.pop().client
 locked, over = threading.Event(), threading.Event()
 
 def launch_or_delete():
-    with client.launch_lock if hasattr(client, "launch_lock") else client.handle().lock:
+    with client.launch_lock:
         locked.set()
         over.wait()
 
