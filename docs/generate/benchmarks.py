@@ -64,11 +64,10 @@ libraries, exports and linear algebra.
   meanwhile and it forgets all else. The lock of launches and the bound on those in flight wait for
   nothing there. The `cpu` plugin starts XLA with two threads a device, without which many launches
   at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
-- A reshard on `cpu` whose parts stay whole shares those that stay and has NumPy copy the others,
-  where they are there, on the caller's thread. jaxlib's copy, JAX's too, is made by another thread,
-  which takes longer to wake than a megabyte to copy; for 64 MB it takes new memory of small pages
-  from the system: 12.5 ms of CPU time a reshard, 8 of them the system's, as JAX's 13.3, where two
-  copies by NumPy take 4.1. What is not there yet jaxlib copies, so that nothing waits for it.
+- A reshard on `cpu` whose parts stay whole shares those that stay, and jaxlib's threads copy the
+  others, each its own. From 16 MB a part on NumPy does, on the caller's thread, where the part is
+  there: jaxlib takes new memory of small pages from the system, so that a reshard of 64 MB takes
+  12.5 ms of CPU time, 8 of them the system's (13.3 in JAX), where two copies by NumPy take 4.1.
 - On a PJRT library small programs whose parts exchange nothing are launched one device after the
   other, by the core and by Python.
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:

@@ -120,7 +120,7 @@ class CpuBuffer(Buffer):
     def _copy(self, place: Place) -> CpuBuffer:
         self._require_alive()
         try:
-            if (copied := _copy_ready(self.raw, self.type, place)) is not None:
+            if (copied := _copy_large(self.raw, self.type, place)) is not None:
                 return BorrowingBuffer(copied, self.type, place)
             raw = adapter.copy(self.raw, place.raw_devices, place.sharding)
         except JAXLIB_ERRORS as error:
@@ -183,20 +183,22 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
         raise translate(error) from error
 
 
-def _copy_ready(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
+def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
     """Returns jaxlib's array of a copy that NumPy made, on this thread; None to let jaxlib copy.
 
-    jaxlib copies on a thread of its own, to wake which takes longer than to copy a megabyte, and
-    to new memory of small pages (see `LARGE_BYTES`). But it can wait for contents that are not
-    there yet. A launch that takes the copy as a donation copies it again, as it does what was put.
+    jaxlib copies to new memory of small pages, which takes longer than the copy (see
+    `LARGE_BYTES`). What is smaller its threads copy as fast, and two parts at a time; and they can
+    wait for contents that are not there yet. A launch that takes the copy as a donation copies it
+    again, as it does what was put.
     """
     dtype = tensor_type.dtype
+    if tensor_type.nbytes < LARGE_BYTES:
+        return None
     if tensor_type.layout is not None or dtype in SUB_BYTE_DTYPES:
         return None  # whose contents jaxlib converts when they are read
     if not raw.is_ready() or not place.devices[0].is_addressable:
         return None
-    if tensor_type.nbytes >= LARGE_BYTES:
-        adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
+    adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
     try:
         contents = read(raw, tensor_type).reshape(-1).view(np.uint8)
     except PjrtError:
