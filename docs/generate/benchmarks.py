@@ -130,6 +130,19 @@ machine. All wait for the results where the row says "awaited", and in puts; pyp
 {rows}
 """
 
+INSTRUCTIONS_TEXT = """\
+## The instructions of a call on a library
+
+By `benchmarks/instructions.py`, of {run}: counted by callgrind, which the load does not change,
+of a call with two arrays on xla-cpu-pjrt, its result let go of, and of the same in C alone. What is
+added is the core's own work and CPython's: the call and its tuple, the array and the buffer, and
+that the GIL is let go of twice, for the launch and to free the result, as the library may wait.
+
+| | plugrt | C alone | added |
+| --- | ---: | ---: | ---: |
+{rows}
+"""
+
 WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 940, 300, 40, 74, 28, 46
 STYLE = """
     .back { fill: #ffffff } text { font: 13px sans-serif; fill: #1c2430 }
@@ -240,6 +253,7 @@ def page(data: dict[str, Any]) -> str:
             *(_table(name, data["tables"][name]) for name in TABLES
               if name in data.get("tables", {})),
             *([_hosts(data["hosts"])] if "hosts" in data else []),
+            *([_instructions(data["instructions"])] if "instructions" in data else []),
             *([_cores(CORES_TEXT, data["cores"])] if "cores" in data else []),
             *([_cores(DEVICES_TEXT, data["devices"])] if "devices" in data else []),
         ]),
@@ -272,6 +286,13 @@ def _hosts(table: dict[str, Any]) -> str:
             cells.append(f"{ratio:.2f}{told}, {row['of_least'][side]:.2f}")
         rows.append(f"| {row['name']} | {' | '.join(cells)} |")
     return HOSTS_TEXT.format(run=table["run"], rows="\n".join(rows))
+
+
+def _instructions(table: dict[str, Any]) -> str:
+    counted = [(row["name"], row["plugrt"], row["c"]) for row in table["rows"]]
+    counted.append(("all", sum(row[1] for row in counted), sum(row[2] for row in counted)))
+    rows = [f"| {name} | {ours:,} | {c:,} | {ours - c:,} |" for name, ours, c in counted]
+    return INSTRUCTIONS_TEXT.format(run=table["run"], rows="\n".join(rows))
 
 
 def _table(name: str, table: dict[str, Any]) -> str:
@@ -329,7 +350,12 @@ def record(data: dict[str, Any], folder: Path) -> None:
             found = _read(folder, name)
             rows = [{key: row[key] for key in _COLUMNS} for row in found["rows"]]
             data["tables"][name] = {"title": found["title"], "run": _run(run), "rows": rows}
-    for key, name in (("cores", "cores"), ("devices", "devices"), ("hosts", "library")):
+    for key, name in (
+        ("cores", "cores"),
+        ("devices", "devices"),
+        ("hosts", "library"),
+        ("instructions", "instructions"),
+    ):
         if name in there:
             found = _read(folder, name)
             told = f"{_run(run)}, load {found['environment']['load']}"

@@ -67,9 +67,11 @@ def test_the_first_read_of_a_small_result_is_not_python_s(client: Client) -> Non
     with plugrt.transfer_guard_device_to_host("log"):  # whose question is Python's
         assert "_host" in _read(made[2], 2 * H)
     durations: list[str] = []
-    plugrt.monitoring.register_event_duration_secs_listener(
-        lambda event, duration, **_: durations.append(event)
-    )
+
+    def note(event: str, duration: float, /, **_: str | int) -> None:
+        durations.append(event)
+
+    plugrt.monitoring.register_event_duration_secs_listener(note)
     try:
         assert "_host" in _read(double(x), 2 * H)
     finally:
