@@ -66,8 +66,9 @@ libraries, exports and linear algebra.
   at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
 - A reshard on `cpu` whose parts stay whole shares those that stay, and jaxlib's threads copy the
   others, each its own. From 16 MB a part on NumPy does, on the caller's thread, where the part is
-  there: jaxlib takes new memory of small pages from the system, so that a reshard of 64 MB takes
-  12.5 ms of CPU time, 8 of them the system's (13.3 in JAX), where two copies by NumPy take 4.1.
+  there: jaxlib takes new memory of small pages from the system, so that a reshard of 64 MB took
+  12.5 ms of CPU time (JAX's 13.3), 8 of them the system's, and takes 4.4 now, none of them that.
+  Beside JAX's in turn, which moves the memory of both, less of that is left.
 - On a PJRT library small programs whose parts exchange nothing are launched one device after the
   other, by the core and by Python.
 - Linear algebra on `cpu` is the LAPACK that JAX calls, so that the two differ by what is around it:

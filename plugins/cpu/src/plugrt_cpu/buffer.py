@@ -198,11 +198,12 @@ def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
         return None  # whose contents jaxlib converts when they are read
     if not raw.is_ready() or not place.devices[0].is_addressable:
         return None
-    adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
     try:
         contents = read(raw, tensor_type).reshape(-1).view(np.uint8)
     except PjrtError:
         return None  # what made it has failed, which jaxlib's copy says where it is read
+    # Arrays that have ended give their memory back in the put, not before: the C library returns
+    # what lies free to the system, which would have to clear it again for each copy.
     copy = allocate_aligned(contents.shape, contents.dtype)
     copy[...] = contents
     _, aval = array_type(tensor_type.shape, dtype)
