@@ -14,7 +14,7 @@
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
-enum { KNOWN_PAGES = 64 };
+enum { KNOWN_PAGES = 1024 };
 enum { MAX_RANK = 6 }; /* of what the core looks at more closely; host values of more are Python's */
 
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
