@@ -49,33 +49,46 @@ static PyObject *read_here(Array *self) {
   return host;
 }
 
-/* As `read_here`; NULL without an exception if Python has to read. */
-static PyObject *read_or_leave(Array *self) {
-  PyObject *host = read_here(self);
-  if (!host && PyErr_Occurred()) Py_XDECREF(take_exception());
-  return host;
+/* What Python has read after an exception of `read_here`: with its own exception if the array has
+   none, else that one, which Python did not meet: a signal's, say. */
+static PyObject *after_python(PyObject *made, PyObject *before) {
+  if (made && before && !PyErr_GivenExceptionMatches(before, PyExc_MemoryError)) {
+    Py_DECREF(made);
+    raise_exception(before);
+    return NULL;
+  }
+  Py_XDECREF(before);
+  return made;
 }
 
 PyObject *array_host(PyObject *self, PyObject *unused) {
   (void)unused;
-  PyObject *host = read_or_leave((Array *)self);
-  if (host || PyErr_Occurred()) return host;
-  return PyObject_CallFunctionObjArgs(host_in_python, self, NULL);
+  PyObject *host = read_here((Array *)self);
+  if (host) return host;
+  PyObject *before = take_exception();
+  if (PyErr_Occurred()) return NULL;
+  return after_python(PyObject_CallFunctionObjArgs(host_in_python, self, NULL), before);
 }
 
 PyObject *array_to_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
+  PyObject *before = NULL;
   if (!PyTuple_Size(args) && (!kwargs || !PyDict_Size(kwargs))) {
-    PyObject *host = read_or_leave((Array *)self);
-    if (host || PyErr_Occurred()) return host;
+    PyObject *host = read_here((Array *)self);
+    if (host) return host;
+    before = take_exception();
+    if (PyErr_Occurred()) return NULL;
   }
   PyObject *all = PyTuple_New(PyTuple_Size(args) + 1);
-  if (!all) return NULL;
+  if (!all) {
+    Py_XDECREF(before);
+    return NULL;
+  }
   PyTuple_SetItem(all, 0, Py_NewRef(self));
   for (Py_ssize_t i = PyTuple_Size(args); i--;)
     PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
   PyObject *made = PyObject_Call(array_in_python, all, kwargs);
   Py_DECREF(all);
-  return made;
+  return after_python(made, before);
 }
 
 PyObject *set_read_hooks(PyObject *module, PyObject *args) {

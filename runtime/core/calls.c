@@ -126,11 +126,7 @@ static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
   else if (PyErr_Occurred()) state = FAILED;
   Py_XDECREF(call.token);
   if (state == DONE) return made;
-  if (state == FAILED) { /* a static value without a hash, say, which Python refuses by its name */
-    PyObject *error = take_exception();
-    if (!error) return NULL;
-    Py_DECREF(error);
-  }
+  if (state == FAILED && !leave_to_python()) return NULL;
   return call_in_python((PyObject *)self, args, kwargs);
 }
 

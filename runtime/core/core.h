@@ -413,6 +413,8 @@ extern PyTypeObject *Calls_Type;
    which stays set. */
 PyObject *take_exception(void);
 void raise_exception(PyObject *exception); /* takes the reference */
+/* Drops what Python refuses in its own words, or does not meet: whether it is left to it. */
+int leave_to_python(void);
 int is_interrupted(void); /* whether one is set that is not derived from Exception */
 /* What is set, if anything, while something is done that may raise as well. */
 typedef struct {

@@ -24,6 +24,16 @@ int is_interrupted(void) {
   return PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
 }
 
+int leave_to_python(void) {
+  PyObject *left[] = {PyExc_TypeError, PyExc_MemoryError, PyExc_RecursionError, PyExc_OverflowError};
+  for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+    if (PyErr_ExceptionMatches(left[i])) {
+      PyErr_Clear();
+      return 1;
+    }
+  return 0;
+}
+
 Raised set_aside(void) {
   Raised raised;
   PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);

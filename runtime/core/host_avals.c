@@ -126,7 +126,7 @@ PyObject *host_aval(PyObject *value, PyObject *token) {
     aval = find(value, token, type, view.ndim, view.shape ? view.shape : none);
     PyBuffer_Release(&view);
   }
-  if (!aval && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  if (!aval && PyErr_Occurred()) leave_to_python();
   return aval;
 }
 

@@ -41,8 +41,7 @@ PyObject *put_quickly(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOO", &known, &value, &target)) return NULL;
   PyObject *found = look_up(known, value, target);
   if (!found) {
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* no hash */
-    if (PyErr_Occurred()) return NULL;
+    if (PyErr_Occurred() && !leave_to_python()) return NULL; /* no hash is left to it */
     Py_RETURN_NONE;
   }
   PyObject *placing, *signature, *buffer, *made = NULL;

@@ -1,0 +1,69 @@
+"""Exceptions that come once, of a signal's handler or of a user's class, reach the caller."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.compiled_core import core
+from plugrt.interface import TensorType
+
+_sizes = itertools.count(1031)
+
+
+@pytest.mark.parametrize("read", [np.asarray, plugrt.device_get, lambda x: x.tolist()])
+def test_an_exception_that_comes_once_ends_a_read(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a signal's handler, say: the core dropped it and had Python read."""
+    client, kind = plugrt.get_backend(), TensorType((3,), np.dtype(np.int16))
+    steps = client.read_steps(kind, plugrt.devices()[0].default_memory())
+    if core is None:
+        pytest.skip("no core here")
+    if steps is None:
+        pytest.skip("the library gives no functions that read")
+    failures = list[Exception]()
+
+    def wait(held: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return steps.wait(held)
+
+    slow = dataclasses.replace(steps, is_ready=lambda held: False, wait=wait)
+    monkeypatch.setattr(type(client), "read_steps", lambda *_: slow)
+    host = np.arange(next(_sizes), dtype=np.int16)  # of a type that is new
+    plugrt.device_put(host).tolist()  # which Python reads the first time
+    x = plugrt.device_put(host)
+    failures.append(TimeoutError("too slow"))
+    with pytest.raises(TimeoutError, match="too slow"):
+        read(x)
+    assert not failures
+    np.testing.assert_array_equal(read(x), np.arange(x.size))
+
+
+def test_an_exception_of_a_hash_that_comes_once() -> None:
+    """The core dropped it and had Python make the call, which did not meet it."""
+    failures: list[Exception] = []
+
+    class Static:
+        def __hash__(self) -> int:
+            if failures:
+                raise failures.pop()
+            return 1
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Static)
+
+    add = plugrt.jit(lambda x, s: x + 1, static_argnums=1)
+    x = np.ones(2, np.float32)
+    for _ in range(3):
+        add(x, Static())
+    failures.append(TimeoutError("while hashing"))
+    with pytest.raises(TimeoutError, match="while hashing"):
+        add(x, Static())
+    np.testing.assert_array_equal(add(x, Static()), 2)
