@@ -25,7 +25,7 @@ int is_interrupted(void) {
 }
 
 int leave_to_python(void) {
-  PyObject *left[] = {PyExc_TypeError, PyExc_MemoryError, PyExc_RecursionError, PyExc_OverflowError};
+  PyObject *left[] = {PyExc_TypeError, PyExc_MemoryError, PyExc_RecursionError};
   for (size_t i = 0; i < sizeof left / sizeof *left; i++)
     if (PyErr_ExceptionMatches(left[i])) {
       PyErr_Clear();

@@ -100,18 +100,27 @@ static int refer(Reader *self, Buffer *buffer) {
   return FAILED;
 }
 
-/* Releases it; keeps the exception that is raised, if any. */
+/* Acquires the lock, again where a signal's handler raised, which is added to what was raised. */
+static int acquire_surely(Reader *self, Raised *raised) {
+  for (int attempts = 100; attempts--;) {
+    if (call_method(self->acquire)) return 1;
+    if (raised->type) put_back(*raised, (PyObject *)self);
+    *raised = set_aside();
+  }
+  return 0;
+}
+
+/* Releases it; keeps the exception that is raised, if any, or raises that of a signal meanwhile. */
 static void let_go(Reader *self, PJRT_Buffer *buffer) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  int locked = call_method(self->acquire);
+  Raised raised = set_aside();
+  int locked = acquire_surely(self, &raised);
   NEW_ARGS(Buffer_DecreaseExternalReferenceCount, args);
   args.buffer = buffer;
   BEGIN_LIBRARY_CALL
   went_well(self, self->decrease(&args));
   END_LIBRARY_CALL
-  if (!locked || !call_method(self->release)) PyErr_WriteUnraisable((PyObject *)self);
-  PyErr_Restore(type, value, traceback);
+  if (locked) call_method(self->release);
+  put_back(raised, (PyObject *)self);
 }
 
 static PyObject *copy(Reader *self, PJRT_Buffer *buffer) {
@@ -134,7 +143,10 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   PJRT_Buffer *address = buffer->address;
   PyObject *bytes = copy(self, address);
   let_go(self, address);
-  if (!bytes) return NULL;
+  if (!bytes || PyErr_Occurred()) {
+    Py_XDECREF(bytes);
+    return NULL;
+  }
   PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->shape, self->dtype, bytes, NULL);
   Py_DECREF(bytes);
   return made;

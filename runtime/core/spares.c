@@ -34,7 +34,8 @@ PyObject *spares_make(Spares *self) {
 
 void spares_free(Spares *self, PyObject *object) {
   PyTypeObject *type = self->type;
-  if (self->count < MOST_SPARES) self->kept[self->count++] = object;
+  int finalized = PyType_GetSlot(type, Py_tp_finalize) != NULL; /* by a __del__ that was set later */
+  if (self->count < MOST_SPARES && !finalized) self->kept[self->count++] = object;
   else self->free(object);
   Py_DECREF((PyObject *)type);
 }

@@ -62,22 +62,28 @@ static int is_tracing(void) {
   return 1;
 }
 
-/* What was found last of this thread; its token is NULL after a change. */
-static Found *found_here(void) {
+/* The token that was found last of this thread, a new reference; NULL after a change. */
+static PyObject *found_here(void) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  const Found *last = &found_last[thread % PLACES];
+  return last->thread == thread && last->change == changes ? Py_XNewRef(last->token) : NULL;
+}
+
+/* Keeps what was found of this thread, which traces nothing, since that many changes. */
+static void keep_found(PyObject *token, unsigned long long since) {
   uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
   Found *last = &found_last[thread % PLACES];
-  if (last->thread == thread && last->change == changes) return last;
+  if (changes != since) return;
   PyObject *old = last->token;
   last->thread = thread;
-  last->change = changes;
-  last->token = NULL;
-  Py_XDECREF(old);
-  return last;
+  last->change = since;
+  last->token = Py_NewRef(token);
+  Py_XDECREF(old); /* at the end: Python runs in it, and this thread or another comes here again */
 }
 
 PyObject *settings_token(void) {
-  const Found *last = found_here();
-  if (last->token) return Py_NewRef(last->token);
+  PyObject *last = found_here();
+  if (last) return last;
   PyObject *local = PyDict_GetItemWithError(settings, token_name);
   if (!local) return PyErr_Occurred() ? NULL : PyObject_CallNoArgs(get_token);
   Py_INCREF(local); /* another thread may replace it */
@@ -87,14 +93,12 @@ PyObject *settings_token(void) {
 }
 
 PyObject *token_outside_traces(void) {
-  const Found *known = found_here();
-  if (known->token) return Py_NewRef(known->token);
+  PyObject *known = found_here();
+  if (known) return known;
   unsigned long long before = changes;
   if (is_tracing()) return NULL;
   PyObject *token = settings_token();
-  if (!token) return NULL;
-  Found *last = found_here(); /* another thread may have taken its place meanwhile */
-  if (changes == before && !last->token) last->token = Py_NewRef(token);
+  if (token) keep_found(token, before);
   return token;
 }
 
@@ -111,8 +115,9 @@ PyObject *change_surroundings(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *object, *name, *value;
   if (!PyArg_ParseTuple(args, "OOO", &object, &name, &value)) return NULL;
+  changes++; /* a finaliser of what was there asks already what is */
   int state = PyObject_SetAttr(object, name, value);
-  changes++; /* last, and also where it failed: a finaliser may have asked what was before */
+  changes++; /* also where it failed: a finaliser may have asked what was before */
   if (state) return NULL;
   Py_RETURN_NONE;
 }

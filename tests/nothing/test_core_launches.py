@@ -547,3 +547,33 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     library.core.refuse()
     assert reader(x) is None
     assert (library.calls[counts[0]], lock.held) == (taken, False)
+
+
+def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock() -> None:
+    """The exception of a signal's handler was lost, and the memory given back without the lock."""
+    library, lock = LibraryCalls(), Lock()
+    raised: list[BaseException] = []
+    held = []
+    library.during = lambda name: held.append(lock.held)
+    acquire = lock.acquire
+
+    def interrupted() -> None:
+        if library.alive["reference"] and raised:
+            raise raised.pop()
+        acquire()
+
+    lock.acquire = interrupted  # type: ignore[method-assign]
+    reader = core.Reader(
+        library.core, library.readers(), lock, lambda *_: True, lambda *given: given, (16,), "u1",
+        len(BYTES),
+    )  # fmt: skip
+    x = library.buffer()
+    for error in (TimeoutError("late"), KeyboardInterrupt()):
+        raised.append(error)
+        held.clear()
+        with pytest.raises(type(error)):
+            reader(x)
+        assert not raised
+        assert (held[0], held[-1], lock.held) == (True, True, False)
+        assert library.alive["reference"] == 0
+    assert reader(x) == ((16,), "u1", BYTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 from plugrt.compiled_core import core, reason
 from plugrt.execution.arguments import quick_avals
+from plugrt.settings import options
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 from plugrt.settings.surroundings import surroundings
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.transforms import call_base
@@ -90,3 +93,51 @@ def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(
         config.swap_surroundings("elsewhere")
     assert config.surroundings is None
     assert config.token() is before
+
+
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -> None:
+    """The core took what the finaliser's own call had found for what surrounds that call."""
+
+    class Function(core.Calls):  # type: ignore[misc]
+        def _call_in_python(self, *args: Any) -> str:
+            return "Python"
+
+    function: Any = Function()
+    token = config.token()
+    found: list[Any] = []
+
+    def call_otherwise() -> None:
+        with config.override(default_matmul_precision="highest"):
+            found.append(function())
+
+    with config.override(default_matmul_precision="high"):
+        other = config.token()
+        function._runners = {(other,): tuple}
+        assert function() == ()  # the core has the token
+        function._runners = {(token,): tuple}
+        weakref.finalize(other, call_otherwise)
+        del other
+    for _ in range(3):
+        assert function() == ()
+    assert found == ["Python"]
+
+
+def test_a_finaliser_asks_for_settings_while_a_token_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waited for the lock that its own thread had."""
+    asked: list[Any] = []
+
+    def make(values: tuple[Any, ...]) -> Token:
+        if not asked:  # as where the garbage collector runs a finaliser
+            asked.append(None)
+            with config.override(default_matmul_precision="high"):
+                asked.append(config.token())
+        return Token(values)
+
+    monkeypatch.setattr(options, "Token", make)
+    with config.override(quick_compile_bytes=12345):
+        token = config.token()
+        assert token is config.token()
+    assert asked[1] is not token

@@ -181,7 +181,9 @@ def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
             is_reading.set()
             y.delete()
 
-    monkeypatch.setattr(adapter, "memory_lock", Watched())
+    watched: Any = Watched()
+    monkeypatch.setattr(adapter, "memory_lock", watched)
+    monkeypatch.setattr(adapter, "_attempt_memory_lock", adapter._attempt(watched))
     threads = [threading.Thread(target=run, daemon=True) for run in (read, x.delete)]
     for thread in threads:
         thread.start()

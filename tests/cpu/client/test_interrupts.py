@@ -171,3 +171,40 @@ def test_an_interrupt_within_a_collection_is_not_lost() -> None:
     """
     done = run_python(code, **platform_environment())
     assert (done.stdout, done.stderr) == ("20\n", "")
+
+
+INTERRUPTED = """
+import random, signal, time
+import numpy as np
+import plugrt
+from plugrt_cpu import adapter
+
+class Interrupt(BaseException):
+    pass
+
+def interrupt(*_):
+    raise Interrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+host, random = np.zeros(4, np.float32), random.Random(5)
+use = USE
+for _ in range(400):
+    x = plugrt.device_put(host).block_until_ready()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 80e-6))
+        use(x)
+        time.sleep(1)
+    except Interrupt:
+        pass
+    assert "count=0" in repr(adapter.memory_lock), adapter.memory_lock
+print("free")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("use", ["lambda x: x.delete()", "np.asarray"])
+def test_an_interrupt_leaves_no_lock_behind(core: str, use: str) -> None:
+    """Between the call that acquires a lock and the `try` after it Python looks for signals."""
+    done = run_python(INTERRUPTED.replace("USE", use), PLUGRT_CORE=core)
+    assert done.stdout == "free\n", done.stderr[-2000:]

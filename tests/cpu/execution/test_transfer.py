@@ -17,6 +17,7 @@ from plugrt.errors import (
     NotAnArray,
     ResourceExhausted,
 )
+from plugrt.execution import default_device
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import block_until_ready, device_get, device_put
@@ -306,3 +307,10 @@ def test_device_get_leaves_others_alone() -> None:
     assert got["y"] is marker
     assert got["z"] == "text"
     assert not got["x"].flags.writeable
+
+
+def test_the_default_devices_of_past_settings_are_forgotten() -> None:
+    for size in range(200):
+        with config.override(quick_compile_bytes=size + 1):
+            device_put(1)
+    assert len(default_device._defaults) <= 64

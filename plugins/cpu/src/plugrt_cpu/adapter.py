@@ -390,14 +390,27 @@ Reentrant, because making a view may run the garbage collector and with it a fin
 """
 
 
+def _attempt(lock: threading.RLock) -> Any:
+    """Returns what acquires a lock if no other thread has it: ``with`` gives whether.
+
+    All of it is in C, so that no interrupt comes between the lock and the block. Where the lock was
+    not acquired, the end of the block raises the lock's `RuntimeError`.
+    """
+    enter = staticmethod(partial(lock.acquire, False))
+    return type("Attempt", (), {"__enter__": enter, "__exit__": staticmethod(lock.__exit__)})()
+
+
+_attempt_memory_lock = _attempt(memory_lock)
+
 in_child: list[bool] = []
 """Not empty in a process that was forked off: `memory_lock` is another one there."""
 
 
 def _renew_lock() -> None:
-    global memory_lock
+    global memory_lock, _attempt_memory_lock
     in_child.append(True)
     memory_lock = threading.RLock()  # its owner may be a thread that does not exist in the child
+    _attempt_memory_lock = _attempt(memory_lock)
 
 
 if hasattr(os, "register_at_fork"):
@@ -438,15 +451,15 @@ def delete_between_launches(array: Any, launch_lock: threading.RLock) -> None:
 
 def _delete_if_free(array: Any, launch_lock: threading.RLock) -> bool:
     """Deletes an array unless `memory_lock` is another thread's."""
-    lock = memory_lock
-    with launch_lock:
-        if not lock.acquire(False):
-            return False
-        try:
-            array.delete()
-        finally:
-            lock.release()
-    return True
+    taken = False
+    try:
+        with launch_lock, _attempt_memory_lock as taken:
+            if taken:
+                array.delete()
+    except RuntimeError:
+        if taken:
+            raise
+    return taken
 
 
 def _second(array: Any) -> Any:

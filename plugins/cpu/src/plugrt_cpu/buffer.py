@@ -163,12 +163,8 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
                 stop_recording()
             if not raw.is_ready():  # wait before taking the lock
                 raw.block_until_ready()
-            lock = adapter.memory_lock
-            lock.acquire()  # a third of the time that `with` takes: most reads are of a few bytes
-            try:
+            with adapter.memory_lock:  # not acquire() and try, between which an interrupt may come
                 return np.asarray(memoryview(raw))
-            finally:
-                lock.release()
         if dtype in SUB_BYTE_DTYPES or tensor_type.layout is not None:
             if collecting:
                 stop_recording()

@@ -11,6 +11,7 @@ from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 _defaults: dict[Token, Device] = {}
+_MOST_DEFAULTS = 64  # tokens that nothing else keeps any more are among them
 backends.on_clear(_defaults.clear)
 
 
@@ -19,6 +20,8 @@ def default_device() -> Device:
     token = config.token()
     found = _defaults.get(token)  # asked for each argument that is not an array
     if found is None:
+        if len(_defaults) >= _MOST_DEFAULTS:
+            _defaults.clear()
         found = _defaults[token] = _find_default()
     return found
 

@@ -58,7 +58,7 @@ class Options:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finaliser may run under it, and ask for a token
         self._read: dict[str, tuple[Any, str]] = {}
         self._updated: dict[str, Any] = {}
         self._overrides = _ThreadOverrides()
@@ -230,7 +230,8 @@ class Options:
     def _intern(self, values: tuple[Any, ...]) -> Token:
         token = self._tokens.get(values)
         if token is None:
-            token = self._tokens[values] = Token(values)
+            made = Token(values)  # a finaliser that runs meanwhile may make it, too
+            token = self._tokens.setdefault(values, made)
         return token
 
     def _validate(self, name: str, value: Any) -> tuple[Option[Any], Any]:
