@@ -16,6 +16,7 @@ from plugrt.settings import options
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 from plugrt.settings.surroundings import surroundings
+from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.transforms import call_base
 
@@ -82,6 +83,8 @@ def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
         raise AssertionError("it began")
     assert current_trace() is None
     assert config.token() is before
+    assert ir.Context.current is None  # with one left over the process aborts at its end
+    assert ir.Location.current is None
 
 
 def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(

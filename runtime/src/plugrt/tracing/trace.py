@@ -146,27 +146,32 @@ class Trace(MappedAxes):
         """Inner jitted functions that are in the module: what was traced, by id, and its name."""
 
     def __enter__(self) -> Trace:
-        self.context.__enter__()
-        self._unknown.__enter__()
-        self.of_finalizer = is_collecting_here()
-        self._outer = current_trace()
-        # Last, so that an interrupt before it leaves the thread as it was.
-        self._before = _state.trace
+        before = _state.trace
         try:
+            self.context.__enter__()
+            self._unknown.__enter__()
+            self.of_finalizer = is_collecting_here()
+            self._outer = current_trace()
+            self._before = before
             surroundings.change(_state, "trace", self)
         except BaseException:  # an interrupt: nothing would end the trace
-            surroundings.change(_state, "trace", self._before)
+            surroundings.change(_state, "trace", before)
+            self._leave_context()
             raise
         return self
 
     def __exit__(self, *exc: Any) -> None:
         surroundings.change(_state, "trace", self._before)
-        self._unknown.__exit__(*exc)
-        self.context.__exit__(*exc)
+        self._leave_context()
         scope = self.scope
         while scope is not None:
             scope.open = False
             scope = scope.parent
+
+    def _leave_context(self) -> None:
+        for entered in (self._unknown, self.context):
+            with contextlib.suppress(RuntimeError):  # where an interrupt came before it
+                entered.__exit__(None, None, None)
 
     # --- scopes -------------------------------------------------------------------------------
 
