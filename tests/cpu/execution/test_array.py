@@ -362,3 +362,14 @@ def test_the_buffer_is_a_read_only_view_that_outlives_the_array() -> None:
         x.__buffer__(0)
     with pytest.raises(BufferError, match="bfloat16 has no buffer"):
         device_put(np.zeros(2, ml_dtypes.bfloat16)).__buffer__(0)
+
+
+def test_a_finaliser_that_is_set_later_runs_for_each_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are made in the memory of an ended array, too, as what looks for leaks needs."""
+    plus, x, ended = jit(lambda a: a + 1), device_put(np.float32(1)), list[int]()
+    for _ in range(5):
+        plus(x)
+    monkeypatch.setattr(Array, "__del__", lambda _: ended.append(1), raising=False)
+    for _ in range(10):
+        plus(x)
+    assert len(ended) == 10

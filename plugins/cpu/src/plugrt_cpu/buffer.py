@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.aligned_arrays import LARGE_BYTES, allocate_aligned
+from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
@@ -200,8 +200,6 @@ def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
         return None  # what made it has failed, which jaxlib's copy says where it is read
     # Arrays that have ended give their memory back in the put, not before: the C library returns
     # what lies free to the system, which would have to clear it again for each copy.
-    copy = allocate_aligned(contents.shape, contents.dtype)
-    copy[...] = contents
+    host = copy_aligned(contents).view(dtype).reshape(tensor_type.shape)
     _, aval = array_type(tensor_type.shape, dtype)
-    host = copy.view(dtype).reshape(tensor_type.shape)
     return adapter.put(host, aval, place.sharding, place.devices[0].raw, adapter.ZERO_COPY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -10,8 +11,7 @@ from plugrt.plugins import backends
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
-_defaults: dict[Token, Device] = {}
-_MOST_DEFAULTS = 64  # tokens that nothing else keeps any more are among them
+_defaults: BoundedCache[Token, Device] = BoundedCache(64)
 backends.on_clear(_defaults.clear)
 
 
@@ -20,9 +20,8 @@ def default_device() -> Device:
     token = config.token()
     found = _defaults.get(token)  # asked for each argument that is not an array
     if found is None:
-        if len(_defaults) >= _MOST_DEFAULTS:
-            _defaults.clear()
-        found = _defaults[token] = _find_default()
+        found = _find_default()
+        _defaults.keep(token, found)
     return found
 
 

@@ -130,6 +130,7 @@ def _put_together(
 
 
 def put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
+    """Returns a host value where a target says; raises `NotAnArray` for what is none."""
     host = host_array(x)
     weak = type(x) in (bool, int, float, complex)  # as in JAX, wherever they are put
     require_here(to)
@@ -170,6 +171,7 @@ def _place_tracer(x: Any, to: Target) -> Any:
 
 
 def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
+    """Returns an array where a target says, with its own buffers unless ``may_alias`` is False."""
     held = x._held()
     if isinstance(to, Space):
         to = space_of(x, to)
@@ -198,6 +200,7 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
 
 
 def space_of(x: Array, space: Space) -> Sharding:
+    """Returns the sharding of an array in a memory; `Unimplemented` for one that pmap divided."""
     sharding = x.sharding
     if isinstance(sharding, SingleDeviceSharding):
         return space.on(sharding.device)
