@@ -117,11 +117,11 @@ test-threads: $(STAMP)
 	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
 ## make test-core    what `make test` has with calls in C, with calls in Python; a million calls of each kind in
-##                   C and 100,000 in Python; calls in both beside each other; forks and exits (an hour on a busy machine)
+##                   C and 100,000 in Python; calls in both beside each other; forks and exits (half an hour, an hour on a busy machine)
 test-core: $(STAMP)
 	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(or $(TESTS),$(CALLING))
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
-	PLUGRT_TEST_EFFORT=20 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_core_equality.py
+	PLUGRT_TEST_EFFORT=5 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_core_equality.py
 	PLUGRT_CORE=c PLUGRT_TEST_EFFORT=5000 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
 	PLUGRT_CORE=python PLUGRT_TEST_EFFORT=500 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
 
