@@ -1,0 +1,273 @@
+"""Launches over several devices through functions of a backend, which is made here and can fail."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakSet
+
+import pytest
+
+from plugrt.compiled_core import core, reason
+from plugrt.execution.array import Array
+from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
+
+if core is None:
+    pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
+
+assert call_base
+_GIVEN: tuple[Any, ...] = (
+    None, int, (), None, ((1, 2),), ((1, 2, 3),), *[None] * 6, (), None, None,
+)  # fmt: skip
+"""What a launcher is made of."""
+
+PLACE, PARAMETER, RESULTS = "place", "type", (("first", "there"), ("second", "here"))
+
+
+class Made:
+    """What a function of the backend gives: the results of a launch, say."""
+
+    def __init__(self, backend: Backend, *items: Any) -> None:
+        self.items, self.deleted = items, False
+        backend.alive.add(self)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, at: int) -> Any:
+        return self.items[at]
+
+
+class Shards:
+    """As the backend's own class: an array over all devices, or one on each."""
+
+    __slots__ = ("__weakref__", "_parts", "place", "raw", "type")
+    step: Callable[[str], None] = print
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.step(name)
+        object.__setattr__(self, name, value)
+
+
+class Queue(deque[Any]):
+    step: Callable[[str], None] = print
+
+    def append(self, item: Any) -> None:
+        self.step("append")
+        super().append(item)
+
+
+class Backend:
+    """Its functions are steps, of which the one numbered `fails` raises; it launches that often."""
+
+    def __init__(self, launches: int, arity: int = 1) -> None:
+        self.steps: list[str] = []
+        self.fails, self.produced = 0, 2
+        self.locked = 0
+        self.alive = WeakSet[Any]()
+        self.refusals: list[int] = []
+        kinds = {"step": staticmethod(self.step)}
+        self.shards, self.queue = type("Own", (Shards,), kinds), type("OwnQueue", (Queue,), kinds)()
+        lock = SimpleNamespace(acquire=lambda: self._lock(1), release=lambda: self._lock(-1))
+        self.launcher = core.ShardsLauncher(
+            owner=self,
+            cls=self.shards,
+            parameters=(PARAMETER,) * arity,
+            place=PLACE,
+            results=RESULTS,
+            launches=tuple(
+                (self._made("launch"), self._made("with token"), n) for n in range(launches)
+            ),
+            take=self._take,
+            take_token=self._made("token"),
+            make_wait=self._made("make wait"),
+            is_deleted=self._is_deleted,
+            prepare=self._made("prepare"),
+            lock=lock,
+            unless=(self.refusals,),
+            explain=lambda error: ValueError(f"explained: {error}"),
+            tidy=self._made("tidy"),
+        )
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+        if len(self.steps) == self.fails:
+            raise LookupError(name)
+
+    def execute(self, given: Any) -> str:
+        return "Python"
+
+    def _is_deleted(self, array: Made) -> bool:
+        self.step("is deleted")
+        return array.deleted
+
+    def _made(self, name: str) -> Callable[..., Made]:
+        def call(*given: Any) -> Made:
+            self.step(name)
+            return Made(self)
+
+        return call
+
+    def _take(self, launched: Made, where: int, donated: bool) -> Made:
+        self.step("take")
+        return Made(self, *(Made(self, where, i) for i in range(self.produced)))
+
+    def _lock(self, change: int) -> None:
+        self.locked += change
+        self.step("lock" if change > 0 else "release")
+
+    def argument(self, raw: bool, parts: int) -> Any:
+        made: Any = self.shards()
+        made.raw = Made(self) if raw else None
+        made._parts = Made(self, *(Made(self) for _ in range(parts))) if parts else None
+        made.place, made.type = PLACE, PARAMETER
+        self.steps.clear()
+        return made
+
+    def runner(self, launcher: Any, arity: int = 1) -> Any:
+        outputs = core.Outputs(
+            ("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, [0, 1], None)
+        )  # fmt: skip
+        numbers = tuple(range(arity))
+        return core.Runner(
+            launcher, arity, numbers, (None,) * arity, (), (), (), "f", outputs,
+            lambda values: "slow", _raise,
+        )  # fmt: skip
+
+
+def _raise(values: Any, error: Exception) -> Any:
+    try:
+        raise error
+    finally:
+        del values, error
+
+
+def _array(shards: Any) -> Any:
+    made: Any = Array.__new__(Array)
+    made._shards, made._signature = shards, PARAMETER
+    return made
+
+
+def _error_of(function: Callable[[], Any]) -> str | None:
+    try:
+        function()
+    except (LookupError, ValueError) as error:
+        return str(error)
+    return None
+
+
+FORMS = {
+    "one array over all": (1, True, 0),
+    "one array and its parts": (1, True, 2),
+    "an array on each": (2, False, 2),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
+    form: str, bounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: reported.append(str(found.exc_value)))
+    launches, raw, parts = FORMS[form]
+    backend = Backend(launches)
+    launcher = backend.launcher
+    if bounded:
+        launcher = core.BoundedLauncher(launcher, backend.queue, threading.Lock(), 2, True)
+    runner, x = backend.runner(launcher), _array(backend.argument(raw, parts))
+    before = len(backend.alive)
+    first, second = runner((x,))
+    made = [(s.type, s.place) for s in (first._shards, second._shards)]
+    assert (made, len(backend.queue)) == ([*RESULTS], bounded)
+    split = [0, 1] if launches == 2 else None  # the parts say which launch made them
+    for i, one in enumerate((first._shards, second._shards)):
+        found = [list(part) for part in one._parts] if split else list(one.raw)
+        assert found == ([[0, i], [1, i]] if split else [0, i])
+    del first, second, one
+    every = list(backend.steps)
+    backend.queue.clear()
+    assert (len(backend.alive), every.count("is deleted")) == (before, parts or 1)
+    assert (every.count("take"), every.count("prepare")) == (launches, 1)
+    for at, name in enumerate(every, 1):
+        backend.steps.clear()
+        reported.clear()
+        backend.fails, backend.locked = at, 0
+        told = _error_of(lambda: runner((x,)))
+        backend.queue.clear()
+        assert (backend.locked, len(backend.alive)) == (name == "lock", before), name
+        if name == "release":  # the launch was made
+            assert (told, reported) == (None, [name])
+        else:
+            explained = name in ("launch", "with token", "token", "take")
+            assert (told, reported) == (f"explained: {name}" if explained else name, []), name
+
+
+def test_what_a_launch_does_not_take_is_left_to_python() -> None:
+    for launches, raw, parts in FORMS.values():
+        backend = Backend(launches)
+        runner, x = backend.runner(backend.launcher), _array(backend.argument(raw, parts))
+        before = len(backend.alive)
+        for name in ("place", "type"):
+            other = backend.argument(raw, parts)
+            setattr(other, name, "another")
+            assert runner((_array(other),)) == "slow", name
+        gone = backend.argument(raw, parts)
+        (gone._parts[-1] if parts else gone.raw).deleted = True
+        assert runner((_array(gone),)) == "slow"
+        assert runner((_array("of another class"),)) == "slow"
+        if launches == 2:
+            for wrong in (backend.argument(True, 0), backend.argument(False, 3)):
+                assert runner((_array(wrong),)) == "slow"
+            del wrong
+        assert backend.launcher([]) == backend.launcher([x._shards] * 2) == "Python"
+        backend.steps.clear()
+        backend.refusals.append(1)
+        assert (runner((x,)), backend.launcher([x._shards])) == ("slow", "Python")
+        assert not backend.steps
+        del other, gone
+        assert (len(backend.alive), backend.locked) == (before, 0)
+
+
+def test_a_launcher_called_by_python_gives_the_shards_of_the_results() -> None:
+    backend = Backend(2, arity=60)  # more than there is room for on the stack
+    x = backend.argument(False, 2)
+    before = len(backend.alive)
+    for _ in range(3):
+        first, second = backend.launcher([x] * 60)
+        assert [type(first), type(second)] == [backend.shards] * 2
+        assert [list(part) for part in second._parts] == [[0, 1], [1, 1]]
+    del first, second
+    assert len(backend.alive) == before
+    backend.produced = 1
+    for _ in range(2):
+        assert _error_of(lambda: backend.launcher([x] * 60)) == (
+            "explained: a launch gave another number of results"
+        )
+    assert len(backend.alive) == before
+    with pytest.raises(TypeError, match="takes the arguments of the launch alone"):
+        backend.launcher([x], other=1)
+    with pytest.raises(TypeError, match="made once"):
+        backend.launcher.__init__(*_GIVEN)
+    for at, wrong in ((4, ((1,),)), (5, ((1, 2),)), (5, ("abc",)), (5, ())):
+        given = [*_GIVEN]
+        given[at] = wrong
+        with pytest.raises(TypeError, match=r"a launch is of three|once, of launches"):
+            core.ShardsLauncher(*given)
+
+
+def test_a_backend_is_tidied_up_after_a_thousand_launches() -> None:
+    backend = Backend(1)
+    x = backend.argument(True, 0)
+    for _ in range(2000):
+        backend.launcher([x])
+    assert backend.steps.count("tidy") == 2
+    for _ in range(999):
+        backend.launcher([x])
+    backend.steps.clear()
+    backend.fails = 1
+    assert _error_of(lambda: backend.launcher([x])) == "tidy"
