@@ -30,6 +30,12 @@ PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client) {
   return buffer->client == client && buffer->usable ? buffer->address : NULL;
 }
 
+PyObject *buffer_share(Buffer *self) {
+  if (Py_TYPE((PyObject *)self) != buffer_class) return NULL;
+  if (!self->lent) self->lent = owner_for(self->client, self->address);
+  return Py_XNewRef(self->lent);
+}
+
 int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure) {
   Client *client = self->client;
   if (!self->usable) return DONE; /* another thread deleted it */
@@ -148,8 +154,9 @@ static void buffer_dealloc(PyObject *object) {
   Buffer *self = (Buffer *)object;
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  if (type == buffer_class && self->address && self->client)
+  if (type == buffer_class && self->address && self->client && !self->lent)
     client_destroy_buffer(self->client, self->address);
+  Py_XDECREF(self->lent);
   Py_XDECREF(self->pointer);
   Py_XDECREF(self->spec);
   Py_XDECREF((PyObject *)self->client);
@@ -166,6 +173,8 @@ static PyGetSetDef buffer_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMemberDef buffer_members[] = {
+    {"_lent", T_OBJECT, offsetof(Buffer, lent), READONLY,
+     "What destroys it, once the core has lent its memory."},
     {"_reason", T_OBJECT_EX, offsetof(Buffer, reason), 0, "Why it is not usable, for messages."},
     {NULL, 0, 0, 0, NULL},
 };

@@ -6,11 +6,18 @@
 #define PLUGRT_CORE_H
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <string.h>
 #include <structmember.h>
 #include "sizes.h"
 
 /* Calls with more arguments or results than this take memory from the heap. */
 #define ON_STACK 32
+
+/* The arguments of a function of a library, all 0 but for their size. */
+#define NEW_ARGS(name, args)          \
+  struct PJRT_##name##_Args args;     \
+  memset(&args, 0, sizeof args);      \
+  args.struct_size = SIZE_OF_##name
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
@@ -83,11 +90,15 @@ typedef struct {
   char usable;      /* neither deleted nor donated */
   char doomed;      /* to be deleted when the last hold ends */
   unsigned holds, takers; /* launches under way that need it, and that take it; see holds.c */
+  PyObject *lent;   /* what destroys it, once its memory is viewed; see view.c */
 } Buffer;
 extern PyTypeObject *Buffer_Type, *buffer_class;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
 /* The address of a buffer of that client with which a launch can be made; NULL: Python has to look. */
 PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
+/* A new reference to what destroys the buffer from now on, for a view of its memory; NULL if it has an
+   owner in Python, or with an exception. Under the lock of the client's handle. */
+PyObject *buffer_share(Buffer *self);
 /* Makes it unusable for that reason, where the library says that a launch took it: DONE. FAILED with
    the library's error; NOT_HERE if Python has to do it. */
 int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure);
@@ -177,7 +188,30 @@ PyObject *events_for(Client *client, Py_ssize_t count);
 PJRT_Event **events_of(PyObject *events); /* as many, NULL before a library sets them */
 int events_are_set(PyObject *events);
 
-/* ---- read.c: small buffers that the host addresses ---- */
+/* ---- references.c: external references to buffers ---- */
+typedef struct {
+  PyObject_HEAD
+  Client *client;
+  PyObject *acquire, *release; /* of the lock under which references are taken and released */
+  PJRT_Error *(*increase)(struct PJRT_Buffer_IncreaseExternalReferenceCount_Args *);
+  PJRT_Error *(*decrease)(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args *);
+} References;
+extern PyTypeObject *References_Type;
+/* Takes one, and sets a new reference to the owner of the buffer unless that is NULL: DONE. NOT_HERE
+   where Python has to; FAILED with an exception. */
+int references_take(References *self, Buffer *buffer, PyObject **owner);
+/* Releases it; keeps the exception that is raised, if any, or raises that of a signal meanwhile. */
+void references_drop(References *self, PJRT_Buffer *buffer);
+
+/* ---- view.c: memory of buffers that arrays of NumPy are over ---- */
+PyObject *owner_for(Client *client, PJRT_Buffer *address);
+PJRT_Buffer *owner_address(PyObject *owner);
+/* What lends the memory of the owner's buffer. It takes over that reference to the owner, and an
+   external one to the buffer, also when it fails. */
+PyObject *view_for(References *references, PyObject *owner);
+void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody reads it */
+
+/* ---- read.c: buffers that the host addresses ---- */
 extern PyTypeObject *Reader_Type;
 /* The contents of a buffer; NULL where Python has to read, perhaps with an exception. */
 PyObject *reader_read(PyObject *reader, PyObject *buffer);
@@ -435,6 +469,8 @@ int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_put(PyObject *module);
 int add_copy(PyObject *module);
+int add_references(PyObject *module);
+int add_view(PyObject *module);
 int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_launcher(PyObject *module);

@@ -80,7 +80,8 @@ static int fill(PyObject *module) {
     return -1;
   }
   return add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_put(module) || add_copy(module) || add_reader(module) || add_executable(module) ||
+                 add_put(module) || add_copy(module) || add_references(module) ||
+                 add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_tree(module) ||

@@ -504,9 +504,7 @@ def test_a_read_gives_back_all_that_it_took() -> None:
         asked.append((address, size))
         return is_memory[0]
 
-    reader = core.Reader(
-        library.core, library.readers(), lock, ask, lambda *given: given, (16,), "u1", len(BYTES)
-    )
+    reader = library.reader(lock, ask, lambda *given: given)
     x, gone = library.buffer(), library.buffer()
     held = []
     library.during = lambda name: held.append((name, lock.held))
@@ -563,10 +561,7 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock() -> 
         acquire()
 
     lock.acquire = interrupted  # type: ignore[method-assign]
-    reader = core.Reader(
-        library.core, library.readers(), lock, lambda *_: True, lambda *given: given, (16,), "u1",
-        len(BYTES),
-    )  # fmt: skip
+    reader = library.reader(lock, lambda *_: True, lambda *given: given)
     x = library.buffer()
     for error in (TimeoutError("late"), KeyboardInterrupt()):
         raised.append(error)

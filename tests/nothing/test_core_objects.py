@@ -35,7 +35,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
     a, b, c, d, e = (Held() for _ in range(5))
     call = lambda *_: None  # noqa: E731
-    client = core.Client(*[0] * 7, a, b, c)
+    client = core.Client(*[0] * 6, 64, a, b, c)
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
@@ -51,7 +51,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*")
     put = core.Put(client, a, b, int(ffi.cast("uintptr_t", args)), c, np.dtype("f4"), True)
     lock = SimpleNamespace(acquire=a, release=b)
-    reader = core.Reader(client, (0,) * 8, lock, c, d, e, spec, 16)
+    references = core.References(client, 0, 0, lock)
+    reader = core.Reader(references, (0,) * 5, c, d, e, spec, 16, True)
     specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
     executable = core.Executable(client, 0, a, 1, specs)
     ids = iter(())
@@ -86,7 +87,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (array, (a, b, c)),
         (deletion, (a,)),
         (put, (client, a, b, c)),
-        (reader, (client, a, b, c, d, e, spec)),
+        (references, (client, a, b)),
+        (reader, (references, c, d, e, spec)),
         (executable, (client, a, specs, ids)),
         (launcher, (executable, a, b)),
         (bounded, (launcher, a, b)),

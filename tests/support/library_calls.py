@@ -10,7 +10,7 @@ from typing import Any
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.client_handle import _OF_CORE
-from plugrt.capi.compiled_read import _FUNCTIONS
+from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.compiled_core import core
 
 BYTES = bytes(range(16))
@@ -67,9 +67,14 @@ class LibraryCalls:
     def address_of(self, name: str) -> int:
         return int(ffi.cast("uintptr_t", self._functions[name]))
 
-    def readers(self) -> tuple[int, ...]:
-        """Returns the functions of a reader."""
-        return tuple(map(self.address_of, _FUNCTIONS))
+    def reader(
+        self, lock: Any, is_memory: Callable[[int, int], bool], make: Callable[..., Any],
+        *, views: bool = False,
+    ) -> Any:  # fmt: skip
+        """Returns a reader of 16 bytes."""
+        references = core.References(self.core, *map(self.address_of, _REFERENCES), lock)
+        functions = tuple(map(self.address_of, _FUNCTIONS))
+        return core.Reader(references, functions, is_memory, make, (16,), "u1", len(BYTES), views)
 
     def buffer(self) -> Any:
         """Returns a buffer of the client, which it owns."""

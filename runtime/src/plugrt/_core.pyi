@@ -31,6 +31,7 @@ class Buffer:
     _spec: Any
 
     _dead: Any
+    _lent: Any
     _reason: str
 
 class Array:
@@ -72,17 +73,20 @@ class Wait:
     def __init__(self, client: Client, ready_event: int) -> None: ...
     def __call__(self, buffers: Sequence[Any], /) -> bool: ...
 
+class References:
+    def __init__(self, client: Client, increase: int, decrease: int, lock: Any) -> None: ...
+
 class Reader:
     def __init__(
         self,
-        client: Client,
+        references: References,
         functions: tuple[int, ...],
-        lock: Any,
         is_memory: Callable[[int, int], bool],
         make: Callable[..., Any],
         shape: tuple[int, ...],
         dtype: Any,
         size: int,
+        views: bool,
     ) -> None: ...
     def __call__(self, buffer: Buffer, /) -> Any: ...
 

@@ -22,7 +22,7 @@ from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client import Client
 from plugrt.capi.client_handle import _OF_CORE
-from plugrt.capi.compiled_read import _FUNCTIONS
+from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.host_put import Transfers
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
@@ -365,14 +365,14 @@ def test_references_stay_the_same_over_many_puts(client: Client) -> None:
     assert max(map(abs, grown)) < 50, grown
 
 
-def test_small_results_are_read_by_the_core_as_copies(client: Client) -> None:
+def test_small_results_are_read_by_the_core_as_copies_and_others_viewed(client: Client) -> None:
     jitted = plugrt.jit(lambda a: a * 2)
     for count in (1, 256, 257):  # 257 float32 are more than 1 kB
         x = plugrt.device_put(np.arange(count, dtype=np.float32))
         first, second = jitted(x), jitted(x)
         np.asarray(first)  # finds out how such buffers are read
         [buffer] = second._live()
-        assert (buffer._spec.reader is not None) == (count <= 256)
+        assert type(buffer._spec.reader) is core.Reader
         out = np.asarray(second)
         assert (out.ctypes.data == second.unsafe_buffer_pointer()) == (count > 256)
         assert not out.flags.writeable
@@ -467,15 +467,16 @@ def test_what_a_library_says_is_in_the_first_page_is_not_read(client: Client) ->
         return ffi.NULL
 
     functions[where] = ffi.callback(ffi.typeof(functions[where]), answer)
+    counters = [int(ffi.cast("uintptr_t", handle.library.slots[name])) for name in _REFERENCES]
     reader = core.Reader(
-        client=handle.core,
+        references=core.References(handle.core, *counters, handle.lock),
         functions=tuple(int(ffi.cast("uintptr_t", f)) for f in functions),
-        lock=handle.lock,
         is_memory=handle.is_memory,
         make=np.ndarray,
         shape=(4,),
         dtype=np.dtype(np.float32),
         size=16,
+        views=False,
     )
     assert reader(buffer) is None
     assert asked

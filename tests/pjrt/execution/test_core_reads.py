@@ -1,4 +1,4 @@
-"""Small arrays of a PJRT library read in the compiled core: what Python would read, and how."""
+"""Arrays of a PJRT library read in the compiled core: what Python would read, and how."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.client import Client
+from plugrt.capi.compiled_read import SMALL_BYTES
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, PjrtError
 from support.xla_cpu import library_path, needs_library
@@ -55,17 +56,22 @@ def _read(array: Any, wanted: Any = H) -> list[str]:
     return seen
 
 
-def test_the_first_read_of_a_small_result_is_not_python_s(client: Client) -> None:
+@pytest.mark.parametrize("size", [4, 1 << 12])
+def test_the_first_read_of_a_result_is_not_python_s(client: Client, size: int) -> None:
+    """What is small is copied, since a view would cost more; the rest is viewed."""
+    h = np.arange(size, dtype=np.float32)
     double = plugrt.jit(lambda a: a * 2)
-    x = plugrt.device_put(H, client.devices()[0])
+    x = plugrt.device_put(h, client.devices()[0])
     made = [double(x) for _ in range(3)]
-    assert "_host" in _read(made[0], 2 * H)  # which finds how such buffers are read
-    called = _read(made[1], 2 * H)
+    assert "_host" in _read(made[0], 2 * h)  # which finds how such buffers are read
+    called = _read(made[1], 2 * h)
+    viewed = np.asarray(made[1]).ctypes.data == made[1].unsafe_buffer_pointer()
+    assert viewed == (h.nbytes > SMALL_BYTES)
     assert not {"_host", "read_to_host"} & {*called}, (
         called
     )  # of a page it asks whether it is memory
     with plugrt.transfer_guard_device_to_host("log"):  # whose question is Python's
-        assert "_host" in _read(made[2], 2 * H)
+        assert "_host" in _read(made[2], 2 * h)
     durations: list[str] = []
 
     def note(event: str, duration: float, /, **_: str | int) -> None:
@@ -73,7 +79,7 @@ def test_the_first_read_of_a_small_result_is_not_python_s(client: Client) -> Non
 
     plugrt.monitoring.register_event_duration_secs_listener(note)
     try:
-        assert "_host" in _read(double(x), 2 * H)
+        assert "_host" in _read(double(x), 2 * h)
     finally:
         plugrt.monitoring.clear_event_listeners()
     assert plugrt.monitoring.READ in durations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer_base import BufferBase, as_made_by_launches
 from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.compiled_read import is_small
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.extensions import layouts
@@ -138,14 +139,16 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     def read_to_host(self) -> npt.NDArray[Any]:
         """Returns the contents as `to_host` does, but little of it as a copy, which costs less."""
-        read_small = self._spec.reader
-        if read_small is not None and host_read.VIEW_HOST_MEMORY:
-            host: npt.NDArray[Any] | None = read_small(self)
-            if host is not None:
-                return host
         return self._read(True)
 
     def _read(self, copies: bool) -> npt.NDArray[Any]:
+        read_in_core = self._spec.reader
+        if read_in_core is not None and host_read.VIEW_HOST_MEMORY:
+            host: npt.NDArray[Any] | None = None
+            if copies or not is_small(self._spec):
+                host = read_in_core(self)
+            if host is not None:
+                return host
         pointer = self._live()
         try:
             return read(self._spec.handle, pointer, self._spec, self._share, copies)
@@ -160,7 +163,9 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         handle = self._spec.handle
         with handle.lock:
             if type(self) is Buffer:
-                self._owner = own(pointer, handle.free_buffer, group=handle.exiting)
+                lent = self._lent
+                free = handle.free_buffer if lent is None else _freer_of(lent)
+                self._owner = own(pointer, free, group=handle.exiting)
                 # A separate class, so that the common ``__del__`` has no extra branch.
                 self.__class__ = ViewedBuffer
             return self._owner
@@ -320,6 +325,11 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         if self._spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
             return ()
         return minor_to_major(self._spec.handle, self._live())
+
+
+def _freer_of(lent: Any) -> Callable[[Any], None]:
+    """Returns what destroys a buffer whose memory the core has lent: not before the last view."""
+    return lambda _: lent.destroy()
 
 
 class ViewedBuffer(Buffer):

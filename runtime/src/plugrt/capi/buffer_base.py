@@ -30,6 +30,7 @@ class PythonBuffer:
     _spec: BufferSpec
     _dead: Any
     _reason: str
+    _lent: Any = None  # the core's: what destroys a buffer whose memory it has lent
     _share: Callable[[Any], Any]
 
     # Default arguments: at exit the interpreter may have cleared this module's globals.

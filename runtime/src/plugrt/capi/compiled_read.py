@@ -1,4 +1,4 @@
-"""`compile_reader`: the compiled core's reads of small buffers of one type."""
+"""`compile_reader`: the compiled core's reads of buffers of one type that the host addresses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from plugrt.compiled_core import core
 
 SMALL_BYTES = 1024
 """What is at most copied where the host addresses the memory: a view of so little costs more."""
+_REFERENCES = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
 _FUNCTIONS = (
-    "Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount",
     "Buffer_ReadyEvent", "Event_Await", "Event_Destroy", "Buffer_UnsafePointer",
-    "Buffer_OnDeviceSizeInBytes", "Error_Destroy",
+    "Buffer_OnDeviceSizeInBytes",
 )  # fmt: skip
+_NEEDED = (*_REFERENCES, *_FUNCTIONS, "Buffer_Destroy", "Error_Destroy")
 
 
 def is_small(spec: BufferSpec) -> bool:
@@ -25,20 +26,22 @@ def is_small(spec: BufferSpec) -> bool:
 
 
 def compile_reader(spec: BufferSpec) -> Any:
-    """Returns what reads buffers of a small type; None where Python has to."""
+    """Returns what reads buffers of a type, as copies if it is small; None where Python has to."""
     handle = spec.handle
-    functions = [handle.library.slots[name] for name in _FUNCTIONS]
-    if core is None or spec.axes is not None:
+    if core is None or spec.axes is not None or not spec.nbytes:
         return None
-    if not all(isinstance(f, ffi.CData) for f in functions):
+    slots = handle.library.slots
+    if not all(isinstance(slots[name], ffi.CData) for name in _NEEDED):
         return None
+    functions = {name: int(ffi.cast("uintptr_t", slots[name])) for name in _NEEDED}
+    increase, decrease = (functions[name] for name in _REFERENCES)
     return core.Reader(
-        client=handle.core,
-        functions=tuple(int(ffi.cast("uintptr_t", f)) for f in functions),
-        lock=handle.lock,
+        references=core.References(handle.core, increase, decrease, handle.lock),
+        functions=tuple(functions[name] for name in _FUNCTIONS),
         is_memory=handle.is_memory,
         make=np.ndarray,
         shape=spec.stored_shape,
         dtype=spec.dtype,
         size=spec.nbytes,
+        views=not is_small(spec),
     )

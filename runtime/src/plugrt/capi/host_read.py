@@ -247,7 +247,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     except Unimplemented:
         direct = False
     spec.direct = direct
-    if is_small(spec):
+    if direct:
         spec.reader = compile_reader(spec)
 
 

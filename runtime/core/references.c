@@ -1,0 +1,118 @@
+/* References: external references to buffers of a client, which keep their memory as it is.
+
+   They are taken and released under the lock of the client's handle, as in Python: XLA keeps them in a
+   vector that it changes without a lock. */
+#include "core.h"
+
+PyTypeObject *References_Type;
+
+/* Calls a method of the lock; 0 with an exception. */
+static int call_method(PyObject *method) {
+  PyObject *answer = PyObject_CallNoArgs(method);
+  Py_XDECREF(answer);
+  return answer != NULL;
+}
+
+/* Acquires the lock, again where a signal's handler raised, which is added to what was raised. */
+static int acquire_surely(References *self, Raised *raised) {
+  for (int attempts = 100; attempts--;) {
+    if (call_method(self->acquire)) return 1;
+    if (raised->type) put_back(*raised, (PyObject *)self);
+    *raised = set_aside();
+  }
+  return 0;
+}
+
+void references_drop(References *self, PJRT_Buffer *buffer) {
+  if (self->client->abandoned) return; /* also in a forked process, where the lock may be held */
+  Raised raised = set_aside();
+  int locked = acquire_surely(self, &raised);
+  NEW_ARGS(Buffer_DecreaseExternalReferenceCount, args);
+  args.buffer = buffer;
+  PJRT_Error *error;
+  BEGIN_LIBRARY_CALL
+  error = self->decrease(&args);
+  END_LIBRARY_CALL
+  if (error) client_log_failure(self->client, "Buffer_DecreaseExternalReferenceCount", error);
+  if (locked) call_method(self->release);
+  put_back(raised, (PyObject *)self);
+}
+
+int references_take(References *self, Buffer *buffer, PyObject **owner) {
+  if (!call_method(self->acquire)) return FAILED;
+  int state = NOT_HERE;
+  PJRT_Buffer *address = buffer->address;
+  if (owner) *owner = buffer->usable ? buffer_share(buffer) : NULL;
+  if (owner && !*owner) PyErr_Clear(); /* for want of memory: Python asks for it again */
+  if (owner ? *owner != NULL : buffer->usable) {
+    NEW_ARGS(Buffer_IncreaseExternalReferenceCount, args);
+    args.buffer = address;
+    BEGIN_LIBRARY_CALL
+    if (!client_forget_error(self->client, self->increase(&args))) state = DONE;
+    END_LIBRARY_CALL
+  }
+  if (!call_method(self->release)) {
+    if (state == DONE) references_drop(self, address);
+    state = FAILED;
+  }
+  if (owner && state != DONE) Py_CLEAR(*owner);
+  return state;
+}
+
+static int references_init(References *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"client", "increase", "decrease", "lock", NULL};
+  PyObject *client, *lock;
+  unsigned long long increase, decrease;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!KKO", names, Client_Type, &client, &increase,
+                                   &decrease, &lock))
+    return -1;
+  if (self->client || !((Client *)client)->destroy_error) {
+    PyErr_SetString(PyExc_TypeError, "references are made once, of a client that has all functions");
+    return -1;
+  }
+  PyObject *acquire = PyObject_GetAttrString(lock, "acquire");
+  PyObject *release = acquire ? PyObject_GetAttrString(lock, "release") : NULL;
+  if (!release) {
+    Py_XDECREF(acquire);
+    return -1;
+  }
+  *(void **)&self->increase = (void *)(uintptr_t)increase;
+  *(void **)&self->decrease = (void *)(uintptr_t)decrease;
+  self->acquire = acquire;
+  self->release = release;
+  self->client = (Client *)Py_NewRef(client);
+  return 0;
+}
+
+static int references_traverse(References *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->client);
+  Py_VISIT(self->acquire);
+  Py_VISIT(self->release);
+  return 0;
+}
+
+/* No tp_clear: views of the same garbage give back what they refer to. */
+static void references_dealloc(PyObject *object) {
+  References *self = (References *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF((PyObject *)self->client);
+  Py_XDECREF(self->acquire);
+  Py_XDECREF(self->release);
+  free_object(object);
+}
+
+static PyType_Slot references_slots[] = {
+    {Py_tp_doc, "Takes and releases external references to buffers, for readers and views."},
+    {Py_tp_init, references_init},
+    {Py_tp_traverse, references_traverse},
+    {Py_tp_dealloc, references_dealloc},
+    {0, NULL},
+};
+static PyType_Spec references_spec = {"plugrt._core.References", sizeof(References), 0,
+                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, references_slots};
+
+int add_references(PyObject *module) {
+  References_Type = type_of(module, &references_spec);
+  return References_Type ? 0 : -1;
+}
