@@ -16,6 +16,7 @@ import plugrt
 from plugrt.errors import StructureError
 from plugrt.execution import tree
 from plugrt.execution.tree_prefixes import spread_prefix
+from support.distributions import run_python
 
 Point = namedtuple("Point", "x y")
 
@@ -142,3 +143,31 @@ def test_names_parameters_and_results_match_jax() -> None:
 def test_listing_the_namespace_gives_its_public_names() -> None:
     assert {n for n in dir(plugrt.tree) if n[:2] != "__"} == set(tree.__all__)
     assert all(callable(getattr(plugrt.tree, n)) for n in tree.__all__)
+
+
+def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
+    """It takes them for leaves then: calls were told that a tuple is no array."""
+    done = run_python(
+        """
+        import atexit
+        atexit.register(lambda: use())  # runs after what is registered later
+        import numpy as np
+        import plugrt
+        from plugrt.execution import tree
+        atexit.register(lambda: print(tree.leaves((1, 2))))
+        _, pair = tree.flatten((1, 2))
+        x = np.float32(2)
+
+        def use():
+            print(tree.map(lambda leaf: leaf + 1, x), tree.unflatten(pair, [3, 4]))
+            calls = tree.flatten, tree.leaves, tree.structure, tree.flatten_with_paths
+            for call in (*calls, lambda value: tree.map(abs, value)):
+                for value in ((1, 2), {"a": x}, None):
+                    try:
+                        print(call(value))
+                    except plugrt.errors.FailedPrecondition as error:
+                        print(str(error)[:46], end=";")
+        """
+    )
+    told = 15 * "FAILED_PRECONDITION: the interpreter is ending;"
+    assert (done.returncode, done.stdout) == (0, f"[1, 2]\n3.0 (3, 4)\n{told}"), done.stderr

@@ -7,13 +7,14 @@ calls whose arguments are all arrays never flatten anything.
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
 from plugrt.main_interpreter import require_main_interpreter
 
 require_main_interpreter("optree")
@@ -42,6 +43,41 @@ NAMESPACE = "plugrt"
 _NONE = object()
 T = TypeVar("T")
 
+
+class _AtExit:
+    """optree while the interpreter ends: at first as it is.
+
+    A handler of its own then empties its registry, so that it would take every container for a
+    leaf. From then on it answers for what is a leaf for certain, and makes trees of known forms.
+    """
+
+    def __init__(self, functions: Any) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        if name == "tree_unflatten" or not self._functions.tree_is_leaf(()):
+            return function
+
+        def call(*given: Any, **options: Any) -> Any:
+            tree = given[name == "tree_map"]  # that has the function first
+            if hasattr(type(tree), "__array__") or isinstance(tree, bool | int | float | complex):
+                return function(*given, **options)
+            raise FailedPrecondition(
+                "the interpreter is ending: optree, by which plugrt opens containers of arguments "
+                "and results, is gone; call plugrt earlier, as in an exit handler that is "
+                "registered after plugrt was imported (atexit.register)"
+            )
+
+        return call
+
+
+def _foresee_the_end() -> None:
+    global optree  # only now: until then there is nothing between a call and optree
+    optree = _AtExit(optree)  # type: ignore[assignment]
+
+
+atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in reverse order
 
 IsLeaf = Callable[[Any], bool] | None
 
