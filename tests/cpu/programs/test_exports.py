@@ -432,6 +432,28 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
         assert loaded(a, b)[1].sharding == more.sharding
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_an_export_for_one_device_runs_where_its_arguments_are(symbolic: bool) -> None:
+    [first, second, *others] = plugrt.local_devices()[:3]
+    if not others:
+        pytest.skip("no 3 devices here")
+    shapes = export.symbolic_shape("n") if symbolic else (4,)
+    saved = exported(lambda a, b: a + 2 * b, shape(*shapes), shape(*shapes)).serialize()
+    program, host = plugrt.compile(saved), np.arange(4, dtype=np.float32)
+    there = plugrt.device_put(host, second)
+    before = program(host, host)
+    for given in ((there, host), (plugrt.jit(lambda: host)(), there), (there, there)):
+        for _ in range(2):
+            same(made := program(*given), host * 3)
+            assert (made.devices(), made.committed) == ({second}, True)
+    assert program(host, host).devices() == before.devices() == {program.device}
+    with pytest.raises(ArgumentMismatch, match="committed to different") as caught:
+        program(there, plugrt.device_put(host, others[0]))
+    assert str(caught.value).count("args[") == 2
+    named = plugrt.compile(saved, device=first)
+    assert named(there, plugrt.device_put(host, others[0])).devices() == {first}
+
+
 @behaviour(
     21,
     "An export for several devices reshards arrays on these devices, and refuses those that are "

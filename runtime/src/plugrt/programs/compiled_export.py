@@ -47,7 +47,7 @@ from plugrt.programs.parsing import has_bindings, parse_program
 from plugrt.programs.saved_function import SavedFunction, save
 
 _MOST_SHAPES = 128
-"""How many programs of one symbolic export are kept, each for its own shapes."""
+"""How many programs of one export are kept, each for its own shapes and device."""
 
 
 @with_checked_methods
@@ -56,11 +56,13 @@ class CompiledExport(CompiledCall):
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
     returns its results. Host data and uncommitted arrays are put on the devices, arrays that lie on
-    them otherwise are resharded, and a Python scalar takes the parameter's dtype. Arrays that are
-    committed elsewhere are copied to one device, and refused by an export for several. An export
-    with symbolic shapes is compiled for each combination of shapes that it is called with, of which
-    the last ones are kept. Arguments that the function donates are taken, as by `jit`; JAX, which
-    calls an export within another program, copies them.
+    them otherwise are resharded, and a Python scalar takes the parameter's dtype. An export for one
+    device runs where its arguments are committed, as in JAX; it copies them where it was compiled
+    for a device that was named, or they are another client's or lie on several devices. One for
+    several devices refuses arrays that are committed elsewhere. An export with symbolic shapes is
+    compiled for each combination of shapes that it is called with, of which the last ones are kept.
+    Arguments that the function donates are taken, as by `jit`; JAX, which calls an export within
+    another program, copies them.
 
     Raises `ArgumentMismatch` naming each argument that differs, and how.
     """
@@ -74,12 +76,16 @@ class CompiledExport(CompiledCall):
         program: ExportedProgram,
         devices: Sequence[Device],
         env_overrides: Mapping[str, str | bool | int | float],
+        *,
+        follows: bool = False,
     ) -> None:
+        """``follows`` lets an export for one device run on another, where its arguments are."""
         exported = program.exported
         self.program = program
         """The program as it was loaded; ``program.exported`` has what the file says."""
         self.devices = tuple(devices)
         """The devices that it runs on."""
+        self._follows = follows and len(self.devices) == 1
         self._overrides = tuple(sorted(env_overrides.items()))
         in_tree = exported.in_tree.build()
         paths = [path for path, _ in tree.flatten_with_paths(in_tree)]
@@ -89,7 +95,7 @@ class CompiledExport(CompiledCall):
         loaded: Any = None
         if not exported.is_symbolic:
             types = [(t.shape, t.dtype, False) for t in exported.static_types()]
-            loaded = self._compile(exported.static_types())
+            loaded = self._compile(exported.static_types(), self.devices)
         else:
             choose_platform(exported, self.devices[0].client)
             require_bindings(exported)
@@ -174,11 +180,27 @@ class CompiledExport(CompiledCall):
             )
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
-        if not self.exported.is_symbolic:
+        devices = tuple(self._find_committed(avals)) or self.devices
+        if not self.exported.is_symbolic and devices == self.devices:
             return self._program
         avals_in = zip(avals, self.exported.in_avals, strict=True)
         types = tuple(TensorType(aval.shape, expected.dtype) for aval, expected in avals_in)
-        return self._shapes.get_or_make(types, lambda: self._compile(types))
+        return self._shapes.get_or_make((devices, types), lambda: self._compile(types, devices))
+
+    def _find_committed(self, avals: Sequence[Aval]) -> dict[Device, list[int]]:
+        """Returns the devices that a call follows to, each with its arguments: one, once checked.
+
+        None of them where an argument lies on several, or where the device was named.
+        """
+        found: dict[Device, list[int]] = {}
+        for i in self.exported.module_kept_var_idx if self._follows else ():
+            aval = avals[i]
+            if isinstance(aval, Signature) and aval.committed:
+                device, *others = aval.sharding.devices
+                if others or device.client is not self.device.client:
+                    return {}
+                found.setdefault(device, []).append(i)
+        return found
 
     def _check(self, avals: Sequence[Aval]) -> None:
         super()._check(avals)
@@ -194,6 +216,12 @@ class CompiledExport(CompiledCall):
             refuse(f"{self._title} was called with sizes that do not fit", wrong)
         if len(self.devices) > 1:
             self._check_devices(avals)
+        if len(committed := self._find_committed(avals)) > 1:
+            refuse(
+                f"{self._title} runs where its arguments are; these are committed to different "
+                "devices, and have to be device_put to one of them, or given as host data",
+                [f"  {self._names[i]}: on {d!r}" for d, args in committed.items() for i in args],
+            )
 
     def _check_devices(self, avals: Sequence[Aval]) -> None:
         """Raises `ArgumentMismatch` for arrays that are committed to another set of devices.
@@ -243,8 +271,8 @@ class CompiledExport(CompiledCall):
 
     # --- compilation --------------------------------------------------------------------------
 
-    def _compile(self, types: Sequence[TensorType]) -> LoadedProgram:
-        client = self.devices[0].client
+    def _compile(self, types: Sequence[TensorType], devices: tuple[Device, ...]) -> LoadedProgram:
+        client = devices[0].client
         try:
             converted = convert_export(self.program, client, types)
         except ShapeError as error:
@@ -253,9 +281,9 @@ class CompiledExport(CompiledCall):
                 f"{error}; it takes {self._describe_types()}, and was called with {called}"
             ) from error
         program = converted.program
-        launch = make_launch(self.exported, self.devices, self._overrides)
+        launch = make_launch(self.exported, devices, self._overrides)
         options = launch.compile_options()
-        if len(self.devices) > 1:
+        if len(devices) > 1:
             shardy = b"sdy" in program.code
             options = replace(options, use_spmd_partitioning=True, use_shardy_partitioner=shardy)
         executable = compile_program(client, program, options, converted.inputs)

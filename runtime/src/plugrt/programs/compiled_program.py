@@ -83,7 +83,8 @@ def compile(  # shadows the builtin, as the public name does
     """Returns a program (or anything that `load_program` takes) compiled for one device.
 
     The device is ``device``, else the first of ``backend``, else the default device; an export of
-    JAX for several devices has the first ones of the backend. With ``topology`` (or its name, such
+    JAX for several devices has the first ones of the backend, and one for one device, where none is
+    named, follows arguments that are committed to another. With ``topology`` (or its name, such
     as ``"tpu:v5e:2x2"``) it is compiled for devices that need not be here, and cannot be called.
     ``env_overrides`` are XLA debug options by name. An
     executable that was saved is loaded. Of these it is a `CompiledProgram`, of an export a
@@ -121,7 +122,8 @@ def compile(  # shadows the builtin, as the public name does
             return LoadedFunction(load(loaded.code, here))
         if isinstance(loaded, ExportedProgram):
             devices = find_devices(loaded, device, explicit)
-            return CompiledExport(loaded, devices, dict(env_overrides or {}))
+            overrides = dict(env_overrides or {})
+            return CompiledExport(loaded, devices, overrides, follows=not explicit)
         return _compile_here(loaded, device, dict(env_overrides or {}))
     except PjrtError as error:
         if loaded.format == FUNCTION:
