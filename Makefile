@@ -166,10 +166,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-## make types        mypy, strict; mypy and pyright over calls of the public API
+## make types        mypy, strict; mypy and pyright over calls of the public API, which `make test` skips (a minute)
 types: $(STAMP)
 	$(BIN)/mypy
-	$(PYTEST) -q tests/nothing/typing
+	PLUGRT_TEST_TARGET=types $(PYTEST) -q -m apart tests/nothing/typing
 
 ## make format       ruff, in place
 format: $(STAMP)

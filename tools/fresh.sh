@@ -4,6 +4,7 @@
 #
 # usage: tools/fresh.sh [VARIABLE=value …] [target …]      (default: demo test)
 #
+# What is joined by + (lint+types+release) runs two targets at a time: those of one process each.
 # KEEP=1 keeps the folder. Exit code 0 when all targets succeed; the first that fails ends the run.
 # Where the packages come from is the machine's affair: pip's and uv's own files of settings that
 # lie in the real HOME are seen in the empty one.
@@ -25,6 +26,8 @@ git clone --quiet --no-hardlinks "$tree" "$work/clone" || exit 2
 
 unset UV_CACHE_DIR PIP_CACHE_DIR VIRTUAL_ENV PYTHONPATH PLUGRT_CACHE_DIR JAX_COMPILATION_CACHE_DIR
 unset MAKEFLAGS MAKELEVEL XDG_DATA_HOME XDG_STATE_HOME
+# Images of Python want none beside their sources; here every program would compile its imports.
+unset PYTHONDONTWRITEBYTECODE
 export HOME=$home XDG_CONFIG_HOME=$home/.config XDG_CACHE_HOME=$home/.cache TMPDIR=$work/tmp
 cd "$work/clone" || exit 2
 
@@ -35,7 +38,10 @@ done
 [ ${#targets[@]} = 0 ] && targets=(demo test)
 for target in "${targets[@]}"; do
     start=$SECONDS
-    make "$target" "${variables[@]}"
+    beside=()
+    [ "$target" = "${target//+/}" ] || beside=(-j2 --output-sync=target)
+    # shellcheck disable=SC2086  # the names of targets, one word each
+    make "${beside[@]}" ${target//+/ } "${variables[@]}"
     code=$?
     echo "fresh clone: make $target: exit $code after $((SECONDS - start)) s"
     [ "$code" = 0 ] || exit 1

@@ -1,4 +1,4 @@
-"""mypy and pyright take the right calls and find each of the wrong ones."""
+"""mypy and pyright take the right calls and find each of the wrong ones: `make types` runs it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from support.apart import runs_apart
+
+pytestmark = runs_apart("types")
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 RIGHT, WRONG = HERE / "right_calls.py", HERE / "wrong_calls.py"
