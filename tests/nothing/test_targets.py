@@ -19,8 +19,8 @@ APART = {
 
 def test_there_are_such_tests() -> None:
     assert {
-        "docs-site", "test-lifetimes", "test-packages", "test-processes", "test-sdk", "test-xla-cpu",
-        "types",
+        "docs-site", "test-lifetimes", "test-packages", "test-processes", "test-sdk",
+        "test-xla-cpu", "types",
     } == set(APART.values())  # fmt: skip
 
 
