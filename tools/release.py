@@ -10,6 +10,8 @@ dist "plugrt[cpu]"``; the last check does so, in an empty environment. Nothing i
 from __future__ import annotations
 
 import email
+import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -25,6 +27,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
+KEPT = ROOT / "build" / "wheels"
+"""The last wheel of each project, in a folder that is named after what it was built from."""
 PROJECTS = ("runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/tpu")
 ABI = "cp311-abi3"
 PURE = "py3-none-any"
@@ -66,15 +70,20 @@ def check_tag(tag: str, stated: str, changelog: str) -> None:
         raise SystemExit(f"CHANGELOG.md has no section `## {stated}`: rename *Unreleased*")
 
 
+def sources_of(project: str) -> list[str]:
+    """Returns the files of a project, from the root: what git has and what it does not ignore."""
+    listing = ["git", "ls-files", "-co", "--exclude-standard", project]
+    listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return sorted(name for name in listed.splitlines() if (ROOT / name).is_file())
+
+
 def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = False) -> None:
     """Builds a project from a copy in ``sources``, so that the tree and stale files play no part.
 
     ``formats`` are ``--sdist`` and ``--wheel``; setuptools is the environment's, not downloaded.
     A ``pure`` wheel is without what is written in C.
     """
-    listing = ["git", "ls-files", "-co", "--exclude-standard", project]
-    listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in filter(lambda n: (ROOT / n).is_file(), listed.splitlines()):
+    for name in sources_of(project):
         copy = sources / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((ROOT / name).read_bytes())
@@ -88,6 +97,45 @@ def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = Fa
     )
     if done.returncode:
         raise SystemExit(f"{project} cannot be built:\n{done.stdout}{done.stderr}")
+
+
+def put_wheel(project: str, sources: Path, out: Path) -> None:
+    """Puts the wheel of a project into ``out``: the one kept of the same sources, or a new one.
+
+    Tests install the same wheels in many environments; `main` builds them anew, and keeps them.
+    """
+    KEPT.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+    with (KEPT / f"{Path(project).name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        place = place_of_wheel(project)
+        if not place.is_dir():
+            with tempfile.TemporaryDirectory(dir=KEPT) as new:
+                build(project, sources, Path(new), "--wheel")
+                keep_wheel(project, *Path(new).glob("*.whl"))
+        for wheel in place.glob("*.whl"):
+            shutil.copy(wheel, out)
+
+
+def keep_wheel(project: str, wheel: Path) -> None:
+    """Keeps a project's wheel for `put_wheel`, in the stead of older ones."""
+    for older in KEPT.glob(f"{Path(project).name}-*"):
+        shutil.rmtree(older)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=KEPT) as new:
+        (whole := Path(new) / "whole").mkdir()
+        shutil.copy(wheel, whole)
+        whole.rename(place_of_wheel(project))  # there or not there, never half
+
+
+def place_of_wheel(project: str) -> Path:
+    """Returns the folder for the wheel of the sources, the tools and the compiler as they are."""
+    digest = hashlib.sha256((ROOT / "uv.lock").read_bytes())
+    told = [sys.version, *(f"{n}={os.environ.get(n)}" for n in ("CC", "CFLAGS", "LDFLAGS"))]
+    digest.update(repr(told).encode())
+    for name in sources_of(project):
+        digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
+    return KEPT / f"{Path(project).name}-{digest.hexdigest()[:32]}"
 
 
 def run_release_tool(*command: str | Path) -> None:
@@ -199,7 +247,10 @@ def main(tag: str = "") -> None:
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="plugrt-release-") as sources:
         for project in PROJECTS:
-            build(project, Path(sources), out, "--sdist", "--wheel")
+            new = Path(sources) / "built" / project
+            build(project, Path(sources), new, "--sdist", "--wheel")
+            keep_wheel(project, *new.glob("*.whl"))
+            shutil.copytree(new, out, dirs_exist_ok=True)
         for project in ("runtime", "plugin_sdk"):
             build(project, Path(sources), out, "--wheel", pure=True)
     for wheel in out.glob(f"*-{ABI}-linux_*.whl"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.installed import UV, build_wheel, environment, needs_uv, run
+from support.installed import RELEASE, UV, environment, needs_uv, run
 from support.markdown import ROOT
 from support.xla_cpu import needs_library
 
@@ -53,7 +53,7 @@ def raises(kind, function, *words):
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment made from the lock's group ``thin`` and the wheel of the runtime."""
     folder = tmp_path_factory.mktemp("thin")
-    build_wheel("runtime", folder / "sources", folder / "wheels")
+    RELEASE.put_wheel("runtime", folder / "sources", folder / "wheels")
     environment("thin", folder / "venv", *(folder / "wheels").glob("*.whl"))
     (folder / "work").mkdir()
     (folder / "work/pytest_like.py").write_text(HELPER)

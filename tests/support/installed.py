@@ -6,10 +6,13 @@ What `make` installed is in uv's cache and nothing is fetched; what is not there
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from support import children
 from support.markdown import ROOT, load_script
@@ -18,6 +21,9 @@ from support.requirements import cannot, needs
 RELEASE = load_script("tools/release.py")
 UV = Path(sys.executable).parent / "uv"
 needs_uv = needs(UV.exists(), f"{UV}, which `make test` installs")
+UNSET = "unset ${!JAX_@} ${!PLUGRT_@} ${!PJRT_@} ${!XLA_@}"
+SAMPLED_KIT = {"PYTEST_ADDOPTS": "-k 'not test_check or client or buffers or programs or handles'"}
+"""Selects all tests of a package but, of the conformance kit, some chapters."""
 _LEFT_OUT = ("PYTHONPATH", "VIRTUAL_ENV")
 _UNREACHABLE = ("Failed to download", "Failed to fetch")
 
@@ -37,11 +43,6 @@ def run(
     done = attempt(*command, cwd=cwd, env=env)
     assert done.returncode == code, f"{command} ends with {done.returncode}:\n{done}"
     return done
-
-
-def build_wheel(project: str, sources: Path, wheels: Path) -> None:
-    """Builds the wheel of a project from a copy in ``sources``, so that the tree stays as it is."""
-    RELEASE.build(project, sources, wheels, "--wheel")
 
 
 def environment(group: str, place: Path, *wheels: Path) -> Path:
@@ -65,6 +66,12 @@ def unreachable_is_skipped(done: subprocess.CompletedProcess[str]) -> None:
     """Skips the test if a command failed because packages could not be downloaded."""
     if done.returncode and any(words in done.stderr for words in _UNREACHABLE):
         cannot(f"packages cannot be had here: {done.stderr.strip()}")
+
+
+def is_gradient(printed: str) -> bool:
+    """Whether the numbers that JAX printed are those of the gradient of ``sum(sin(x) ** 2)``."""
+    found = [float(word) for word in re.findall(r"-?\d+\.\d*", printed)]
+    return bool(np.allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5))
 
 
 def uv_as_pip(folder: Path, wheels: Path) -> dict[str, str]:

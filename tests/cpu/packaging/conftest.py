@@ -1,4 +1,4 @@
-"""The wheels of all distributions, built once for the tests of this folder."""
+"""The wheels of all distributions, which are built once for all workers and targets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.installed import RELEASE, build_wheel
+from support.installed import RELEASE
 
 
 @pytest.fixture(scope="session")
@@ -14,5 +14,5 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The wheels of all distributions, in one folder."""
     folder, sources = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("sources")
     for project in RELEASE.PROJECTS:
-        build_wheel(project, sources, folder)
+        RELEASE.put_wheel(project, sources, folder)
     return sorted(folder.glob("*.whl"))

@@ -3,12 +3,11 @@
 This takes a minute and packages that other tests do not need, so `make test` skips it, and says so:
 `make test-packages` runs it, which CI does for each change, with some chapters of the conformance
 kit (``make test-long``: all). What can be seen without installing is tested in
-tests/nothing/sdk/test_new_package.py.
+tests/nothing/sdk/test_new_package.py, the guide to them in test_ten_minutes.py.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shlex
@@ -16,14 +15,22 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from support.apart import runs_apart
 from support.clib import needs_cc
 from support.effort import WHOLE
-from support.installed import UV, attempt, needs_uv, unreachable_is_skipped, uv_as_pip
-from support.markdown import ROOT, Block, all_blocks, says
+from support.installed import (
+    SAMPLED_KIT,
+    UNSET,
+    UV,
+    attempt,
+    is_gradient,
+    needs_uv,
+    unreachable_is_skipped,
+    uv_as_pip,
+)
+from support.markdown import ROOT
 from support.xla_cpu import header_path, library_path, needs_library
 
 slow = [
@@ -37,11 +44,7 @@ GRADIENT = (
     "print(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x)**2)))(jnp.arange(4.)))"
 )
 
-UNSET = "unset ${!JAX_@} ${!PLUGRT_@} ${!PJRT_@} ${!XLA_@}"
-MARK = "@@@"
 HEADERS = Path(__file__).parent / "headers"
-SAMPLED_KIT = {"PYTEST_ADDOPTS": "-k 'not test_check or client or buffers or programs or handles'"}
-"""Selects all tests of a package but, of the conformance kit, some chapters."""
 CHECKS = "ruff check . && ruff format --check . && mypy && python -m pytest -q"
 """What a package's own CI does."""
 CALL_ALL = """
@@ -102,12 +105,6 @@ def shell(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell
 @pytest.fixture(scope="session")
 def python_package(shell: Shell) -> None:
     shell.run("plugrt new my-chip && pip install --quiet './my-chip[test]'")
-
-
-def is_gradient(printed: str) -> bool:
-    """Whether the numbers that JAX printed are those of the gradient of ``sum(sin(x) ** 2)``."""
-    found = [float(word) for word in re.findall(r"-?\d+\.\d*", printed)]
-    return bool(np.allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5))
 
 
 @pytest.mark.usefixtures("python_package")
@@ -279,45 +276,6 @@ class TestCpp:
             "-Wl,-rpath,$PWD/newer\n./host"
         )
         assert printed == "12 PJRT_Client_Create is not written yet\n0\n"
-
-
-class TestGuide:
-    """docs/ten-minutes.md, followed to the letter from an empty folder, in one shell."""
-
-    pytestmark = slow
-
-    def test_the_ten_minutes(self, wheels: list[Path], tmp_path: Path) -> None:
-        folder = tmp_path / "empty"
-        folder.mkdir()
-        page = all_blocks(ROOT / "docs/ten-minutes.md")
-        variables = {"COLUMNS": "160", **uv_as_pip(folder, wheels[0].parent)}
-        variables |= {} if WHOLE else SAMPLED_KIT
-        script = f"set -e; start=$PWD\n{UNSET}\n" + "\n".join(map(as_script, page))
-        script = script.replace("\npython3 -m venv .venv\n", "\nmake-venv .venv\n")
-        done = attempt("bash", "-c", script, cwd=folder, env=variables)
-        unreachable_is_skipped(done)
-        assert done.returncode == 0, done.stdout + done.stderr
-        *printed, rest = done.stdout.split(MARK)
-        assert rest == ""
-        ran = [block for block in page if block.language == "sh"]
-        told = dict(zip((block.line for block in ran), printed, strict=True))
-        compared = 0
-        for before, block in itertools.pairwise(page):
-            if block.language == "text":
-                for line in block.text.splitlines():
-                    assert says(line, told[before.line]), f"{line!r} not in:\n{told[before.line]}"
-                    compared += 1
-        assert compared == 3
-        assert is_gradient(told[ran[2].line])
-        assert re.search(r"\b\d+ passed", told[ran[3].line])
-
-
-def as_script(block: Block) -> str:
-    """Returns a block of a page as lines of a shell; what commands print ends with a mark."""
-    if block.title:
-        return f"cat > \"$start/{block.title}\" <<'END OF FILE'\n{block.text}END OF FILE"
-    assert block.language in ("sh", "text"), f"line {block.line}: a block that nothing tests"
-    return f"{block.text}printf '{MARK}'" if block.language == "sh" else ""
 
 
 class TestExport:

@@ -53,6 +53,33 @@ def release(folder: Path, **requires: str) -> list[Path]:
     return made
 
 
+def test_a_wheel_is_built_once_of_the_same_sources_and_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RELEASE, "ROOT", tmp_path)
+    monkeypatch.setattr(RELEASE, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(RELEASE, "sources_of", lambda project: [f"{project}/a.c"])
+    built: list[bytes] = []
+
+    def build(project: str, sources: Path, out: Path, *formats: str) -> None:
+        built.append((tmp_path / project / "a.c").read_bytes())
+        (out / "made.whl").write_bytes(built[-1])
+
+    monkeypatch.setattr(RELEASE, "build", build)
+    (tmp_path / "uv.lock").touch()
+    (source := tmp_path / "plugins/cpu/a.c").parent.mkdir(parents=True)
+    out = tmp_path / "out"
+    for text, compiler, builds in (
+        (b"1", "cc", 1), (b"1", "cc", 1), (b"2", "cc", 2), (b"2", "false", 3), (b"1", "cc", 4)
+    ):  # fmt: skip
+        source.write_bytes(text)
+        monkeypatch.setenv("CC", compiler)
+        RELEASE.put_wheel("plugins/cpu", tmp_path / "copy", out)
+        assert (out / "made.whl").read_bytes() == text
+        assert len(built) == builds
+    assert len([*RELEASE.KEPT.rglob("*.whl")]) == 1, "older ones stay"
+
+
 def test_a_release_that_fits_together(tmp_path: Path) -> None:
     assert list(RELEASE.faults(release(tmp_path), "0.2.0")) == []
 
