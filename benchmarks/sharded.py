@@ -1,9 +1,11 @@
 """What programs over a mesh of four virtual devices cost, and moving arrays to and over it.
 
 On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for each.
-On cpu, rows "jaxlib's launch alone" have jaxlib's launch with nothing around it, and the wait for
-its results, beside JAX's whole call: what no host can save. Rows "jaxlib's copies alone" have so
-the copies of the two parts that a reshard moves, and "memcpy" those by NumPy to memory in use.
+On cpu, rows "jaxlib's launch alone" have jaxlib's launch with nothing around it, or where plugrt
+launches on each device by itself those launches, and the wait for the results, beside JAX's whole
+call: what no host can save. "Jaxlib's launch and results" is that without the wait. Rows "jaxlib's
+copies alone" have so the copies of the two parts that a reshard moves, and "memcpy" those by NumPy
+to memory in use.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ import numpy as np  # noqa: E402
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
 from plugrt_cpu import adapter  # noqa: E402
+
+WHOLE = [("launch alone", True)]
+BOTH = [("launch and results", False), *WHOLE]
+"""Rows of jaxlib's part, and whether they wait for the results."""
 
 AXES = ("x", "y")
 OURS = plugrt.make_mesh((2, 2), AXES)
@@ -58,18 +64,25 @@ def awaited(
     )
 
 
-def alone(function: Any, *values: Any) -> Callable[[], Any]:
-    """Returns a launch of the jitted function's program by jaxlib alone, which waits for it."""
+def alone(function: Any, *values: Any, wait: bool = True) -> Callable[[], Any]:
+    """Returns launches of the jitted function's program by jaxlib alone, which wait for it."""
     program = function.lower(*values).compile().runtime_executable()
     program = getattr(program, "_loaded", program)  # without the bound on launches in flight
-    raws = [value._shards.raw for value in values]
+    program.execute([value._shards for value in values])  # which finds out how it is launched
+    if program._replicas:
+        steps = [(launch, handlers) for launch, _, handlers in program._replicas.launches]
+        rows = [list(row) for row in zip(*(v._shards.parts() for v in values), strict=True)]
+    else:
+        steps, rows = [(program._launch, program._handlers)], [[v._shards.raw for v in values]]
 
     def call() -> None:
         with program._client.launch_lock:
             adapter.prepare_several_devices()
-            made = adapter.take_results(program._launch(raws), program._handlers, False)
-        for each in made:
-            each.block_until_ready()
+            made: list[Any] = []
+            for (launch, handlers), row in zip(steps, rows, strict=True):
+                made += adapter.take_results(launch(row), handlers, False)
+        if wait:
+            adapter.wait_for_all(made)
 
     return call
 
@@ -119,12 +132,14 @@ def measure_calls() -> list[Row]:
     ]
     if PLATFORM == "cpu":
         found += [
-            awaited(f"{name}: jaxlib's launch alone", alone(*ours), theirs)
-            for name, ours, theirs in (
-                ("a @ b, one all-reduce", (dot, a, b), lambda: jdot(ja, jb)),
-                ("psum in shard_map", (total, b), lambda: jtotal(jb)),
-                ("psum in pmap", (each, rows), lambda: jeach(jrows)),
+            awaited(f"{name}: jaxlib's {what}", alone(*ours, wait=wait), theirs)
+            for name, ours, theirs, parts in (
+                ("a @ b, one all-reduce", (dot, a, b), lambda: jdot(ja, jb), WHOLE),
+                ("16 arguments, 16 results", (many, *[x] * 16), lambda: jmany(*[jx] * 16), BOTH),
+                ("psum in shard_map", (total, b), lambda: jtotal(jb), WHOLE),
+                ("psum in pmap", (each, rows), lambda: jeach(jrows), WHOLE),
             )
+            for what, wait in parts
         ]
     return found
 
