@@ -219,6 +219,11 @@ PyObject *reader_read(PyObject *reader, PyObject *buffer);
 /* ---- wait.c: many buffers waited for at once ---- */
 extern PyTypeObject *Wait_Type;
 
+/* ---- collect_held.c: what the arrays of a pytree hold ---- */
+/* collect_held(tree): lists of what its arrays hold, and of their signatures; None where Python has to
+   look. */
+PyObject *collect_held(PyObject *module, PyObject *tree);
+
 /* ---- executable.c: programs on the devices of a library ---- */
 typedef struct {
   PyObject_HEAD
@@ -282,7 +287,8 @@ typedef struct {
   PyObject *parameters; /* the type of each argument, a tuple */
   PyObject *place;      /* of the arguments */
   PyObject *results;    /* the type and the place of each result, a tuple of pairs */
-  PyObject *launches;   /* (launch, launch with a token, what `take` takes): one, or one a device */
+  PyObject *launches;   /* (launch, launch with a token, what `take` takes): one, or one a device,
+                           whose tokens shards keep as `_ends` */
   PyObject *take;       /* take(launched, …, False): the arrays of the results */
   PyObject *take_token; /* take_token(launched) */
   PyObject *make_wait;  /* make_wait(token): what waits for the launch; without one, of None */
@@ -477,6 +483,7 @@ int add_launcher(PyObject *module);
 int add_events(PyObject *module);
 int add_wait(PyObject *module);
 int add_bounded_launcher(PyObject *module);
+int add_shards_wait(PyObject *module);
 int add_shards_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
 int add_function_reader(PyObject *module);

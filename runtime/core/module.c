@@ -58,6 +58,9 @@ static PyMethodDef functions[] = {
      "empty, and the class of shardings on one device."},
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
+    {"collect_held", collect_held, METH_O,
+     "collect_held(tree): lists of what its arrays hold and of their signatures; None where Python has to "
+     "look."},
     {"call_holding", call_holding, METH_VARARGS,
      "call_holding(held, taken, function, *arguments): -1 and what it returns, called while these are held "
      "and taken; or the index of the one in held + taken that refuses, and None."},
@@ -84,8 +87,8 @@ static int fill(PyObject *module) {
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||
-                 add_bounded_launcher(module) || add_shards_launcher(module) || add_tree(module) ||
-                 add_outputs(module) || add_runner(module) || add_reordered(module) ||
+                 add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
+                 add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module)
              ? -1
              : 0;

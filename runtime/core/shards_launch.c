@@ -2,14 +2,15 @@
 #include "core.h"
 
 enum { TIDY_AFTER = 1000 };
-static PyObject *raw_name, *parts_name, *type_name, *place_name;
+static PyObject *raw_name, *parts_name, *ends_name, *type_name, *place_name;
 
 int set_shards_names(void) {
   raw_name = PyUnicode_InternFromString("raw");
   parts_name = PyUnicode_InternFromString("_parts");
+  ends_name = PyUnicode_InternFromString("_ends");
   type_name = PyUnicode_InternFromString("type");
   place_name = PyUnicode_InternFromString("place");
-  return raw_name && parts_name && type_name && place_name ? 0 : -1;
+  return raw_name && parts_name && ends_name && type_name && place_name ? 0 : -1;
 }
 
 /* 1 if that array, a new reference, is there; its reference is dropped otherwise. */
@@ -102,7 +103,9 @@ static PyObject *join(PyObject *const *made, Py_ssize_t launches, Py_ssize_t res
   return found;
 }
 
-static PyObject *wrap(ShardsLauncher *self, PyObject *const *made, Py_ssize_t result) {
+/* The shards of a result; `ends` are the tokens of launches on each device. */
+static PyObject *wrap(ShardsLauncher *self, PyObject *const *made, Py_ssize_t result,
+                      PyObject *ends) {
   Py_ssize_t launches = PyTuple_Size(self->launches);
   PyObject *of = PyTuple_GetItem(self->results, result);
   PyObject *parts = launches > 1 ? join(made, launches, result) : Py_NewRef(Py_None);
@@ -111,6 +114,7 @@ static PyObject *wrap(ShardsLauncher *self, PyObject *const *made, Py_ssize_t re
   if (parts && (raw || launches > 1))
     shards = ((allocfunc)PyType_GetSlot(self->cls, Py_tp_alloc))(self->cls, 0);
   if (shards && ((raw && PyObject_SetAttr(shards, raw_name, raw)) ||
+                 (ends && PyObject_SetAttr(shards, ends_name, ends)) ||
                  PyObject_SetAttr(shards, parts_name, parts) ||
                  PyObject_SetAttr(shards, type_name, PyTuple_GetItem(of, 0)) ||
                  PyObject_SetAttr(shards, place_name, PyTuple_GetItem(of, 1))))
@@ -128,37 +132,42 @@ static void explain(ShardsLauncher *self) {
   if (found) raise_exception(found);
 }
 
-/* Launches with what was taken: sets what each launch gave, as many as are said to be made. */
+/* What launches gave: of each the arrays of the results, and its token, NULL if none was wanted. */
+typedef struct {
+  PyObject **made, **tokens;
+  Py_ssize_t count;
+} Launched;
+
+/* Launches with what was taken. */
 static int launch_all(ShardsLauncher *self, PyObject *const *taken, Py_ssize_t count,
-                      PyObject **made, Py_ssize_t *done, PyObject **wait) {
-  PyObject *answer = PyObject_CallNoArgs(self->prepare), *token = NULL;
+                      Launched *launched, PyObject **wait) {
+  PyObject *answer = PyObject_CallNoArgs(self->prepare);
   Py_XDECREF(answer);
   if (!answer) return FAILED;
   Py_ssize_t launches = PyTuple_Size(self->launches);
-  int with_token = wait && launches == 1;
-  for (; *done < launches; ++*done) {
-    PyObject *steps = PyTuple_GetItem(self->launches, *done);
-    made[*done] =
-        launch_once(self, steps, taken + *done * count, count, with_token ? &token : NULL);
-    if (!made[*done]) {
+  int with_token = wait || launches > 1;
+  for (Py_ssize_t i = 0; i < launches; i++) {
+    PyObject *steps = PyTuple_GetItem(self->launches, i), **token = launched->tokens + i;
+    *token = NULL;
+    launched->made[i] =
+        launch_once(self, steps, taken + i * count, count, with_token ? token : NULL);
+    launched->count = i + 1;
+    if (!launched->made[i]) {
       explain(self);
-      break;
+      return FAILED;
     }
   }
-  int state = *done == launches ? DONE : FAILED;
-  if (state == DONE && wait) {
-    *wait = PyObject_CallFunctionObjArgs(self->make_wait, token ? token : Py_None, NULL);
-    if (!*wait) state = FAILED;
-  }
-  Py_XDECREF(token);
-  return state;
+  if (!wait) return DONE;
+  PyObject *token = launches == 1 ? launched->tokens[0] : Py_None;
+  *wait = PyObject_CallFunctionObjArgs(self->make_wait, token, NULL);
+  return *wait ? DONE : FAILED;
 }
 
 static int launch_locked(ShardsLauncher *self, PyObject *const *arguments, Py_ssize_t count,
-                         PyObject **room, PyObject **made, Py_ssize_t *done, PyObject **wait) {
+                         PyObject **taken, Launched *launched, PyObject **wait) {
   if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
-  int state = take_arguments(self, arguments, count, room);
-  if (state == DONE) state = launch_all(self, room, count, made, done, wait);
+  int state = take_arguments(self, arguments, count, taken);
+  if (state == DONE) state = launch_all(self, taken, count, launched, wait);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   if (call_lock(self->lock, release_name) == FAILED) PyErr_WriteUnraisable((PyObject *)self);
@@ -168,17 +177,23 @@ static int launch_locked(ShardsLauncher *self, PyObject *const *arguments, Py_ss
 
 static int launch_in_room(ShardsLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                           PyObject **room, PyObject **results, PyObject **wait) {
-  Py_ssize_t launches = PyTuple_Size(self->launches), taken = launches * count, done = 0, i = 0;
-  PyObject **made = room + taken;
+  Py_ssize_t launches = PyTuple_Size(self->launches), taken = launches * count, i = 0;
+  Launched launched = {room + taken, room + taken + launches, 0};
   for (Py_ssize_t j = 0; j < taken; j++) room[j] = NULL;
-  int state = launch_locked(self, arguments, count, room, made, &done, wait);
+  int state = launch_locked(self, arguments, count, room, &launched, wait);
+  PyObject *ends = NULL;
+  if (state == DONE && launches > 1 && !(ends = tuple_of(launched.tokens, launches))) state = FAILED;
   for (; state == DONE && i < self->head.produced; i++)
-    if (!(results[i] = wrap(self, made, i))) state = FAILED;
+    if (!(results[i] = wrap(self, launched.made, i, ends))) state = FAILED;
   if (state == FAILED && i) /* the last of these was not made */
     for (i--; i--;) Py_DECREF(results[i]);
   if (state == FAILED && wait) Py_CLEAR(*wait);
   for (Py_ssize_t j = 0; j < taken; j++) Py_XDECREF(room[j]);
-  while (done) Py_DECREF(made[--done]);
+  Py_XDECREF(ends);
+  for (Py_ssize_t j = launched.count; j--;) {
+    Py_XDECREF(launched.made[j]);
+    Py_XDECREF(launched.tokens[j]);
+  }
   return state;
 }
 
@@ -192,7 +207,7 @@ int shards_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
     Py_XDECREF(answer);
     if (!answer) return FAILED;
   }
-  Py_ssize_t words = PyTuple_Size(self->launches) * (count + 1);
+  Py_ssize_t words = PyTuple_Size(self->launches) * (count + 2);
   PyObject *on_stack[3 * ON_STACK];
   if (words <= 3 * ON_STACK) return launch_in_room(self, arguments, count, on_stack, results, wait);
   PyObject **heap = PyMem_Malloc(words * sizeof *heap);

@@ -63,6 +63,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     shards = core.ShardsLauncher(
         a, Held, parameters, b, pairs, launches, c, d, e, spec, call, a, gates, b, e
     )
+    shards_wait = core.ShardsWait(Held, Held, a, b, c)
     given = core.FunctionLauncher(call, 1, a, (b, c), Held, gates, e)
     tree = core.Tree(1, {"k": 0}, None)
     unflatten = core.Tree(1, None, call)
@@ -93,6 +94,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (launcher, (executable, a, b)),
         (bounded, (launcher, a, b)),
         (shards, (a, Held, parameters, b, pairs, launches, c, d, e, spec, call, gates)),
+        (shards_wait, (Held, a, b, c)),
         (given, (call, a, b, c, Held, gates, e)),
         (unflatten, (call,)),
         (outputs, (signatures, constants, a, alone)),

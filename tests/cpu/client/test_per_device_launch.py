@@ -19,6 +19,7 @@ from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt_cpu import serialization
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device
+from plugrt_cpu.shards import await_all
 from support.behaviour import behaviour
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
@@ -218,6 +219,22 @@ def test_partitions_that_exchange_nothing_are_launched_apart(name: str) -> None:
             assert one.sharding.num_devices == 4
             np.testing.assert_array_equal(one, wanted)
         assert args[0].is_deleted() == (name == "donated")
+
+
+@of_cpu_launches
+@pytest.mark.skipif(not COMES_APART, reason="needs jaxlib 0.10")
+def test_results_of_one_call_are_waited_for_by_what_tells_its_ends() -> None:
+    x = plugrt.device_put(np.ones((8, 8), np.float32), over("x", "y"))
+    f = plugrt.jit(lambda a: (a + 1, a - 1))
+    for _ in range(2):
+        first, second = (array._live() for array in f(x))
+        assert first._ends is second._ends
+        assert len(first._ends) == len(first) == 4
+        assert await_all([first, second])
+        assert all(part.is_ready() for part in (*first.parts(), *second.parts()))
+    second[1].delete()
+    assert await_all([first])
+    assert not await_all([first, second])
 
 
 @behaviour(

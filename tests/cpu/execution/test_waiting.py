@@ -50,9 +50,10 @@ def test_a_deleted_array_among_others_is_refused(name: str) -> None:
             wait()
 
 
+@pytest.mark.parametrize("name", ["put", "jit"])
 @pytest.mark.parametrize("use", [lambda x: x, lambda x: [x, x + 1]])
-def test_a_deleted_part_is_refused(use: Callable[[Any], Any]) -> None:
-    x = _arrays()["put"]
+def test_a_deleted_part_is_refused(name: str, use: Callable[[Any], Any]) -> None:
+    x = _arrays()[name]
     waited = use(x)
     x._shards[2].delete()
     with pytest.raises(DeletedBuffer):

@@ -134,6 +134,8 @@ is_ready: Callable[[Any], bool] = RawArray.is_ready
 wait: Callable[[Any], object] = RawArray.block_until_ready
 wait_for_all: Callable[[Sequence[Any]], object] = _jax.batched_block_until_ready
 """Waits for several arrays; raises what one of them is refused for, or failed by."""
+wait_for_end: Callable[[Any], object] = _jax.ShardedToken.block_until_ready
+"""Waits until the launch of a token has ended; raises what it failed by."""
 take_results: Callable[[Any, list[Any], bool], list[Any]] = (
     _jax.ExecuteResults.consume_with_handlers
 )

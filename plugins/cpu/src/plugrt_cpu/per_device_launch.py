@@ -9,6 +9,7 @@ programs that take less time than starting the threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from plugrt.errors import PjrtError
@@ -29,7 +30,7 @@ from plugrt_cpu.types import array_type
 class Replicas:
     """One program loaded on each device by itself."""
 
-    __slots__ = ("_handlers", "_launches", "_places", "_types")
+    __slots__ = ("_handlers", "_launches", "_launches_with_tokens", "_places", "_types")
 
     @classmethod
     def load(
@@ -61,6 +62,7 @@ class Replicas:
         self._types = types
         self._places = [client.place(devices, memory_kind) for memory_kind in memory_kinds]
         self._launches: list[Callable[..., Any]] = []
+        self._launches_with_tokens: list[Callable[..., Any]] = []
         self._handlers: list[list[Any]] = []
         for device in devices:
             raw = raw_client.deserialize_executable(
@@ -69,6 +71,7 @@ class Replicas:
                 _options_for_device(packed.options, device),
             )
             self._launches.append(raw.execute_sharded)
+            self._launches_with_tokens.append(partial(raw.execute_sharded, with_tokens=True))
             self._handlers.append(
                 [
                     adapter.result_handler(
@@ -79,22 +82,27 @@ class Replicas:
             )
 
     @property
-    def launches(self) -> tuple[tuple[Callable[..., Any], None, list[Any]], ...]:
-        """For each device jaxlib's function, none that gives a token, and its results' handlers."""
-        return tuple((f, None, h) for f, h in zip(self._launches, self._handlers, strict=True))
+    def launches(self) -> tuple[tuple[Callable[..., Any], Callable[..., Any], list[Any]], ...]:
+        """For each device jaxlib's function, that with a token, and the results' handlers."""
+        return tuple(zip(self._launches, self._launches_with_tokens, self._handlers, strict=True))
 
     def launch(self, columns: Sequence[Sequence[Any]]) -> list[CpuShards]:
         """Returns the results for jaxlib's arrays ``columns[argument][device]``."""
-        rows = []
+        rows, tokens = [], []
         try:
             if collecting:
                 stop_recording()
-            for i, launch in enumerate(self._launches):
+            for i, launch in enumerate(self._launches_with_tokens):
                 results = launch([column[i] for column in columns])
+                tokens.append(results.consume_token())
                 rows.append(results.consume_with_handlers(self._handlers[i], strict=False))
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return list(map(CpuShards.from_parts, zip(*rows, strict=True), self._types, self._places))
+        made = list(map(CpuShards.from_parts, zip(*rows, strict=True), self._types, self._places))
+        ends = tuple(tokens)
+        for shards in made:
+            shards._ends = ends
+        return made
 
 
 def _options_for_device(encoded: bytes, device: CpuDevice) -> Any:

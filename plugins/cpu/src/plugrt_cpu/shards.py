@@ -14,6 +14,7 @@ from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import Place
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.event import CpuEvent
+from plugrt_cpu.shards_wait import wait_for_class
 from plugrt_cpu.types import array_type
 
 
@@ -24,9 +25,10 @@ class CpuShards(Sequence[Buffer]):
     it is read. Arrays made on one device at a time are joined when such a launch takes them.
     """
 
-    __slots__ = ("__weakref__", "_buffers", "_parts", "place", "raw", "type")
+    __slots__ = ("__weakref__", "_buffers", "_ends", "_parts", "place", "raw", "type")
 
     raw: Any
+    _ends: tuple[Any, ...] | None  # tokens of the launches, one a device, that made the parts
     _parts: Sequence[Any] | None
     _buffers: list[CpuBuffer] | None
 
@@ -62,10 +64,11 @@ class CpuShards(Sequence[Buffer]):
         shards.type = type
         shards.place = place
         shards._parts = parts
+        shards._ends = None  # as `_parts`, asked for in each wait
         return shards
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_parts", "_buffers"):
+        if name in ("_ends", "_parts", "_buffers"):
             return None
         if name != "raw":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -213,24 +216,8 @@ class _Shard(CpuBuffer):
             raise translate(error) from error
 
 
-def await_all(held: Sequence[Any]) -> bool:
-    """Waits for what several arrays hold; False where one was deleted, or making it failed.
-
-    Then the wait for that one raises the error.
-    """
-    raws: list[Any] = []
-    for each in held:
-        if type(each) is CpuShards:
-            raws.extend(each._parts or (each.raw,))
-        elif type(each) is adapter.RawArray:
-            raws.append(each)
-        else:
-            return False
-    try:
-        adapter.wait_for_all(raws)
-    except JAXLIB_ERRORS:
-        return False
-    return True
+await_all = wait_for_class(CpuShards)
+"""Waits for what several arrays hold; False where one has to be looked at by itself."""
 
 
 def _require_fit(buffers: list[CpuBuffer], place: Place) -> None:

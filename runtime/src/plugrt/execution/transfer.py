@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.argument_errors import require_flag
-from plugrt.compiled_core import KNOWN_DTYPES
+from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.default_device import default_device
@@ -21,7 +21,7 @@ from plugrt.execution.quick_puts import keep_put, put_quickly
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer_guard import check_transfer
 from plugrt.execution.tree_puts import bytes_of_move, put_array, put_host, put_tree, space_of
-from plugrt.execution.waiting import await_together
+from plugrt.execution.waiting import await_held, await_together
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
@@ -184,8 +184,12 @@ def block_until_ready(x: T) -> T:
     """
     if type(x) is Array:
         return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
+    if core is not None and not listening:  # who listens is told of each
+        found = core.collect_held(x)
+        if found is not None and await_held(*found):
+            return x
     arrays = [leaf for leaf in tree.flatten(x)[0] if isinstance(leaf, Array)]
-    if len(arrays) > 1 and not listening:  # who listens is told of each
+    if len(arrays) > 1 and not listening:
         held = ((array._signature, array._shards) for array in arrays)
         if await_together(held):
             return x

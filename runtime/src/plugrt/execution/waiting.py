@@ -1,4 +1,4 @@
-"""`await_together`: one wait for what several arrays hold, where their backend has one."""
+"""One wait for what several arrays hold, where their backend has one."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def await_together(held: Iterable[tuple[Signature, Any]]) -> bool:
         if await_shards is None or not await_shards(shards):
             return False
     return True
+
+
+def await_held(held: list[Any], signatures: list[Signature]) -> bool:
+    """As `await_together`, of arrays of one client; their signatures are all of these."""
+    clients = [signature.sharding.devices[0].client for signature in signatures]
+    if not clients or clients.count(clients[0]) != len(clients):
+        return False
+    await_shards = getattr(clients[0], "await_shards", None)
+    return await_shards is not None and bool(await_shards(held))
