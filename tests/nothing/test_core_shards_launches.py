@@ -271,3 +271,43 @@ def test_a_backend_is_tidied_up_after_a_thousand_launches() -> None:
     backend.steps.clear()
     backend.fails = 1
     assert _error_of(lambda: backend.launcher([x])) == "tidy"
+
+
+def test_a_wait_gives_up_at_what_fails_and_leaves_nothing_behind() -> None:
+    """False has Python wait for each, and raise; an interrupt goes on."""
+    failing: list[BaseException] = []
+    waited: list[Any] = []
+
+    def wait(what: Any) -> None:
+        waited.append(what)
+        if failing:
+            raise failing[0]
+
+    def is_deleted(array: Made) -> bool:
+        return array.deleted
+
+    backend = Backend(2)
+    wait_for = core.ShardsWait(backend.shards, Made, is_deleted, wait, wait)
+    whole, put, made, other = (backend.argument(form == 0, 2 * (form > 0)) for form in range(4))
+    put._ends, made._ends = None, ("end", "other end")
+    other._ends = made._ends
+    alone = Made(backend)
+    assert wait_for([whole, put, made, other, alone])
+    assert waited == ["end", "other end", [whole.raw, *put._parts, alone]]
+    waited.clear()
+    assert wait_for([made])
+    assert waited == ["end", "other end"]
+    assert not wait_for([made, None])
+    other._parts[1].deleted = True
+    assert not wait_for([made, other])
+    assert waited == ["end", "other end"]
+    for each in (whole, made):
+        failing[:] = [LookupError("failed")]
+        assert not wait_for([each])
+        failing[:] = [KeyboardInterrupt("stop")]
+        with pytest.raises(KeyboardInterrupt, match="stop"):
+            wait_for([each])
+    with pytest.raises(TypeError, match="made once"):
+        wait_for.__init__(backend.shards, Made, is_deleted, wait, wait)
+    with pytest.raises(TypeError, match="takes the shards alone"):
+        wait_for([], other=1)
