@@ -69,11 +69,11 @@ static PyObject *found_here(void) {
   return last->thread == thread && last->change == changes ? Py_XNewRef(last->token) : NULL;
 }
 
-/* Keeps what was found of this thread, which traces nothing, since that many changes. */
+/* Keeps what was found of this thread, which traces nothing, after that many changes: it is found
+   again as long as there is no other. */
 static void keep_found(PyObject *token, unsigned long long since) {
   uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
   Found *last = &found_last[thread % PLACES];
-  if (changes != since) return;
   PyObject *old = last->token;
   last->thread = thread;
   last->change = since;

@@ -143,3 +143,34 @@ def test_a_static_value_that_may_change_is_looked_up_each_time() -> None:
     assert warm(function, value, 2.0) == (2.0,)
     value.number = 2
     assert function(value, 2.0) == "Python"
+
+
+def test_what_python_refuses_in_its_own_words_is_left_to_it() -> None:
+    class Value:
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        def __hash__(self) -> int:
+            raise self.error
+
+    function = Function({}, [0])
+    for error in (TypeError(), MemoryError(), RecursionError()):
+        assert function(Value(error), 2.0) == "Python"
+    for other in (LookupError(), KeyboardInterrupt()):
+        with pytest.raises(type(other)):
+            function(Value(other), 2.0)
+    deep: list[Any] = []
+    for _ in range(200_000):  # more than there is stack for
+        deep = [deep]
+    assert function(1, deep) == "Python"
+
+
+def test_an_error_of_a_runner_keeps_its_frames() -> None:
+    def fail(values: Any) -> Any:
+        raise LookupError(values)
+
+    function = Function({key_of([2.0]): fail})
+    for _ in range(4):  # found in the dict, and as the last one
+        with pytest.raises(LookupError) as raised:
+            function(2.0)
+        assert raised.traceback[-1].name == "fail"

@@ -8,6 +8,7 @@ import math
 import mmap
 import sys
 import threading
+import traceback
 import weakref
 from collections import deque
 from typing import Any
@@ -519,7 +520,8 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     assert library.calls["Event_Await"] == 3
     pages = ffi.new("char[]", 4 * mmap.PAGESIZE)
     begin = -int(ffi.cast("uintptr_t", pages)) % mmap.PAGESIZE
-    for at, more in ((begin, 1), (begin + 16, 0), (begin + mmap.PAGESIZE - 8, 1), (begin + 8, 0)):
+    for at, more in ((begin, 1), (begin + 16, 0), (begin + mmap.PAGESIZE - 8, 1), (begin + 8, 0),
+                     (begin + mmap.PAGESIZE + 8, 0)):  # fmt: skip
         library._memory, count = pages + at, len(asked)
         assert reader(x) is not None
         assert len(asked) == count + more, "the second of two pages is asked about, too"
@@ -572,3 +574,69 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock() -> 
         assert (held[0], held[-1], lock.held) == (True, True, False)
         assert library.alive["reference"] == 0
     assert reader(x) == ((16,), "u1", BYTES)
+    gc.collect()
+    blocks = sys.getallocatedblocks()
+    for _ in range(100):
+        raised.append(TimeoutError("late"))
+        with pytest.raises(TimeoutError):
+            reader(x)
+        held.clear()
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are let go
+
+
+def test_interrupts_are_told_one_as_the_context_of_the_other_and_let_go() -> None:
+    class Interrupt(KeyboardInterrupt):
+        """Which can be referred to weakly."""
+
+    def mark(given: Any) -> None:
+        raise Interrupt
+
+    def run() -> list[Any]:
+        """Returns weak references to what was raised, after looking at it."""
+        try:
+            runner((x,))
+        except Interrupt as second:
+            first = second.__context__
+            assert type(first) is Interrupt
+            for raised in (first, second):
+                frames = [frame.name for frame in traceback.extract_tb(raised.__traceback__)]
+                assert frames[-1] == "mark"
+            return [weakref.ref(first), weakref.ref(second)]
+        raise AssertionError
+
+    library = LibraryCalls()
+    _, _, runner = _program(library, mark=mark)
+    x = _array(library.buffer())
+    run()
+    gc.collect()
+    count = sys.getrefcount(Interrupt)
+    told = [reference for _ in range(3) for reference in run()]
+    gc.collect()
+    assert [reference() for reference in told] == [None] * 6
+    assert sys.getrefcount(Interrupt) == count
+
+
+def test_an_explained_error_is_raised_as_it_was_and_let_go() -> None:
+    class Wrong(LookupError):
+        """Of which no reference may stay."""
+
+    def launch(given: Any) -> Any:
+        raise Wrong
+
+    outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
+
+    def run() -> Any:
+        launcher = core.FunctionLauncher(launch, 0, None, (), None, (), lambda e, given: e)
+        runner = core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, len, _explain)
+        try:
+            runner(())
+        except Wrong as error:
+            frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+            assert frames == ["run", "_explain", "launch"]
+            return weakref.ref(error)
+
+    run()
+    count = sys.getrefcount(Wrong)
+    assert [run()() for _ in range(3)] == [None] * 3
+    assert sys.getrefcount(Wrong) == count

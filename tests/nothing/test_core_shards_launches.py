@@ -38,6 +38,9 @@ class Made:
     def __len__(self) -> int:
         return len(self.items)
 
+    def __bool__(self) -> bool:
+        return True
+
     def __getitem__(self, at: int) -> Any:
         return self.items[at]
 
@@ -189,8 +192,10 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
         found = [list(part) for part in one._parts] if split else list(one.raw)
         assert found == ([[0, i], [1, i]] if split else [0, i])
     del first, second, one
-    every = list(backend.steps)
+    every, shards = list(backend.steps), x._shards
     backend.queue.clear()
+    held = [part for part in (shards.raw, shards._parts, *(shards._parts or ())) if part]
+    counts = [*map(sys.getrefcount, held)]
     assert (len(backend.alive), every.count("is deleted")) == (before, parts or 1)
     assert (every.count("take"), every.count("prepare")) == (launches, 1)
     for at, name in enumerate(every, 1):
@@ -200,6 +205,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
         told = _error_of(lambda: runner((x,)))
         backend.queue.clear()
         assert (backend.locked, len(backend.alive)) == (name == "lock", before), name
+        assert [*map(sys.getrefcount, held)] == counts, name
         if name == "release":  # the launch was made
             assert (told, reported) == (None, [name])
         else:

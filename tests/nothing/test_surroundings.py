@@ -144,3 +144,67 @@ def test_a_finaliser_asks_for_settings_while_a_token_is_made(
         token = config.token()
         assert token is config.token()
     assert asked[1] is not token
+
+
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
+    class Held:
+        """What a thread has beside its settings."""
+
+    class Function(core.Calls):  # type: ignore[misc]
+        def _call_in_python(self, *args: Any) -> str:
+            return "Python"
+
+    function: Any = Function()
+    avals = quick_avals([2.0])
+    assert avals is not None
+    function._runners = {(config.token(), *avals): tuple}
+    found: list[Any] = []
+    held = weakref.WeakSet[Any]()
+
+    def run() -> None:
+        kept = config._token.kept = Held()  # type: ignore[attr-defined]
+        held.add(kept)
+        found.append(function(2.0))
+
+    def run_threads() -> None:
+        for _ in range(64):  # as many places as there are
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+
+    with config.override(enable_x64=not config.enable_x64):
+        assert function(2.0) == "Python"
+        run_threads()
+        assert function(2.0) == "Python"
+    with Trace("f"):
+        assert function(2.0) == "Python"
+        run_threads()
+    assert found == [(2.0,)] * 128
+    assert len(held) <= 64
+
+
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+def test_who_asks_before_an_attribute_is_changed_keeps_nothing_of_it() -> None:
+    class Function(core.Calls):  # type: ignore[misc]
+        def _call_in_python(self, *args: Any) -> str:
+            return "Python"
+
+    class Asking:
+        def __setattr__(self, name: str, value: Any) -> None:
+            assert function(2.0) == (2.0,)
+            config._token.value = value
+
+    function: Any = Function()
+    avals, before = quick_avals([2.0]), config.token()
+    assert avals is not None
+    function._runners = {(before, *avals): tuple}
+    with config.override(enable_x64=not config.enable_x64):
+        other = config.token()
+    assert function(2.0) == (2.0,)
+    core.change_surroundings(Asking(), "any", other)
+    try:
+        assert function(2.0) == "Python"
+    finally:
+        core.change_surroundings(config._token, "value", before)
+    assert function(2.0) == (2.0,)

@@ -394,3 +394,29 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_child_deletes_though_a_thread_of_its_parent_had_the_locks() -> None:
     done = run_python(_FORK)
     assert done.stdout.strip() == "3", done.stderr[-2000:]
+
+
+@needs_core
+def test_a_call_that_holds_leaves_no_references() -> None:
+    make = _in_core([])[0]
+    value, held, taken = object(), (make(),), (make(),)
+
+    def give(found: Any) -> Any:
+        return found
+
+    def refuse() -> Any:
+        return core.call_holding((), held, give, value)
+
+    def calls() -> None:
+        assert core.call_holding(held, taken, give, value) == (-1, value)
+        assert core.call_holding(held, (), refuse) == (-1, (0, None))
+        for wrong in ((held, (value,), give), ((value,), taken, give), (held, taken)):
+            with pytest.raises(TypeError):
+                core.call_holding(*wrong)
+
+    calls()
+    things = (value, held, taken, give, refuse, held[0], taken[0])
+    counts = [*map(sys.getrefcount, things)]
+    for _ in range(3):
+        calls()
+    assert [*map(sys.getrefcount, things)] == counts
