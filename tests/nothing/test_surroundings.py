@@ -190,12 +190,13 @@ def test_who_asks_before_an_attribute_is_changed_keeps_nothing_of_it() -> None:
         def _call_in_python(self, *args: Any) -> str:
             return "Python"
 
+    function: Any = Function()
+
     class Asking:
         def __setattr__(self, name: str, value: Any) -> None:
             assert function(2.0) == (2.0,)
             config._token.value = value
 
-    function: Any = Function()
     avals, before = quick_avals([2.0]), config.token()
     assert avals is not None
     function._runners = {(before, *avals): tuple}
