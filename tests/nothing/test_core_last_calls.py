@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -174,3 +175,32 @@ def test_an_error_of_a_runner_keeps_its_frames() -> None:
         with pytest.raises(LookupError) as raised:
             function(2.0)
         assert raised.traceback[-1].name == "fail"
+
+
+def test_calls_left_to_python_leave_no_references() -> None:
+    aval, leaf = (quick_avals([2.0]) or [None])[0], object()
+    nested = ([[leaf]], {"a": (leaf,)})
+    function = Function({})
+
+    def calls() -> None:
+        assert function(2.0, 2**80) == "Python"  # an integer of no dtype
+        assert function(*nested, k=[leaf]) == function([leaf], {"a": leaf}) == "Python"
+
+    calls()
+    counts = [*map(sys.getrefcount, (aval, leaf))]
+    for _ in range(3):
+        calls()
+    assert [*map(sys.getrefcount, (aval, leaf))] == counts
+
+
+def test_a_reordered_runner_takes_as_many_arguments_as_its_order() -> None:
+    run = core.Reordered((1, 2, 0), tuple)
+    assert run("abc") == ("b", "c", "a")
+    for wrong in ("ab", "abcd"):
+        with pytest.raises(ValueError, match="another number of arguments"):
+            run(wrong)
+    for order in ((1, 2), (-1, 0)):
+        with pytest.raises(IndexError, match="that there is not"):
+            core.Reordered(order, tuple)
+    with pytest.raises(TypeError, match="made once"):
+        run.__init__((0,), tuple)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import math
 import mmap
 import sys
@@ -508,7 +509,12 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     reader = library.reader(lock, ask, lambda *given: given)
     x, gone = library.buffer(), library.buffer()
     held = []
-    library.during = lambda name: held.append((name, lock.held))
+
+    def note(name: str) -> None:
+        assert core.calls_under_way() == 1, name  # the GIL is released
+        held.append((name, lock.held))
+
+    library.during = note
     is_memory[0] = False
     assert reader(x) is None
     is_memory[0] = True
@@ -640,3 +646,49 @@ def test_an_explained_error_is_raised_as_it_was_and_let_go() -> None:
     count = sys.getrefcount(Wrong)
     assert [run()() for _ in range(3)] == [None] * 3
     assert sys.getrefcount(Wrong) == count
+
+
+def test_each_array_that_a_launch_takes_has_lost_its_data() -> None:
+    library = LibraryCalls()
+    _, _, runner = _program(library, arity=3, mark=lambda given: None, donated=(0, 2))
+    x, y, z = (_array(library.buffer()) for _ in range(3))
+    runner((x, y, z))
+    assert (x._shards, z._shards) == (None, None)
+    assert y._shards is not None
+    assert type(x._extra) is type(z._extra) is not type(None)
+
+
+def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
+    def program(mark: Any = None) -> tuple[Any, Any]:
+        executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
+        executable.arity = 2
+        executable.launch_one_by_one((71, 72))
+        executable.know_ids(itertools.count(7))
+        return executable, core.Launcher(executable, owner, mark)
+
+    library = LibraryCalls()
+    owner = Owner(library)
+    owner.execute = lambda given: "Python"  # type: ignore[attr-defined]
+    x, y = ((library.buffer(), library.buffer()) for _ in range(2))
+    _, launch = program()
+    library.refusing = {71}  # as a library that launches all parts together
+    for _ in range(2):
+        assert len(launch((x, y))) == 1
+    assert (library.launch_ids, library.alive["error"]) == ([7, 7, 8], 0)
+    executable, launch = program()
+    library.refusing = {72}
+    del library.launch_ids[:]
+    with pytest.raises(LookupError, match="launch"):
+        launch((x, y))
+    library.refusing.clear()
+    launch((x, y))
+    library.refusing = {71}
+    with pytest.raises(LookupError, match="launch"):
+        launch((x, y))
+    assert library.launch_ids == [7, 7, 8, 8, 9]
+    assert +library.alive == {"buffer": 4}
+    with pytest.raises(TypeError, match="given once"):
+        executable.launch_one_by_one((71, 72))
+    library.refusing.clear()
+    assert program(len)[1]((x, x)) == "Python"  # a buffer that it may take twice
+    assert launch((x, y[:1])) == launch((x, y[0])) == "Python"

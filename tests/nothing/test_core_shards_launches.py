@@ -242,13 +242,13 @@ def test_what_a_launch_does_not_take_is_left_to_python() -> None:
 def test_a_launcher_called_by_python_gives_the_shards_of_the_results() -> None:
     backend = Backend(2, arity=60)  # more than there is room for on the stack
     x = backend.argument(False, 2)
-    before = len(backend.alive)
+    before, count = len(backend.alive), sys.getrefcount(x)
     for _ in range(3):
         first, second = backend.launcher([x] * 60)
         assert [type(first), type(second)] == [backend.shards] * 2
         assert [list(part) for part in second._parts] == [[0, 1], [1, 1]]
     del first, second
-    assert len(backend.alive) == before
+    assert (len(backend.alive), sys.getrefcount(x)) == (before, count)
     backend.produced = 1
     for _ in range(2):
         assert _error_of(lambda: backend.launcher([x] * 60)) == (

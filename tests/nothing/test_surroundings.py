@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -163,7 +164,7 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     held = weakref.WeakSet[Any]()
 
     def run() -> None:
-        kept = config._token.kept = Held()  # type: ignore[attr-defined]
+        kept = config._token.kept = Held()
         held.add(kept)
         found.append(function(2.0))
 
@@ -185,7 +186,8 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
 
 
 @pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
-def test_who_asks_before_an_attribute_is_changed_keeps_nothing_of_it() -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) -> None:
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:
             return "Python"
@@ -194,18 +196,27 @@ def test_who_asks_before_an_attribute_is_changed_keeps_nothing_of_it() -> None:
 
     class Asking:
         def __setattr__(self, name: str, value: Any) -> None:
-            assert function(2.0) == (2.0,)
+            if not late:
+                assert function(2.0) == (2.0,)
             config._token.value = value
+            if late:
+                assert function(2.0) == "Python"
 
     avals, before = quick_avals([2.0]), config.token()
     assert avals is not None
     function._runners = {(before, *avals): tuple}
     with config.override(enable_x64=not config.enable_x64):
         other = config.token()
-    assert function(2.0) == (2.0,)
-    core.change_surroundings(Asking(), "any", other)
-    try:
-        assert function(2.0) == "Python"
-    finally:
-        core.change_surroundings(config._token, "value", before)
-    assert function(2.0) == (2.0,)
+    holder, counts = config._token, list[tuple[int, int]]()
+    for _ in range(3):
+        assert function(2.0) == (2.0,)
+        core.change_surroundings(Asking(), "any", other)
+        try:
+            assert function(2.0) == "Python"
+        finally:
+            core.change_surroundings(holder, "value", before)
+        assert function(2.0) == (2.0,)
+        with Trace("f") as trace:
+            assert function(2.0) == "Python"
+            counts.append((sys.getrefcount(holder), sys.getrefcount(trace)))
+    assert counts == counts[:1] * 3

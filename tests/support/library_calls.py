@@ -25,13 +25,16 @@ class LibraryCalls:
 
     A function in `failing` returns an error, and a name in `silent` is of a handle that is not
     given; `during` is called with the name of each function, before it returns. `alive` counts what
-    is made and not destroyed, `calls` the calls.
+    is made and not destroyed, `calls` the calls. A launch on one device alone is refused where its
+    address is in `refusing`.
     """
 
     def __init__(self, results: int = 1) -> None:
         self.results = results
         self.alive, self.calls = Counter[str](), Counter[str]()
         self.failing: set[str] = set()
+        self.refusing: set[int] = set()
+        self.launch_ids: list[int] = []
         self.silent: set[str] = set()
         self.during: Callable[[str], None] = lambda _: None
         self.is_deleted, self.size = True, len(BYTES)
@@ -86,7 +89,7 @@ class LibraryCalls:
     def _function(self, name: str, act: Callable[[Any], Any]) -> Any:
         def call(args: Any) -> Any:
             self.calls[name] += 1
-            if name in self.failing:
+            if name in self.failing or self._is_refused(name, args):
                 return self._new("error")
             act(args)
             self.during(name)
@@ -95,6 +98,12 @@ class LibraryCalls:
         if name == "Error_Destroy":
             return ffi.callback("void(struct PJRT_Error_Destroy_Args*)", act)
         return ffi.callback(f"PJRT_Error*(struct PJRT_{name}_Args*)", call)
+
+    def _is_refused(self, name: str, args: Any) -> bool:
+        if name != "LoadedExecutable_Execute":
+            return False
+        self.launch_ids.append(args.options.launch_id)
+        return int(ffi.cast("uintptr_t", args.execute_device)) in self.refusing
 
     def _new(self, kind: str) -> Any:
         if kind in self.silent:

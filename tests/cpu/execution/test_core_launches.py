@@ -162,3 +162,20 @@ def _noting(notes: list[Any], function: Callable[..., Any]) -> Callable[..., Any
         return function(*args)
 
     return call
+
+
+def test_calls_in_other_forms_with_the_same_leaves_are_told_apart() -> None:
+    x, y = plugrt.device_put(H), plugrt.device_put(H + 1)
+    pair = plugrt.jit(lambda a, b, **more: {"a": a, "b": b, **more})
+    forms: list[tuple[Any, Any]] = [
+        ([x], y), (x, [y]), ((x,), y), (x, (y,)), ({"k": x}, y), (x, {"k": y}), ([x, y], []),
+        ([], [x, y]), ([[x]], y), (x, [[y]]), ([(x,)], y),
+    ]  # fmt: skip
+    for _ in range(3):  # the last ones in the core
+        for a, b in forms:
+            for more in ({}, {"c": x}, {"c": [x]}, {"c": (x,)}):
+                made, expected = pair(a, b, **more), {"a": a, "b": b, **more}
+                assert plugrt.tree.structure(made) == plugrt.tree.structure(expected)
+                for one, other in zip(*map(plugrt.tree.leaves, (made, expected)), strict=True):
+                    np.testing.assert_array_equal(one, other)
+    assert len(pair._pipeline.calls) >= 4 * len(forms)
