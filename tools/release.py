@@ -232,7 +232,9 @@ def try_out(index: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="plugrt-release-") as place:
         subprocess.run([sys.executable, "-m", "venv", f"{place}/venv"], check=True)
         python = f"{place}/venv/bin/python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # Compiling all of jaxlib and NumPy takes longer than importing what is tried here.
+        quickly = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+        pip = [python, "-m", "pip", "install", *quickly]
         ours = ["--find-links", str(index), f"plugrt[cpu]=={version()}", f"plugrt-sdk=={version()}"]
         subprocess.run([*pip, *ours], check=True, cwd=place)
         subprocess.run([python, "-c", TRY], check=True, cwd=place)

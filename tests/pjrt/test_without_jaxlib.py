@@ -16,6 +16,7 @@ from support.xla_cpu import needs_library
 pytestmark = [
     needs_uv,
     needs_library,
+    pytest.mark.long,
 ]
 
 PREAMBLE = """

@@ -13,6 +13,7 @@ import pytest
 
 from support.distributions import run_python
 
+pytestmark = pytest.mark.long
 CALLS = """
 import json, sys, warnings
 import numpy as np

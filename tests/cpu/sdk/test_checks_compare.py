@@ -21,7 +21,7 @@ from support.apart import runs_apart
 from support.effort import WHOLE
 from support.xla_cpu import needs_library
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = [runs_apart("test-sdk"), pytest.mark.long]
 
 TESTS = Path(__file__).parents[2]
 WAIVERS = TESTS.parent / "tools/conformance/xla_cpu.toml"

@@ -20,7 +20,7 @@ from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with
 from support.sick_libraries import ODD, SICK, make_libraries
 
-pytestmark = needs_cc
+pytestmark = [needs_cc, pytest.mark.long]
 
 
 class Told(NamedTuple):

@@ -21,7 +21,7 @@ from plugrt_sdk.export.library import export_library
 from support.apart import runs_apart
 from support.effort import WHOLE
 
-pytestmark = [runs_apart("test-sdk"), pytest.mark.timeout(0)]
+pytestmark = [runs_apart("test-sdk"), pytest.mark.long, pytest.mark.timeout(0)]
 
 PASS, REFUSED = Verdict.PASS, Verdict.REFUSED
 DIFFERENT = {
