@@ -104,10 +104,9 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
   if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
   int state = launch_in_turn(self, arguments, count, results);
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (call_lock(self->lock, release_name) == FAILED) PyErr_WriteUnraisable(object);
-  PyErr_Restore(type, value, traceback);
+  Raised raised = set_aside();
+  call_lock(self->lock, release_name);
+  put_back_alone(raised, object);
   return state;
 }
 

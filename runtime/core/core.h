@@ -68,7 +68,7 @@ enum { MOST_SPARES = 0 };
 enum { MOST_SPARES = 64 };
 #endif
 typedef struct {
-  PyTypeObject *type; /* kept for ever; collected, and without a finaliser */
+  PyTypeObject *type; /* kept for ever; collected */
   allocfunc alloc;
   freefunc free;
   size_t size; /* of an object, in bytes */
@@ -362,6 +362,12 @@ int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const
 int donation_mark(const Donation *self, PyObject *const *values);
 void donation_drop(Donation *self);
 
+/* ---- placing.c: what puts or copies an argument of a call ---- */
+/* Sets an array of `count` of them, new references, NULL for None: 0, or -1 with an exception. */
+int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings);
+/* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
+int place_value(PyObject *placing, PyObject *value, PyObject **made);
+
 /* ---- runner.c: a call's arrays to what it returns ---- */
 extern PyTypeObject *Runner_Type;
 /* `given` is the same sequence of arguments as an object, for Python; or NULL. */
@@ -464,6 +470,8 @@ Raised set_aside(void);
 /* Sets it again. What was raised meanwhile is reported, as of that object; an interrupt stays raised
    instead, and has the other as its context. */
 void put_back(Raised raised, PyObject *where);
+/* The same, but an interrupt is reported as well, where nobody could take it from here. */
+void put_back_alone(Raised raised, PyObject *where);
 
 /* ---- module.c ---- */
 PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* of new references */

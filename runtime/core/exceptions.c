@@ -48,6 +48,11 @@ static PyObject *value_of(Raised *raised) {
   return Py_XNewRef(raised->value);
 }
 
+void put_back_alone(Raised raised, PyObject *where) {
+  if (PyErr_Occurred()) PyErr_WriteUnraisable(where);
+  PyErr_Restore(raised.type, raised.value, raised.traceback);
+}
+
 void put_back(Raised raised, PyObject *where) {
   if (PyErr_Occurred() && !is_interrupted()) PyErr_WriteUnraisable(where);
   if (!PyErr_Occurred()) {

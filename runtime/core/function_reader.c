@@ -38,15 +38,11 @@ static PyObject *view_under_lock(FunctionReader *self, PyObject *held) {
   if (!answer) return NULL;
   Py_DECREF(answer);
   PyObject *view = PyObject_CallFunctionObjArgs(self->view, held, NULL);
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  Raised raised = set_aside();
   answer = PyObject_CallNoArgs(self->release);
-  if (!answer) {
-    Py_CLEAR(view);
-    PyErr_WriteUnraisable((PyObject *)self);
-  }
+  if (!answer) Py_CLEAR(view);
   Py_XDECREF(answer);
-  PyErr_Restore(type, value, traceback);
+  put_back_alone(raised, (PyObject *)self);
   return view;
 }
 

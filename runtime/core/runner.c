@@ -54,11 +54,6 @@ static PyObject *hold_array(PyObject *value) {
   return Py_NewRef(((Array *)value)->shards);
 }
 
-static int place(PyObject *placing, PyObject *value, PyObject **made) {
-  if (Py_TYPE(placing) == Copy_Type) return copy_array(placing, value, made);
-  return put_value((Put *)placing, value, made);
-}
-
 /* Sets a new reference to what the launch takes, and to what is passed on, NULL where there is none
    yet. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
@@ -76,7 +71,7 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   }
   if (state == DONE && donation_is_refused(&self->donation, self->outputs, values)) state = NOT_HERE;
   for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
-    if (self->puts[i]) state = place(self->puts[i], values[self->kept[i]], &held[i]);
+    if (self->puts[i]) state = place_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
@@ -144,32 +139,6 @@ static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {
   return made;
 }
 
-static int read_puts(Runner *self, PyObject *puts) {
-  if (PyTuple_Size(puts) != self->count) {
-    PyErr_SetString(PyExc_ValueError, "a runner has a put, or None, for each argument kept");
-    return -1;
-  }
-  self->puts = PyMem_Calloc(self->count + 1, sizeof *self->puts);
-  if (!self->puts) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    PyObject *put = PyTuple_GetItem(puts, i);
-    int is_made = Py_TYPE(put) == Put_Type ? ((Put *)put)->client != NULL
-                                           : Py_TYPE(put) == Copy_Type && copy_is_made(put);
-    if (put != Py_None && !is_made) {
-      PyErr_SetString(PyExc_TypeError, "what puts an argument is a Put or Copy of the core, or None");
-      return -1;
-    }
-  }
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    PyObject *put = PyTuple_GetItem(puts, i);
-    if (put != Py_None) self->puts[i] = Py_NewRef(put);
-  }
-  return 0;
-}
-
 static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"launcher", "arity", "kept",    "puts", "constants", "passed",
                           "donated",  "taker", "outputs", "slow", "explain",   NULL};
@@ -187,8 +156,6 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a runner is made once, of a launcher that is made");
     return -1;
   }
-  PyMem_Free(self->puts); /* of an earlier attempt, which was refused and kept none */
-  self->puts = NULL;
   self->count = read_numbers(kept, self->arity, &self->kept);
   self->others = self->count < 0 ? -1 : read_numbers(passed, self->arity, &self->passed);
   if (self->others < 0 || donation_read(&self->donation, donated, self->arity, taker) ||
@@ -200,7 +167,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_ValueError, "the outputs of a runner are not those of its launches");
     return -1;
   }
-  if (read_puts(self, puts)) return -1;
+  if (placings_read(puts, self->count, &self->puts)) return -1;
   self->constants = Py_NewRef(constants);
   self->outputs = Py_NewRef(outputs);
   self->slow = Py_NewRef(slow);

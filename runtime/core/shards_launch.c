@@ -168,10 +168,9 @@ static int launch_locked(ShardsLauncher *self, PyObject *const *arguments, Py_ss
   if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
   int state = take_arguments(self, arguments, count, taken);
   if (state == DONE) state = launch_all(self, taken, count, launched, wait);
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (call_lock(self->lock, release_name) == FAILED) PyErr_WriteUnraisable((PyObject *)self);
-  PyErr_Restore(type, value, traceback);
+  Raised raised = set_aside();
+  call_lock(self->lock, release_name);
+  put_back_alone(raised, (PyObject *)self);
   return state;
 }
 

@@ -11,10 +11,6 @@ int spares_init(Spares *self, PyTypeObject *type) {
   Py_ssize_t bytes = size ? PyLong_AsSsize_t(size) : -1;
   Py_XDECREF(size);
   if (bytes < 0) return -1;
-  if (PyObject_HasAttrString((PyObject *)type, "__del__")) { /* it would be called once for all */
-    PyErr_Format(PyExc_TypeError, "%R has a __del__, which objects made anew would not call", type);
-    return -1;
-  }
   while (self->count) self->free(self->kept[--self->count]); /* of an earlier class */
   self->size = (size_t)bytes;
   self->alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -34,7 +30,7 @@ PyObject *spares_make(Spares *self) {
 
 void spares_free(Spares *self, PyObject *object) {
   PyTypeObject *type = self->type;
-  int finalized = PyType_GetSlot(type, Py_tp_finalize) != NULL; /* by a __del__ that was set later */
+  int finalized = PyType_GetSlot(type, Py_tp_finalize) != NULL; /* a __del__, called once for each */
   if (self->count < MOST_SPARES && !finalized) self->kept[self->count++] = object;
   else self->free(object);
   Py_DECREF((PyObject *)type);

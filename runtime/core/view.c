@@ -82,11 +82,10 @@ static void view_dealloc(PyObject *object) {
   View *self = (View *)object;
   Raised raised = set_aside();
   references_drop(self->references, self->owner->address);
-  if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)self->references); /* as of a finaliser */
   self->owner->views--;
   Py_DECREF((PyObject *)self->owner);
+  put_back_alone(raised, (PyObject *)self->references); /* as of a finaliser */
   Py_DECREF((PyObject *)self->references);
-  PyErr_Restore(raised.type, raised.value, raised.traceback);
   free_object(object);
 }
 

@@ -1,0 +1,36 @@
+/* Placing: what puts a host value on a launch's device, or copies an array there: a Put or a Copy. */
+#include "core.h"
+
+static int is_placing(PyObject *object) {
+  if (Py_TYPE(object) == Put_Type) return ((Put *)object)->client != NULL;
+  return Py_TYPE(object) == Copy_Type && copy_is_made(object);
+}
+
+int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings) {
+  if (PyTuple_Size(given) != count) {
+    PyErr_SetString(PyExc_ValueError, "a runner has a put, or None, for each argument kept");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *placing = PyTuple_GetItem(given, i);
+    if (placing == Py_None || is_placing(placing)) continue;
+    PyErr_SetString(PyExc_TypeError, "what puts an argument is a Put or Copy of the core, or None");
+    return -1;
+  }
+  PyObject **made = PyMem_Calloc(count + 1, sizeof *made);
+  if (!made) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *placing = PyTuple_GetItem(given, i);
+    if (placing != Py_None) made[i] = Py_NewRef(placing);
+  }
+  *placings = made;
+  return 0;
+}
+
+int place_value(PyObject *placing, PyObject *value, PyObject **made) {
+  if (Py_TYPE(placing) == Copy_Type) return copy_array(placing, value, made);
+  return put_value((Put *)placing, value, made);
+}
