@@ -8,16 +8,45 @@ installed without it, and Python does the same. The SDK's ``setup.py`` builds it
 import os
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
 
 CORE = sorted(map(str, Path("core").glob("*.c")))
 HEADERS = sorted(map(str, Path("core").glob("*.h")))
 FLAGS = ["-std=c11", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+TOGETHER = ["-O3", "-flto=auto"]
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class Build(build_ext):
+    """Optimises over all files at once where the compiler and the linker can: a trial says that."""
+
+    def build_extensions(self) -> None:
+        if self._takes(TOGETHER):
+            for extension in self.extensions:
+                extension.extra_compile_args = [*extension.extra_compile_args, *TOGETHER]
+                extension.extra_link_args = [*extension.extra_link_args, *TOGETHER]
+        super().build_extensions()
+
+    def _takes(self, flags: list[str]) -> bool:
+        with TemporaryDirectory() as folder:
+            source = Path(folder) / "trial.c"
+            source.write_text("int trial(void) { return 0; }\n", encoding="utf-8")
+            try:
+                objects = self.compiler.compile(
+                    [str(source)], output_dir=folder, extra_postargs=flags
+                )
+                made = str(Path(folder) / "trial.so")
+                self.compiler.link_shared_object(objects, made, extra_postargs=flags)
+            except (CompileError, LinkError):
+                return False
+        return True
 
 
 class Wheel(bdist_wheel):
@@ -48,5 +77,5 @@ setup(
     if built
     else [],
     options={"bdist_wheel": {"py_limited_api": "cp311"} if built else {}},
-    cmdclass={"bdist_wheel": Wheel},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Build},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sysconfig
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 
 import pytest
 
+setuptools: Any = importlib.import_module("setuptools")  # which has no types
+build_ext: Any = importlib.import_module("setuptools.command.build_ext").build_ext
+errors: Any = importlib.import_module("setuptools.errors")
 ROOT = Path(__file__).parents[3]
 PROJECTS = ("runtime", "plugin_sdk")
 
@@ -61,3 +65,45 @@ def test_both_are_left_out_in_the_same_cases(why: str, monkeypatch: pytest.Monke
     for project in PROJECTS:
         given = _given_to_setup(project, monkeypatch)
         assert (given["ext_modules"], given["options"]) == ([], {"bdist_wheel": {}})
+
+
+class _Compiler:
+    """Refuses a flag, in one of the steps."""
+
+    def __init__(self, refusing: str) -> None:
+        self.refusing = refusing
+
+    def compile(self, sources: list[str], output_dir: str, extra_postargs: list[str]) -> list[str]:
+        assert "trial" in Path(sources[0]).read_text(encoding="utf-8")
+        if self.refusing == "compile":
+            raise errors.CompileError(f"unknown: {extra_postargs}")
+        return ["trial.o"]
+
+    def link_shared_object(self, objects: list[str], to: str, extra_postargs: list[str]) -> None:
+        assert objects == ["trial.o"]
+        if self.refusing == "link":
+            raise errors.LinkError(f"unknown: {extra_postargs}")
+
+
+@pytest.mark.parametrize("refusing", ["nothing", "compile", "link"])
+def test_files_are_optimised_together_where_a_trial_succeeds(
+    refusing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unknown flag would leave the whole part in C out, since it is optional."""
+    monkeypatch.setattr(build_ext, "build_extensions", lambda self: None)
+    ways = []
+    for project in PROJECTS:
+        build: Any = _given_to_setup(project, monkeypatch)["cmdclass"]["build_ext"](
+            setuptools.Distribution()
+        )
+        shared = ["-Wall"]
+        build.extensions = [
+            setuptools.Extension(name, [], extra_compile_args=shared) for name in "ab"
+        ]
+        build.compiler = _Compiler(refusing)
+        build.build_extensions()
+        ways.append([(e.extra_compile_args, e.extra_link_args) for e in build.extensions])
+        assert shared == ["-Wall"]
+    assert ways[0] == ways[1]
+    added = [] if refusing != "nothing" else ["-O3", "-flto=auto"]
+    assert ways[0] == [(["-Wall", *added], added)] * 2
