@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from plugrt.compiled_core import core, reason
@@ -178,12 +179,14 @@ def test_an_error_of_a_runner_keeps_its_frames() -> None:
 
 
 def test_calls_left_to_python_leave_no_references() -> None:
-    aval, leaf = (quick_avals([2.0]) or [None])[0], object()
+    leaf, avals = object(), quick_avals([2.0])
+    assert avals is not None
+    [aval] = avals
     nested = ([[leaf]], {"a": (leaf,)})
     function = Function({})
 
     def calls() -> None:
-        assert function(2.0, 2**80) == "Python"  # an integer of no dtype
+        assert function(2.0, np.zeros((1,) * 9)) == "Python"  # of a higher rank than the core takes
         assert function(*nested, k=[leaf]) == function([leaf], {"a": leaf}) == "Python"
 
     calls()

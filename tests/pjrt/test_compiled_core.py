@@ -129,6 +129,10 @@ def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None
     assert _take_apart(plus, b=y, a=x) == "Reordered"
     assert _take_apart(tree, {"a": x, "b": [y]}, y) == "Runner"
     assert _take_apart(tree, {"b": (y,), "a": x}, u=y) == "Reordered"
+    mixed = plugrt.jit(lambda t, u: plugrt.tree.leaves(t)[0] - plugrt.tree.leaves(u)[0])
+    for first, second in (([x], y), (x, [y]), ((x,), y), (x, {"k": y})):
+        assert _take_apart(mixed, first, second) == "Runner"
+        assert _take_apart(mixed, first, u=second) == "Runner"
     for value in (3, 2.5, True, -0.0):  # floats have keys of Python's making
         assert _take_apart(static, x, value) == "Runner"
         assert _take_apart(static, x, n=value, m=2) == "Runner"
