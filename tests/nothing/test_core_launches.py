@@ -692,3 +692,7 @@ def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
     library.refusing.clear()
     assert program(len)[1]((x, x)) == "Python"  # a buffer that it may take twice
     assert launch((x, y[:1])) == launch((x, y[0])) == "Python"
+    executable, launch = program(len)
+    executable.know_donated((1,), "was taken")
+    launch((x, y))
+    assert [buffer._pointer is None for buffer in (*x, *y)] == [False, False, True, True]
