@@ -30,6 +30,7 @@ BUDGETS: Budgets = {
     "one keyword": (1.0, 0.6),
     "static by name": (1.0, 0.6),
     "donate one": (1.0, 0.6),
+    "first read": (1.2, 0.6),
     "tree of 40 in and out": (0.8, 0.6),
     "compiled object": (1.0, None),
     "device_put of 16 B": (None, 0.06),

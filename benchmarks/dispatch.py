@@ -9,7 +9,17 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from harness import Row, arguments, compare, prepare_platform, report, row, sample
+from harness import (
+    Row,
+    Timer,
+    arguments,
+    compare,
+    compare_timers,
+    prepare_platform,
+    report,
+    row,
+    sample,
+)
 
 OPTIONS = arguments(__doc__, platform="cpu, or xla_cpu: the library of xla-cpu-pjrt")
 PLATFORM = prepare_platform(OPTIONS.platform, devices=2)
@@ -80,6 +90,9 @@ def call_forms(four: Any) -> list[Row]:
             lambda: np.asarray(plus_jax(y, y)),
             1.6,
         ),
+        compare_timers(
+            "first read", reading(lambda: plus(x, x)), reading(lambda: plus_jax(y, y)), most=500
+        ),
         compare("compiled object", lambda: compiled[0](x, x), lambda: compiled[1](y, y), 1.4),
         compare(
             "device_put of 16 B",
@@ -89,6 +102,16 @@ def call_forms(four: Any) -> list[Row]:
         ),
         compare("list(x)", lambda: list(x), lambda: list(y), 1.5),
     ]
+
+
+def reading(call: Callable[[], Any]) -> Timer:
+    """Returns the timer of the first reads of its results, which are made and waited for before."""
+
+    def timer(count: int) -> float:
+        made = [call().block_until_ready() for _ in range(count)]
+        return sample(map(np.asarray, made).__next__, count)
+
+    return timer
 
 
 def donating(package: Any) -> Callable[[], Any]:

@@ -93,17 +93,25 @@ def compare(
 
     At least ``rounds`` pairs of samples are taken, and more while `ROW_SECONDS` last.
     """
-    for function in (ours, jax):
-        for _ in range(3):
-            function()
-    counts = calls_for(ours, SHORT_SECONDS), calls_for(jax, SHORT_SECONDS)
+    return compare_timers(name, timed(ours), timed(jax), budget, rounds)
+
+
+def compare_timers(
+    name: str, ours: Timer, jax: Timer, budget: float | None = None, rounds: int = ROUNDS,
+    most: int = 1 << 30,
+) -> Row:  # fmt: skip
+    """As `compare`, for calls that need something made before each; at most ``most`` a sample."""
+    counts = []
+    for timer in (ours, jax):
+        timer(3)
+        counts.append(count_for(timer, SHORT_SECONDS, most))
     pairs: list[tuple[float, float]] = []
     gc.collect()
     gc.disable()
     try:
         end = time.perf_counter() + ROW_SECONDS
         while len(pairs) < rounds or time.perf_counter() < end:
-            pairs.append((sample(ours, counts[0]), sample(jax, counts[1])))
+            pairs.append((ours(counts[0]), jax(counts[1])))
     finally:
         gc.enable()
     return row(name, pairs, budget)

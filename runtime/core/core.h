@@ -211,6 +211,19 @@ PJRT_Buffer *owner_address(PyObject *owner);
 PyObject *view_for(References *references, PyObject *owner);
 void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody reads it */
 
+/* ---- host_form.c: arrays of NumPy over memory of others ---- */
+typedef struct {
+  PyObject *dtype;
+  Py_ssize_t *dims; /* and after them the strides, in bytes */
+  Py_ssize_t size;  /* in bytes */
+  int rank;
+} HostForm;
+int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype); /* 0, or -1 with an exception */
+/* A read-only array over that memory, in row-major order, which `owner` keeps. */
+PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner);
+void host_form_clear(HostForm *self);
+int find_numpy(void); /* 0, or -1 with an exception */
+
 /* ---- read.c: buffers that the host addresses ---- */
 extern PyTypeObject *Reader_Type;
 /* The contents of a buffer; NULL where Python has to read, perhaps with an exception. */

@@ -4,15 +4,37 @@
 #include "core.h"
 
 PyTypeObject *FunctionReader_Type;
+static PyTypeObject *Lent_Type;
 
 typedef struct {
   PyObject_HEAD
   PyObject *held_class;       /* of what arrays hold; of others Python reads */
   PyObject *is_ready, *wait;  /* of one of those */
   PyObject *acquire, *release; /* of the lock under which a view is made */
-  PyObject *view, *make;      /* make(view(held)): the NumPy array */
+  PyObject *view;             /* view(held) has the contents as its buffer; NULL: held itself has */
+  HostForm form;              /* of the NumPy array */
   PyObject *unless;           /* tuple: while one of these is not empty, Python reads */
 } FunctionReader;
+
+/* A buffer of what an array holds: the NumPy array over it keeps it. As a memoryview, but not known to
+   the garbage collector: NumPy's arrays are not, so that it could not follow it anyway. */
+typedef struct {
+  PyObject_HEAD
+  Py_buffer buffer;
+} Lent;
+
+static PyObject *lend(PyObject *holder) {
+  Lent *made = PyObject_New(Lent, Lent_Type);
+  if (!made) return NULL;
+  made->buffer.obj = NULL;
+  if (PyObject_GetBuffer(holder, &made->buffer, PyBUF_C_CONTIGUOUS)) Py_CLEAR(made);
+  return (PyObject *)made;
+}
+
+static void lent_dealloc(PyObject *object) {
+  PyBuffer_Release(&((Lent *)object)->buffer);
+  free_object(object);
+}
 
 int any_is_filled(PyObject *gates) {
   for (Py_ssize_t i = 0, count = PyTuple_Size(gates); i < count; i++) {
@@ -37,7 +59,9 @@ static PyObject *view_under_lock(FunctionReader *self, PyObject *held) {
   PyObject *answer = PyObject_CallNoArgs(self->acquire);
   if (!answer) return NULL;
   Py_DECREF(answer);
-  PyObject *view = PyObject_CallFunctionObjArgs(self->view, held, NULL);
+  PyObject *holder = self->view ? PyObject_CallFunctionObjArgs(self->view, held, NULL) : Py_NewRef(held);
+  PyObject *view = holder ? lend(holder) : NULL;
+  Py_XDECREF(holder);
   Raised raised = set_aside();
   answer = PyObject_CallNoArgs(self->release);
   if (!answer) Py_CLEAR(view);
@@ -51,33 +75,40 @@ PyObject *function_reader_read(PyObject *object, PyObject *held) {
   if ((PyObject *)Py_TYPE(held) != self->held_class) return NULL;
   if (any_is_filled(self->unless) || await_contents(self, held) < 0) return NULL;
   PyObject *view = view_under_lock(self, held);
-  PyObject *made = view ? PyObject_CallFunctionObjArgs(self->make, view, NULL) : NULL;
-  Py_XDECREF(view);
+  if (!view) return NULL;
+  Py_buffer *lent = &((Lent *)view)->buffer;
+  int fits = lent->len == self->form.size;
+  PyObject *made = fits ? host_form_over(&self->form, lent->buf, view) : NULL;
+  Py_DECREF(view);
   return made;
 }
 
 static int function_reader_init(FunctionReader *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"held_class", "is_ready", "wait", "lock", "view", "make", "unless", NULL};
-  PyObject *held_class, *is_ready, *wait, *lock, *view, *make, *unless;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOO!", names, &held_class, &is_ready, &wait,
-                                   &lock, &view, &make, &PyTuple_Type, &unless))
+  static char *names[] = {"held_class", "is_ready", "wait", "lock", "view", "shape", "dtype", "unless", NULL};
+  PyObject *held_class, *is_ready, *wait, *lock, *view, *shape, *dtype, *unless;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOO!", names, &held_class, &is_ready, &wait,
+                                   &lock, &view, &shape, &dtype, &PyTuple_Type,
+                                   &unless))
     return -1;
   if (self->held_class) {
     PyErr_SetString(PyExc_TypeError, "a reader is made once");
     return -1;
   }
+  HostForm form;
+  if (host_form_init(&form, shape, dtype)) return -1;
   PyObject *acquire = PyObject_GetAttrString(lock, "acquire");
   PyObject *release = acquire ? PyObject_GetAttrString(lock, "release") : NULL;
   if (!release) {
     Py_XDECREF(acquire);
+    host_form_clear(&form);
     return -1;
   }
   self->acquire = acquire;
   self->release = release;
   self->is_ready = Py_NewRef(is_ready);
   self->wait = Py_NewRef(wait);
-  self->view = Py_NewRef(view);
-  self->make = Py_NewRef(make);
+  self->view = view == (PyObject *)&PyMemoryView_Type ? NULL : Py_NewRef(view);
+  self->form = form;
   self->unless = Py_NewRef(unless);
   self->held_class = Py_NewRef(held_class);
   return 0;
@@ -91,7 +122,7 @@ static int function_reader_traverse(FunctionReader *self, visitproc visit, void 
   Py_VISIT(self->acquire);
   Py_VISIT(self->release);
   Py_VISIT(self->view);
-  Py_VISIT(self->make);
+  Py_VISIT(self->form.dtype);
   Py_VISIT(self->unless);
   return 0;
 }
@@ -106,7 +137,7 @@ static void function_reader_dealloc(PyObject *object) {
   Py_XDECREF(self->acquire);
   Py_XDECREF(self->release);
   Py_XDECREF(self->view);
-  Py_XDECREF(self->make);
+  host_form_clear(&self->form);
   Py_XDECREF(self->unless);
   free_object(object);
 }
@@ -122,7 +153,17 @@ static PyType_Spec function_reader_spec = {"plugrt._core.FunctionReader", sizeof
                                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                                            function_reader_slots};
 
+static PyType_Slot lent_slots[] = {
+    {Py_tp_doc, "A buffer of what an array holds, for the NumPy array over it."},
+    {Py_tp_dealloc, lent_dealloc},
+    {0, NULL},
+};
+static PyType_Spec lent_spec = {"plugrt._core.Lent", sizeof(Lent), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, lent_slots};
+
 int add_function_reader(PyObject *module) {
+  Lent_Type = type_of(module, &lent_spec);
+  if (!Lent_Type || find_numpy()) return -1;
   FunctionReader_Type = type_of(module, &function_reader_spec);
   return FunctionReader_Type ? 0 : -1;
 }

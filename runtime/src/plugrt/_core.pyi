@@ -184,7 +184,8 @@ class FunctionReader:
         wait: Callable[[Any], object],
         lock: Any,
         view: Callable[[Any], Any],
-        make: Callable[[Any], Any],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
         unless: tuple[Sized, ...],
     ) -> None: ...
 

@@ -331,9 +331,10 @@ class ReadSteps:
 
     For what arrays on one device hold, of exactly ``held_class``: where ``is_ready(held)`` is not
     true, ``wait(held)`` returns once it is; ``view(held)``, called under the `threading.Lock` or
-    ``RLock`` that is ``lock``, is what
-    `np.asarray` makes the read-only contents of. Whatever raises, and while an object in ``unless``
-    is not empty, `to_host` is called instead, which explains errors.
+    ``RLock`` that is ``lock``, is an object that has the contents as a buffer of Python's protocol,
+    in row-major order; with `memoryview` for ``view`` the buffer is that of ``held``, and no
+    memoryview is made. Whatever raises, or has another size, and while an object in ``unless`` is
+    not empty, `to_host` is called instead, which explains errors.
     """
 
     held_class: type

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from plugrt.compiled_core import core
 from plugrt.interface import Client, Memory, TensorType
 
@@ -23,6 +21,7 @@ def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
         wait=steps.wait,
         lock=steps.lock,
         view=steps.view,
-        make=np.asarray,
+        shape=part.shape,
+        dtype=part.dtype,
         unless=steps.unless,
     )

@@ -1,0 +1,81 @@
+"""Arrays read in C by functions of their backend: arrays of NumPy over the memory itself."""
+
+from __future__ import annotations
+
+import gc
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.compiled_core import core, reason
+from plugrt.execution.array import array_holding
+from plugrt.execution.signature import Signature
+
+pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+
+
+def _reader(shape: Any, dtype: Any, view: Any = memoryview) -> Any:
+    return core.FunctionReader(
+        held_class=bytearray,
+        is_ready=lambda held: True,
+        wait=lambda held: None,
+        lock=RLock(),
+        view=view,
+        shape=shape,
+        dtype=dtype,
+        unless=(),
+    )
+
+
+def _array(held: bytearray, shape: tuple[int, ...], dtype: Any, view: Any = memoryview) -> Any:
+    sharding = plugrt.device_put(np.float32(1)).sharding
+    signature = Signature(shape, np.dtype(dtype), sharding, False, False)
+    signature.reader = _reader(shape, signature.dtype, view)
+    return array_holding(held, signature)
+
+
+@pytest.mark.parametrize("view", [memoryview, lambda held: np.frombuffer(held, np.uint8)])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)])
+def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, view: Any) -> None:
+    wanted = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+    held = bytearray(wanted.tobytes())
+    array = _array(held, shape, np.int16, view)
+    host = np.asarray(array)
+    assert np.asarray(array) is host
+    np.testing.assert_array_equal(host, wanted, strict=True)
+    assert host.strides == wanted.strides or not host.size
+    assert (host.flags.writeable, host.flags.owndata, host.flags.c_contiguous) == (
+        False,
+        False,
+        True,
+    )
+    if host.size:
+        held[0] ^= 1
+        assert host.flat[0] == wanted.flat[0] ^ 1
+    del array
+    with pytest.raises(BufferError):
+        held.append(0)
+    del host
+    gc.collect()
+    held.append(0)  # which it refuses while its memory is lent
+
+
+def test_memory_of_another_size_is_left_to_python() -> None:
+    for held in (bytearray(8), bytearray(16)):
+        with pytest.raises(TypeError):  # of the opener, which knows no bytearray
+            np.asarray(_array(held, (3,), np.float32))
+        held.append(0)  # not lent any more
+
+
+def test_memory_that_is_not_aligned_is_said_to_be_so() -> None:
+    array = _array(bytearray(9), (2,), np.float32, lambda held: memoryview(held)[1:])
+    assert not np.asarray(array).flags.aligned
+
+
+def test_a_reader_takes_dimensions_and_a_dtype() -> None:
+    for shape, dtype in ([2], np.dtype("f4")), ((2,), "f4"), (("a",), np.dtype("f4")):
+        with pytest.raises(TypeError):
+            _reader(shape, dtype)
