@@ -347,13 +347,15 @@ PyObject *tree_build(PyObject *tree, PyObject *const *leaves);
 /* ---- outputs.c: the results of a launch to what the call returns ---- */
 extern PyTypeObject *Outputs_Type;
 Py_ssize_t outputs_count(PyObject *outputs);
-/* Whether they are those of a call with so many arguments, of which it holds so many, and results. */
-int outputs_fit(PyObject *outputs, Py_ssize_t arity, Py_ssize_t held, Py_ssize_t produced);
-/* Whether one of the arguments `values` that is an output is that value. */
-int outputs_include(PyObject *outputs, PyObject *const *values, PyObject *value);
-/* Takes the results and makes the array of each output, all or none; 0, or -1 with an exception. */
-int outputs_wrap(PyObject *outputs, PyObject *const *values, PyObject *const *held,
-                 PyObject **results, Py_ssize_t produced, PyObject **arrays);
+/* Whether they are made, and those of a call with so many arguments, and so many results. */
+int outputs_fit(PyObject *outputs, Py_ssize_t arity, Py_ssize_t produced);
+/* Sets the array of each output that is no result, NULL for the others: DONE. Before the launch: what
+   would take the buffers from now on finds that another array has them. NOT_HERE where Python has to
+   look, FAILED with an exception; what is set then is to be dropped. */
+int outputs_pass_on(PyObject *outputs, PyObject *const *values, PyObject **arrays);
+void outputs_drop(PyObject *outputs, PyObject **arrays);
+/* Takes the results and sets the arrays of these; 0, or -1 with an exception. */
+int outputs_wrap(PyObject *outputs, PyObject **results, Py_ssize_t produced, PyObject **arrays);
 PyObject *outputs_put_together(PyObject *outputs, PyObject **arrays); /* takes the arrays */
 
 /* ---- donation.c: the arguments of a call that its launch takes ---- */
@@ -368,11 +370,12 @@ int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject 
 /* Whether all are kept, and not put: what is not looked at before the launch need not be an array. */
 int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count,
                       PyObject *puts);
-/* Whether Python has to look at an argument, which may share its buffers with another array, or is
-   an output. */
-int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const *values);
-/* Takes the data from the arrays; -1 with an exception, only for want of memory. */
-int donation_mark(const Donation *self, PyObject *const *values);
+/* Takes from the arrays what they have, before the launch, and says that it is gone; `taken` has room
+   for two of each. DONE; NOT_HERE where Python has to look, as another array may have the buffers;
+   FAILED with an exception. */
+int donation_take(const Donation *self, PyObject *const *values, PyObject **taken);
+/* After the launch: drops what was taken, or gives it back where there was no launch. */
+void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
 /* ---- placing.c: what puts or copies an argument of a call ---- */

@@ -45,27 +45,42 @@ int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t c
   return 1;
 }
 
-int donation_is_refused(const Donation *self, PyObject *outputs, PyObject *const *values) {
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    PyObject *value = values[self->numbers[i]];
-    if (array_is_observed(value) || outputs_include(outputs, values, value)) return 1;
-  }
-  return 0;
-}
-
-int donation_mark(const Donation *self, PyObject *const *values) {
+int donation_take(const Donation *self, PyObject *const *values, PyObject **taken) {
+  if (!self->count) return DONE;
   PyObject *loss = deletion_for(self->taker);
-  if (!loss) return -1;
-  for (Py_ssize_t i = 0; i < self->count; i++) {
+  if (!loss) return FAILED;
+  Py_ssize_t i = 0; /* no Python runs from here on, which could share the buffers meanwhile */
+  for (; i < self->count; i++) {
     Array *array = (Array *)values[self->numbers[i]];
-    PyObject *shards = array->shards, *extra = array->extra;
+    if (!array->shards || array->shards == Py_None || array_is_observed((PyObject *)array)) break;
+    taken[2 * i] = array->shards;
+    taken[2 * i + 1] = array->extra;
     array->shards = NULL;
     array->extra = Py_NewRef(loss);
+  }
+  int state = i == self->count ? DONE : NOT_HERE;
+  if (state != DONE) {
+    Donation those = {i, self->numbers, self->taker};
+    donation_end(&those, values, taken, 0);
+  }
+  Py_DECREF(loss);
+  return state;
+}
+
+void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched) {
+  for (Py_ssize_t i = self->count; i--;) {
+    Array *array = (Array *)values[self->numbers[i]];
+    PyObject *shards = taken[2 * i], *extra = taken[2 * i + 1];
+    if (!launched && !array->shards) { /* else Python has deleted it meanwhile */
+      array->shards = shards;
+      shards = NULL;
+      taken[2 * i] = array->extra;
+      array->extra = extra;
+      extra = taken[2 * i];
+    }
     Py_XDECREF(shards);
     Py_XDECREF(extra);
   }
-  Py_DECREF(loss);
-  return 0;
 }
 
 void donation_drop(Donation *self) {

@@ -8,60 +8,53 @@ enum { FROM_LAUNCH = -1, FIRST_CONSTANT = -2 }; /* arguments are numbered from 0
 
 typedef struct {
   PyObject_HEAD
-  PyObject *signatures; /* of each output */
+  PyObject *signatures; /* of each output; NULL in one that was not made by its class */
   PyObject *constants;  /* the arrays that the function closed over, a tuple */
   PyObject *share;      /* share(array, signature): another array of the same buffers */
   PyObject *tree;       /* the Tree of the outputs; NULL if there is one and nothing around it */
   Py_ssize_t count;
-  Py_ssize_t *sources;   /* of each: FROM_LAUNCH, an argument, or FIRST_CONSTANT - a constant */
-  Py_ssize_t *positions; /* of an argument: where it is among what the call holds */
+  Py_ssize_t *sources; /* of each: FROM_LAUNCH, an argument, or FIRST_CONSTANT - a constant */
 } Outputs;
 
 Py_ssize_t outputs_count(PyObject *self) { return ((Outputs *)self)->count; }
 
-int outputs_include(PyObject *object, PyObject *const *values, PyObject *value) {
-  Outputs *self = (Outputs *)object;
-  for (Py_ssize_t i = 0; i < self->count; i++)
-    if (self->sources[i] >= 0 && values[self->sources[i]] == value) return 1;
-  return 0;
-}
-
-/* The array of an output that is no result; `arrays` are those before it. */
-static PyObject *pass_on(Outputs *self, Py_ssize_t output, PyObject *const *values,
-                         PyObject *const *held, PyObject *const *arrays) {
+/* What an output is that is no result: another array of the same buffers. */
+static int pass_on(Outputs *self, Py_ssize_t output, PyObject *const *values, PyObject **made) {
   Py_ssize_t source = self->sources[output];
+  PyObject *array = source >= 0 ? values[source]
+                                : PyTuple_GetItem(self->constants, FIRST_CONSTANT - source);
+  if (Py_TYPE(array) != array_class) return NOT_HERE;
   PyObject *signature = PyTuple_GetItem(self->signatures, output);
-  PyObject *array;
-  if (source <= FIRST_CONSTANT) {
-    array = PyTuple_GetItem(self->constants, FIRST_CONSTANT - source);
-  } else {
-    PyObject *shards = held[self->positions[output]];
-    array = values[source];
-    if (((Array *)array)->shards != shards) { /* a thread deleted it: the data are here still */
-      Py_ssize_t first = 0;
-      while (self->sources[first] != source) first++;
-      if (first == output) return array_holding(Py_NewRef(shards), signature);
-      array = arrays[first];
-    }
-  }
-  return PyObject_CallFunctionObjArgs(self->share, array, signature, NULL);
+  *made = PyObject_CallFunctionObjArgs(self->share, array, signature, NULL);
+  return *made ? DONE : FAILED;
 }
 
-int outputs_wrap(PyObject *object, PyObject *const *values, PyObject *const *held,
-                 PyObject **results, Py_ssize_t produced, PyObject **arrays) {
+int outputs_pass_on(PyObject *object, PyObject *const *values, PyObject **arrays) {
   Outputs *self = (Outputs *)object;
-  Py_ssize_t next = 0, made = 0;
-  for (; made < self->count; made++) {
-    if (self->sources[made] == FROM_LAUNCH)
-      arrays[made] = array_holding(results[next++], PyTuple_GetItem(self->signatures, made));
-    else
-      arrays[made] = pass_on(self, made, values, held, arrays);
-    if (!arrays[made]) break;
+  int state = DONE;
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    arrays[i] = NULL;
+    if (state == DONE && self->sources[i] != FROM_LAUNCH)
+      state = pass_on(self, i, values, &arrays[i]);
   }
-  if (made == self->count) return 0;
-  while (next < produced) Py_DECREF(results[next++]);
-  while (made) Py_DECREF(arrays[--made]);
-  return -1;
+  return state;
+}
+
+void outputs_drop(PyObject *object, PyObject **arrays) {
+  for (Py_ssize_t i = ((Outputs *)object)->count; i--;) Py_XDECREF(arrays[i]);
+}
+
+int outputs_wrap(PyObject *object, PyObject **results, Py_ssize_t produced, PyObject **arrays) {
+  Outputs *self = (Outputs *)object;
+  Py_ssize_t next = 0;
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    if (self->sources[i] != FROM_LAUNCH) continue;
+    arrays[i] = array_holding(results[next++], PyTuple_GetItem(self->signatures, i));
+    if (arrays[i]) continue;
+    while (next < produced) Py_DECREF(results[next++]);
+    return -1;
+  }
+  return 0;
 }
 
 PyObject *outputs_put_together(PyObject *object, PyObject **arrays) {
@@ -72,35 +65,30 @@ PyObject *outputs_put_together(PyObject *object, PyObject **arrays) {
   return made;
 }
 
-/* Reads where outputs are from: pairs of a source and a position; 0, or -1 with an exception. */
-static int read_origins(Outputs *self, PyObject *origins) {
-  Py_ssize_t constants = PyTuple_Size(self->constants);
-  self->sources = PyMem_Calloc(2 * self->count + 1, sizeof *self->sources);
-  if (!self->sources) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  self->positions = self->sources + self->count;
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    if (!PyArg_ParseTuple(PyTuple_GetItem(origins, i), "nn", &self->sources[i],
-                          &self->positions[i]))
-      return -1;
-    if (self->sources[i] <= FIRST_CONSTANT - constants || self->positions[i] < 0) {
-      PyErr_SetString(PyExc_IndexError, "an output is of what the call does not have");
-      return -1;
-    }
-  }
-  return 0;
-}
-
-int outputs_fit(PyObject *object, Py_ssize_t arity, Py_ssize_t held, Py_ssize_t produced) {
+int outputs_fit(PyObject *object, Py_ssize_t arity, Py_ssize_t produced) {
   Outputs *self = (Outputs *)object;
+  if (!self->signatures) return 0;
   for (Py_ssize_t i = 0; i < self->count; i++) {
-    if (self->sources[i] >= arity || (self->sources[i] >= 0 && self->positions[i] >= held))
-      return 0;
+    if (self->sources[i] >= arity) return 0;
     produced -= self->sources[i] == FROM_LAUNCH;
   }
   return produced == 0;
+}
+
+/* Sets where each output is from: NULL with an exception. */
+static Py_ssize_t *read_origins(PyObject *origins, Py_ssize_t constants) {
+  Py_ssize_t count = PyTuple_Size(origins);
+  Py_ssize_t *sources = PyMem_Malloc((count + 1) * sizeof *sources);
+  if (!sources) PyErr_NoMemory();
+  for (Py_ssize_t i = 0; sources && i < count; i++) {
+    sources[i] = PyLong_AsSsize_t(PyTuple_GetItem(origins, i));
+    if (sources[i] <= FIRST_CONSTANT - constants && !PyErr_Occurred())
+      PyErr_SetString(PyExc_IndexError, "an output is of what the call does not have");
+    if (!PyErr_Occurred()) continue;
+    PyMem_Free(sources);
+    return NULL;
+  }
+  return sources;
 }
 
 static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
@@ -120,12 +108,15 @@ static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_ValueError, "the outputs are not in that form");
     return -1;
   }
+  Py_ssize_t *sources = read_origins(origins, PyTuple_Size(constants));
+  if (!sources) return -1;
+  self->sources = sources;
   self->count = count;
-  self->signatures = Py_NewRef(signatures);
   self->constants = Py_NewRef(constants);
   self->share = Py_NewRef(share);
   self->tree = tree == Py_None ? NULL : Py_NewRef(tree);
-  return read_origins(self, origins);
+  self->signatures = Py_NewRef(signatures);
+  return 0;
 }
 
 static int outputs_traverse(Outputs *self, visitproc visit, void *arg) {

@@ -17,8 +17,6 @@ typedef struct {
   PyObject **puts;     /* what puts or copies each of these, NULL for an array that is there */
   PyObject *constants; /* the arrays that it takes after them, a tuple */
   Py_ssize_t fed;      /* the number of these */
-  Py_ssize_t others;   /* the number of arguments that are outputs and nothing else */
-  Py_ssize_t *passed;  /* which these are */
   Donation donation;   /* those that the launch takes */
 } Runner;
 
@@ -50,48 +48,51 @@ static void explain(Runner *self, PyObject *given, PyObject *const *values) {
 /* Takes hold of what an array has, which a thread may delete meanwhile; NULL if it is none, or has
    nothing any more. */
 static PyObject *hold_array(PyObject *value) {
-  if (Py_TYPE(value) != array_class || !((Array *)value)->shards) return NULL;
-  return Py_NewRef(((Array *)value)->shards);
+  if (Py_TYPE(value) != array_class) return NULL;
+  PyObject *shards = ((Array *)value)->shards; /* NULL and None once it is donated and deleted */
+  return shards == Py_None ? NULL : Py_XNewRef(shards);
 }
 
-/* Sets a new reference to what the launch takes, and to what is passed on, NULL where there is none
-   yet. */
+/* Sets a new reference to what the launch takes, NULL where there is none yet. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   Launching *launcher = self->launcher;
-  Py_ssize_t taken = self->count + self->fed;
-  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, taken);
+  Py_ssize_t all = self->count + self->fed;
+  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, all);
   int state = ready ? DONE : NOT_HERE;
-  for (Py_ssize_t i = 0; i < taken + self->others; i++) {
+  for (Py_ssize_t i = 0; i < all; i++) {
     held[i] = NULL;
     if (state != DONE || (i < self->count && self->puts[i])) continue;
     PyObject *value = i < self->count ? values[self->kept[i]]
-                      : i < taken     ? PyTuple_GetItem(self->constants, i - self->count)
-                                      : values[self->passed[i - taken]];
+                                      : PyTuple_GetItem(self->constants, i - self->count);
     if (!(held[i] = hold_array(value))) state = NOT_HERE;
   }
-  if (state == DONE && donation_is_refused(&self->donation, self->outputs, values)) state = NOT_HERE;
   for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
     if (self->puts[i]) state = place_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
+/* Launches with what is held: a launch that was made has taken what is donated, whatever fails then. */
+static int launch(Runner *self, PyObject *const *values, PyObject **held, PyObject **results,
+                  PyObject **taken) {
+  int state = donation_take(&self->donation, values, taken);
+  if (state != DONE) return state;
+  state = self->launcher->launch((PyObject *)self->launcher, held, self->count + self->fed, results);
+  donation_end(&self->donation, values, taken, state == DONE);
+  return state;
+}
+
 static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyObject **room) {
-  Py_ssize_t taken = self->count + self->fed, all = taken + self->others;
-  Py_ssize_t produced = self->launcher->produced;
+  Py_ssize_t all = self->count + self->fed, produced = self->launcher->produced;
   PyObject **held = room, **results = held + all, **arrays = results + produced;
-  int state = hold(self, values, held);
-  if (state == DONE)
-    state = self->launcher->launch((PyObject *)self->launcher, held, taken, results);
-  if (state == DONE && outputs_wrap(self->outputs, values, held, results, produced, arrays))
-    state = FAILED;
+  PyObject **taken = arrays + outputs_count(self->outputs);
+  int state = hold(self, values, held), passed = state == DONE;
+  if (state == DONE) state = outputs_pass_on(self->outputs, values, arrays);
+  if (state == DONE) state = launch(self, values, held, results, taken);
+  if (state == DONE && outputs_wrap(self->outputs, results, produced, arrays)) state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
-  if (state == DONE) { /* as in Python, what makes the containers finds the donated arrays gone */
-    if (!self->donation.count || !donation_mark(&self->donation, values))
-      return outputs_put_together(self->outputs, arrays);
-    for (Py_ssize_t i = outputs_count(self->outputs); i--;) Py_DECREF(arrays[i]);
-    return NULL;
-  }
+  if (state == DONE) return outputs_put_together(self->outputs, arrays);
+  if (passed) outputs_drop(self->outputs, arrays);
   if (state == NOT_HERE) return run_slowly(self, given, values);
   explain(self, given, values);
   return NULL;
@@ -100,8 +101,8 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
 PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values, Py_ssize_t count) {
   Runner *self = (Runner *)object;
   if (count != self->arity) return call_with(self->slow, given, values, count, NULL);
-  Py_ssize_t most = self->count + self->fed + self->others + self->launcher->produced +
-                    outputs_count(self->outputs);
+  Py_ssize_t most = self->count + self->fed + self->launcher->produced +
+                    outputs_count(self->outputs) + 2 * self->donation.count;
   PyObject *on_stack[3 * ON_STACK];
   if (most <= 3 * ON_STACK) return run(self, given, values, on_stack);
   PyObject **heap = PyMem_Malloc(most * sizeof *heap);
@@ -140,13 +141,13 @@ static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {
 }
 
 static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher", "arity", "kept",    "puts", "constants", "passed",
-                          "donated",  "taker", "outputs", "slow", "explain",   NULL};
-  PyObject *launcher, *kept, *puts, *constants, *passed, *donated, *taker, *outputs, *slow, *explain;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!O!O!O!UO!OO", names, &launcher, &self->arity,
+  static char *names[] = {"launcher", "arity",   "kept", "puts",    "constants", "donated",
+                          "taker",    "outputs", "slow", "explain", NULL};
+  PyObject *launcher, *kept, *puts, *constants, *donated, *taker, *outputs, *slow, *explain;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO!O!O!O!UO!OO", names, &launcher, &self->arity,
                                    &PyTuple_Type, &kept, &PyTuple_Type, &puts, &PyTuple_Type,
-                                   &constants, &PyTuple_Type, &passed, &PyTuple_Type, &donated,
-                                   &taker, Outputs_Type, &outputs, &slow, &explain))
+                                   &constants, &PyTuple_Type, &donated, &taker, Outputs_Type,
+                                   &outputs, &slow, &explain))
     return -1;
   if (!is_launching(launcher)) {
     PyErr_Format(PyExc_TypeError, "a runner is made of a launcher of the core; got %R", launcher);
@@ -157,13 +158,11 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     return -1;
   }
   self->count = read_numbers(kept, self->arity, &self->kept);
-  self->others = self->count < 0 ? -1 : read_numbers(passed, self->arity, &self->passed);
-  if (self->others < 0 || donation_read(&self->donation, donated, self->arity, taker) ||
+  if (self->count < 0 || donation_read(&self->donation, donated, self->arity, taker) ||
       !donation_is_among(&self->donation, self->kept, self->count, puts))
     return -1;
   self->fed = PyTuple_Size(constants);
-  if (!outputs_fit(outputs, self->arity, self->count + self->fed + self->others,
-                   ((Launching *)launcher)->produced)) {
+  if (!outputs_fit(outputs, self->arity, ((Launching *)launcher)->produced)) {
     PyErr_SetString(PyExc_ValueError, "the outputs of a runner are not those of its launches");
     return -1;
   }
@@ -200,7 +199,6 @@ static void runner_dealloc(PyObject *object) {
   for (Py_ssize_t i = 0; self->puts && i < self->count; i++) Py_XDECREF(self->puts[i]);
   PyMem_Free(self->puts);
   PyMem_Free(self->kept);
-  PyMem_Free(self->passed);
   donation_drop(&self->donation);
   free_object(object);
 }

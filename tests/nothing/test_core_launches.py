@@ -19,6 +19,7 @@ import pytest
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer
 from plugrt.execution.arguments import quick_avals
 from plugrt.execution.array import Array
 from plugrt.settings.declarations import config
@@ -84,11 +85,11 @@ def _program(
     launcher = core.Launcher(executable, owner, mark)
     numbers = tuple(range(arity))
     outputs = core.Outputs(
-        ("type",) * library.results, ((-1, 0),) * library.results, (), None,
+        ("type",) * library.results, (-1,) * library.results, (), None,
         core.Tree(library.results, [*range(library.results)], None),
     )  # fmt: skip
     runner = core.Runner(
-        launcher, arity, numbers, (None,) * arity, (), (), donated, "f", outputs,
+        launcher, arity, numbers, (None,) * arity, (), donated, "f", outputs,
         lambda values: "slow", _explain,
     )  # fmt: skip
     return executable, owner, runner
@@ -157,7 +158,8 @@ def test_an_argument_is_held_until_the_launch_returns() -> None:
     assert not +library.alive
 
 
-def test_an_argument_that_is_an_output_is_passed_on_though_it_is_deleted_meanwhile() -> None:
+def test_an_argument_that_is_an_output_is_shared_before_the_launch() -> None:
+    """What would take its buffers meanwhile finds that they are another array's, too."""
     library = LibraryCalls()
     executable = core.Executable(library.core, 64, None, 1, (library.spec,))
     executable.arity = 1
@@ -165,25 +167,29 @@ def test_an_argument_that_is_an_output_is_passed_on_though_it_is_deleted_meanwhi
 
     def share(*given: Any) -> str:
         shared.append(given)
+        if fails:
+            raise DeletedBuffer("gone")
         return "shared"
 
     outputs = core.Outputs(
-        ("result", "argument", "argument"), ((-1, 0), (0, 0), (0, 0)), (),
-        share, core.Tree(3, [0, 1, 2], None),
-    )  # fmt: skip
+        ("result", "argument", "argument"), (-1, 0, 0), (), share, core.Tree(3, [0, 1, 2], None)
+    )
     launcher = core.Launcher(executable, Owner(library), None)
     runner = core.Runner(
-        launcher, 1, (0,), (None,), (), (), (), "f", outputs, lambda _: "slow", _explain
+        launcher, 1, (0,), (None,), (), (), "f", outputs, lambda _: "slow", _explain
     )
-    buffer = library.buffer()
-    x = _array(buffer)
+    fails, launches = False, "LoadedExecutable_Execute"
+    x = _array(library.buffer())
+    library.during = lambda name: shared.append(name) if name == launches else None
     assert runner((x,))[1:] == ["shared", "shared"]
-    assert shared == [(x, "argument")] * 2
+    assert shared == [(x, "argument"), (x, "argument"), launches]
+    fails = True
     shared.clear()
-    library.during = lambda name: setattr(x, "_shards", None)
-    _, first, second = runner((x,))
-    assert (first._shards, second) == (buffer, "shared")
-    assert shared == [(first, "argument")]
+    with pytest.raises(DeletedBuffer, match="gone"):
+        runner((x,))
+    assert shared == [(x, "argument")]
+    x._shards = None
+    assert runner((x,)) == "slow"
 
 
 def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
@@ -193,9 +199,9 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     launcher = core.BoundedLauncher(
         core.Launcher(executable, Owner(library), None), queue, threading.RLock(), 8, True
     )
-    outputs = core.Outputs(("type",), ((-1, 0),), (), None, core.Tree(1, 0, None))
+    outputs = core.Outputs(("type",), (-1,), (), None, core.Tree(1, 0, None))
     runner = core.Runner(
-        launcher, 1, (0,), (None,), (), (), (), "f", outputs, lambda _: "slow", _explain
+        launcher, 1, (0,), (None,), (), (), "f", outputs, lambda _: "slow", _explain
     )
     x = _array((library.buffer(), library.buffer()))
     made = runner((x,))
@@ -634,7 +640,7 @@ def test_an_explained_error_is_raised_as_it_was_and_let_go() -> None:
 
     def run() -> Any:
         launcher = core.FunctionLauncher(launch, 0, None, (), None, (), lambda e, given: e)
-        runner = core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, len, _explain)
+        runner = core.Runner(launcher, 0, (), (), (), (), "f", outputs, len, _explain)
         try:
             runner(())
         except Wrong as error:
@@ -656,6 +662,33 @@ def test_each_array_that_a_launch_takes_has_lost_its_data() -> None:
     assert (x._shards, z._shards) == (None, None)
     assert y._shards is not None
     assert type(x._extra) is type(z._extra) is not type(None)
+
+
+def test_arrays_are_donated_before_the_launch_and_given_back_where_it_fails() -> None:
+    library = LibraryCalls()
+    _, _, runner = _program(library, arity=2, mark=lambda given: None, donated=(0, 1))
+    x, y = (_array(library.buffer()) for _ in range(2))
+    x._extra, buffers = "host copy", (x._shards, y._shards)
+    library.failing = {"LoadedExecutable_Execute"}
+    with pytest.raises(LookupError):
+        runner((x, y))
+    assert (x._shards, y._shards, x._extra, y._extra) == (*buffers, "host copy", None)
+    library.failing.clear()
+    sharing = weakref.ref(y)
+    assert runner((x, y)) == "slow", "another array may have the buffers"
+    assert (x._shards, y._shards, x._extra, y._extra) == (*buffers, "host copy", None)
+    assert sharing() is y
+    del sharing
+    during: list[Any] = []
+
+    def look(name: str) -> None:
+        if name == "LoadedExecutable_Execute":
+            during.extend([x._shards, y._shards, str(x._extra)])
+
+    library.during = look
+    runner((x, y))
+    assert during[:2] == [None, None]
+    assert "donated to 'f'" in during[2]
 
 
 def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:

@@ -68,10 +68,10 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     tree = core.Tree(1, {"k": 0}, None)
     unflatten = core.Tree(1, None, call)
     alone = core.Tree(1, 0, None)
-    outputs = core.Outputs(signatures, ((-1, 0),), constants, a, alone)
-    runner = core.Runner(launcher, 1, (0,), (put,), constants, (), (), "f", outputs, c, d)
+    outputs = core.Outputs(signatures, (-1,), constants, a, alone)
+    runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
     with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
-        core.Runner(launcher, 1, (0,), (put,), constants, (), (0,), "f", outputs, c, d)
+        core.Runner(launcher, 1, (0,), (put,), constants, (0,), "f", outputs, c, d)
     reordered = core.Reordered((0,), a)
     jitted: Any = core.Calls()
     runners: dict[Any, Any] = {}
@@ -112,24 +112,29 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
 def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
     """It would read past its room, or return what was never made."""
 
-    def make(produced: int, *origins: tuple[int, int], donated: tuple[int, ...] = ()) -> Any:
+    def make(produced: int, *origins: int, donated: tuple[int, ...] = ()) -> Any:
         launcher = core.FunctionLauncher(list, produced, None, (), None, (), None)
         tree = core.Tree(2, (0, 1), None)
         outputs = core.Outputs(("a", "b"), origins, ("constant",), None, tree)
         return core.Runner(
-            launcher, 2, (0,), (None,), ("constant",), (), donated, "f", outputs, list, list
+            launcher, 2, (0,), (None,), ("constant",), donated, "f", outputs, list, list
         )
 
-    launched = (-1, 0)
+    launched, constant = -1, -2
     make(2, launched, launched)
-    make(1, launched, (1, 1))
-    for produced, other in (
-        (2, (0, 0)),  # of two results that are made one is taken
-        (1, (2, 0)),  # the third argument of two
-        (1, (1, 2)),  # the third of two that are held, an argument and a constant
-    ):
+    make(1, launched, 1)
+    make(1, launched, constant)
+    for produced, other in ((2, 0), (1, 2)):  # one of two results, the third argument of two
         with pytest.raises(ValueError, match="not those of its launches"):
             make(produced, launched, other)
+    with pytest.raises(IndexError, match="what the call does not have"):
+        make(1, launched, constant - 1)
+    refused = core.Outputs.__new__(core.Outputs)
+    with pytest.raises(IndexError):
+        refused.__init__(("a",), (-3,), (), None, None)
+    never = core.FunctionLauncher(list, 0, None, (), None, (), None)
+    with pytest.raises(ValueError, match="not those of its launches"):
+        core.Runner(never, 0, (), (), (), (), "f", refused, list, list)
     with pytest.raises(ValueError, match="donated that is not kept"):
         make(2, launched, launched, donated=(1,))
 
@@ -138,8 +143,8 @@ def test_results_are_put_where_the_tree_says() -> None:
     launcher = core.FunctionLauncher(lambda given: ["x", "y"], 2, None, (), None, (), None)
 
     def results(form: Any) -> Any:
-        outputs = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, form, None))
-        return core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, list, list)(())
+        outputs = core.Outputs(("a", "b"), (-1, -1), (), None, core.Tree(2, form, None))
+        return core.Runner(launcher, 0, (), (), (), (), "f", outputs, list, list)(())
 
     assert [x._shards for x in results((0, 1))] == ["x", "y"]
     assert [x._shards for x in results((1, 0))] == ["y", "x"]
@@ -180,12 +185,12 @@ def test_what_is_replaced_or_refused_is_let_go() -> None:
         return error.with_traceback(None)
 
     launcher = core.FunctionLauncher(lambda given: Half([0, 0]), 2, None, (), None, (), fail)
-    pair = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, (0, 1), None))
+    pair = core.Outputs(("a", "b"), (-1, -1), (), None, core.Tree(2, (0, 1), None))
 
     def raise_it(values: Any, error: Any) -> Any:
         raise error
 
-    runner = core.Runner(launcher, 0, (), (), (), (), (), "f", pair, list, raise_it)
+    runner = core.Runner(launcher, 0, (), (), (), (), "f", pair, list, raise_it)
     for _ in range(3):
         with pytest.raises(LookupError):
             runner(())
@@ -209,7 +214,7 @@ def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None
         core.Launcher(core.Executable(client, 0, None, 1, (None,)), Collecting(), None),
         core.FunctionLauncher(Collecting(), 1, None, (), None, (), None),
         core.Tree(1, None, Collecting()),
-        core.Outputs((None,), ((-1, 0),), (), Collecting(), None),
+        core.Outputs((None,), (-1,), (), Collecting(), None),
         core.Reordered((), Collecting()),
     ]
     array, calls, deletion = core.Array(), core.Calls(), core.Deletion()
@@ -231,7 +236,7 @@ def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
     )
     bounded = core.BoundedLauncher(left, deque(), lock, 1, True)
     outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
-    runner: Any = core.Runner(bounded, 0, (), (), (), (), (), "f", outputs, len, None)
+    runner: Any = core.Runner(bounded, 0, (), (), (), (), "f", outputs, len, None)
     for at in range(12):
         testcapi.set_nomemory(at, at + 1)
         try:
@@ -259,9 +264,9 @@ def test_an_object_in_the_memory_of_a_freed_one_has_nothing_of_it() -> None:
         def __del__(self): finalised.append(1)
 
     finalised = []
-    outputs = core.Outputs(("type",), ((-1, 0),), (), None, None)
+    outputs = core.Outputs(("type",), (-1,), (), None, None)
     launcher = core.FunctionLauncher(lambda given: [object()], 1, None, (), None, (), None)
-    run = core.Runner(launcher, 0, (), (), (), (), (), "f", outputs, len, None)
+    run = core.Runner(launcher, 0, (), (), (), (), "f", outputs, len, None)
     core.set_array_class(WithFinalizer)
     for _ in range(3):  # the memory of one that was finalised would never be again
         run(())

@@ -133,11 +133,11 @@ class Backend:
 
     def runner(self, launcher: Any, arity: int = 1) -> Any:
         outputs = core.Outputs(
-            ("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, [0, 1], None)
+            ("a", "b"), (-1, -1), (), None, core.Tree(2, [0, 1], None)
         )  # fmt: skip
         numbers = tuple(range(arity))
         return core.Runner(
-            launcher, arity, numbers, (None,) * arity, (), (), (), "f", outputs,
+            launcher, arity, numbers, (None,) * arity, (), (), "f", outputs,
             lambda values: "slow", _raise,
         )  # fmt: skip
 

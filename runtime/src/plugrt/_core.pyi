@@ -198,7 +198,7 @@ class Outputs:
     def __init__(
         self,
         signatures: tuple[Any, ...],
-        origins: tuple[tuple[int, int], ...],
+        origins: tuple[int, ...],
         constants: tuple[Any, ...],
         share: Callable[[Any, Any], Any],
         tree: Tree | None,
@@ -212,7 +212,6 @@ class Runner:
         kept: tuple[int, ...],
         puts: tuple[Put | None, ...],
         constants: tuple[Any, ...],
-        passed: tuple[int, ...],
         donated: tuple[int, ...],
         taker: str,
         outputs: Outputs,

@@ -78,9 +78,9 @@ def _run(x: Any, **given: Any) -> Any:
         raise error
 
     pair, signatures = core.Tree(2, (0, 1), None), (x._signature, x._signature)
-    outputs = core.Outputs(signatures, ((-1, 0), (-1, 0)), (), None, pair)
+    outputs = core.Outputs(signatures, (-1, -1), (), None, pair)
     return core.Runner(
-        launcher, 1, (0,), (None,), (), (), (), "it", outputs, lambda _: "slow", explain
+        launcher, 1, (0,), (None,), (), (), "it", outputs, lambda _: "slow", explain
     )((x,))
 
 
@@ -118,12 +118,12 @@ def test_a_runner_refuses_what_a_backends_functions_must_not_give() -> None:
         _run(x, launch=list, take=list, take_arguments=(1, 2, 3))
     with pytest.raises(TypeError, match="has no len"):
         _run(x, launch=list, unless=(1,))
-    outputs = core.Outputs((None,), ((-1, 0),), (), None, None)
+    outputs = core.Outputs((None,), (-1,), (), None, None)
     with pytest.raises(TypeError, match="a launcher of the core; got"):
-        core.Runner(fail, 1, (0,), (None,), (), (), (), "it", outputs, list, list)
+        core.Runner(fail, 1, (0,), (None,), (), (), "it", outputs, list, list)
     made = core.FunctionLauncher.__new__(core.FunctionLauncher)
     with pytest.raises(TypeError, match="of a launcher that is made"):
-        core.Runner(made, 1, (0,), (None,), (), (), (), "it", outputs, list, list)
+        core.Runner(made, 1, (0,), (None,), (), (), "it", outputs, list, list)
 
 
 def test_device_put_of_what_is_like_the_last_is_the_same_again(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +192,49 @@ def test_donating_what_the_function_closes_over_names_both() -> None:
             f(x)
         assert not x.is_deleted()
     np.testing.assert_array_equal(f(device_put(N)), 2 * N)
+
+
+def test_a_deleted_argument_that_is_returned_stops_the_call_before_its_launch() -> None:
+    """What the call donates is not taken then."""
+    keep_first = jit(lambda x, y: (x, add(y, y)), donate_argnums=1)
+    for _ in range(3):  # traced, called, and called by the core
+        x, y = device_put(np.ones(3)), device_put(np.ones(3))
+        x.delete()
+        with pytest.raises(DeletedBuffer, match=r"argument x of '<lambda>'.* was deleted"):
+            keep_first(x, y)
+        assert not y.is_deleted()
+        kept, _ = keep_first(device_put(np.ones(3)), y)
+        np.testing.assert_array_equal(np.asarray(kept), np.ones(3))
+        assert y.is_deleted()
+
+
+@pytest.mark.parametrize("taking", ["donated", "deleted"])
+def test_what_a_thread_returns_as_it_is_survives_that_another_takes_it(taking: str) -> None:
+    """Or the call is refused: one of both finds what the other does."""
+    double, keep = jit(lambda x: add(x, x), donate_argnums=0), jit(lambda x, y: (x, add(y, y)))
+    other = device_put(np.ones(3))
+    start = threading.Barrier(2)
+
+    def return_it(x: Any) -> Any:
+        start.wait(60)
+        try:
+            return keep(x, other)[0]
+        except DeletedBuffer:
+            return None
+
+    for run in (double, lambda x: keep(x, other)):
+        for _ in range(3):  # until the core makes these calls
+            run(device_put(np.ones(1000)))
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(100):
+            x = device_put(np.ones(1000))
+            returning = pool.submit(return_it, x)
+            start.wait(60)
+            if taking == "donated":
+                np.testing.assert_array_equal(np.asarray(double(x)), np.full(1000, 2.0))
+            else:
+                x.delete()
+            returned = returning.result()
+            assert x.is_deleted()
+            if returned is not None:
+                np.testing.assert_array_equal(np.asarray(returned), np.ones(1000))

@@ -170,7 +170,7 @@ def _run_without_results(over: FourDevices, x: plugrt.Array) -> None:
     def raise_it(values: Any, error: Exception) -> Any:
         raise error
 
-    core.Runner(bounded, 1, (0,), (None,), (), (), (), "", outputs, raise_it, raise_it)((x,))
+    core.Runner(bounded, 1, (0,), (None,), (), (), "", outputs, raise_it, raise_it)((x,))
 
 
 def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: FourDevices) -> None:

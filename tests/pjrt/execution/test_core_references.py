@@ -120,9 +120,9 @@ def _kinds() -> dict[str, Callable[[int], Any]]:
 
     def launch(i: int) -> None:
         given = core.FunctionLauncher(lambda g: [*g, g], 2, tuple, (), None, (), None)
-        pair = core.Outputs(("a", "b"), ((-1, 0),) * 2, (), None, core.Tree(2, (0, 1), None))
+        pair = core.Outputs(("a", "b"), (-1, -1), (), None, core.Tree(2, (0, 1), None))
         runner = core.Runner(
-            given, 1, (0,), (None,), (), (), (), "f", pair, lambda _: None, lambda *_: None
+            given, 1, (0,), (None,), (), (), "f", pair, lambda _: None, lambda *_: None
         )
         core.Reordered((0,), runner)((x,))
 

@@ -25,11 +25,10 @@ class Deletable(Contents):
 
         A second call does nothing; use afterwards raises.
         """
-        alone = not self._is_shared()
         held, self._shards = self._shards, None
         if held is not None:
             self._extra = Deletion()
-            if alone:
+            if not self._shares(held):
                 shards = self._open_shards(held)
                 for shard in shards:
                     shard.delete()
@@ -39,14 +38,13 @@ class Deletable(Contents):
         held = self._shards
         return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
 
-    def _is_shared(self) -> bool:
-        """Whether another array that is alive holds the same buffers."""
+    def _shares(self, held: Any) -> bool:
+        """Whether another array that is alive holds these buffers, which this one has or had."""
         sharers = None if self.__weakref__ is None else getattr(self, "_sharers", None)
         if sharers is None:  # those that share are referred to weakly, which is asked at less cost
             return False
-        shards = self._shards
         return any(
-            other is not None and other is not self and other._shards is shards
+            other is not None and other is not self and other._shards is held
             for other in [sharer() for sharer in [*sharers]]
         )
 

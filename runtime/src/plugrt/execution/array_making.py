@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, array_holding, new_array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
@@ -21,8 +22,12 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     """Returns another array of the same buffers: deleting or donating one keeps the other.
 
     The memory is freed with the last of them.
+
+    Raises:
+        DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
     """
-    made = array_holding(array._held(), signature)
+    held = array._held()
+    made = array_holding(held, signature)
     with _sharers_lock:
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:
@@ -31,6 +36,9 @@ def share_buffers(array: Array, signature: Signature) -> Array:
             sharers[:] = [sharer for sharer in sharers if sharer() is not None]
         sharers.append(weakref.ref(made))
     made._sharers = sharers
+    # What takes the buffers says so first, and looks for sharers then: one of both finds the other.
+    if array._shards is not held:
+        raise DeletedBuffer(array._deleted_message())
     return made
 
 

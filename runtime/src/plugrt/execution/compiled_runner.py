@@ -54,7 +54,6 @@ def compile_runner(
         kept=plan.kept,
         puts=puts,
         constants=program.constants[: plan.fed],
-        passed=plan.needed[len(plan.kept) :],
         donated=tuple(i for i in plan.donated if not isinstance(avals[i], HostAval)),
         taker=plan.name,
         outputs=outputs,
@@ -145,18 +144,14 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     return tuple(puts[: len(plan.kept)])
 
 
-def _find_origins(plan: Plan) -> tuple[tuple[int, int], ...]:
-    """Returns where each output is from, and of an argument where it is among those held.
-
-    Held are the arguments that the program takes, the constants after them, and other outputs.
-    """
+def _find_origins(plan: Plan) -> tuple[int, ...]:
+    """Returns where each output is from: an argument, a result of the launch, or a constant."""
     found = []
     for origin, i in plan.sources:
         if origin == "argument":
-            position = plan.needed.index(i)
-            found.append((i, position if position < len(plan.kept) else position + plan.fed))
+            found.append(i)
         else:
-            found.append((_FROM_LAUNCH if origin == "result" else _FIRST_CONSTANT - i, 0))
+            found.append(_FROM_LAUNCH if origin == "result" else _FIRST_CONSTANT - i)
     return tuple(found)
 
 

@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.arguments import Aval, ParameterType
+from plugrt.execution.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank
 from plugrt.execution.array_making import share_buffers
-from plugrt.execution.deletion import Deletion
+from plugrt.execution.donation import Donation, Taken, give_back
 from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.placement import Launch
-from plugrt.execution.placer import Placer, find_lendable, make_placer
+from plugrt.execution.placer import Placer, find_lendable, lies_as_taken, make_placer
 from plugrt.execution.plan import Plan, Source
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
@@ -85,16 +85,16 @@ class LoadedProgram:
             keep_donated=keep_donated,
         )
         plain = all(origin == "result" for origin, _ in plan.sources)
-        donated = () if keep_donated else plan.donated
+        donation = Donation(plan) if plan.donated and not keep_donated else None
         if plan.constants or not plain or self.executable is None:
-            run = self._make_general(place or _take_shards(plan.needed), donated)
+            run = self._make_general(place or _take_shards(plan.needed), donation, avals)
             if numbered is None:
                 return run
             keys = _sort_keys(numbered)
             return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
-        if place is None and plan.kept != tuple(range(len(avals))):
+        if place is None and (donation or plan.kept != tuple(range(len(avals)))):
             place = _take_shards(plan.kept)
-        return self._make_plain(*self._split_placement(place, avals), donated, numbered)
+        return self._make_plain(*self._split_placement(place, avals), donation, numbered)
 
     def make_single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns a runner for a program with one computed result, not in a list; else None.
@@ -107,9 +107,11 @@ class LoadedProgram:
         if plan.kept != tuple(range(len(avals))) or self.executable is None:
             return None
         place = make_placer(avals, self.types, plan.kept, self.launch, donated=plan.donated)
-        donated, name = plan.donated, plan.name
+        donation = Donation(plan) if plan.donated else None
+        if place is None and donation:
+            place = _take_shards(plan.kept)
         place, execute = self._split_placement(place, avals)
-        explain, make = self.explain, blank
+        explain, fail, make = self.explain, self._fail, blank
         [signature] = self.outputs
         two = len(avals) == 2
 
@@ -129,12 +131,14 @@ class LoadedProgram:
             return array
 
         def place_and_run(values: Sequence[Any]) -> Array:
+            taken: Taken = []
             try:
-                [shards] = execute(place(values))  # type: ignore[misc]
-            except Exception as error:  # noqa: BLE001  # always raised again, explained
-                explain(values, error)
-            if donated:
-                _mark_donated(values, donated, name)
+                given = place(values)  # type: ignore[misc]
+                if donation:
+                    donation.take(values, given, taken)
+                [shards] = execute(given)
+            except BaseException as error:  # noqa: BLE001  # always raised again, explained
+                fail(values, error, taken)
             array = make()
             array._shards = shards
             array._signature = signature
@@ -163,26 +167,28 @@ class LoadedProgram:
         self,
         place: Placer | None,
         execute: Callable[[list[Any]], Sequence[Shards]],
-        donated: Sequence[int],
+        donation: Donation | None,
         numbered: dict[Any, int] | None,
     ) -> Callable[[Sequence[Any]], Any]:
         """Returns the runner where outputs are the executable's results, one to one.
 
         With ``numbered`` it gives a dict of them, under the key that has the number of each.
         """
-        explain, make = self.explain, blank
-        signatures, name = self.outputs, self.plan.name
+        fail, make = self._fail, blank
+        signatures = self.outputs
         nothings = [()] * len(signatures)
         keys = None if numbered is None else _sort_keys(numbered)
         template: dict[Any, Any] = numbered or {}
 
         def run(values: Sequence[Any]) -> list[Array] | dict[Any, Array]:
+            taken: Taken = []
             try:
-                outputs = execute(place(values) if place else [x._shards for x in values])
-            except Exception as error:  # noqa: BLE001  # always raised again, explained
-                explain(values, error)
-            if donated:
-                _mark_donated(values, donated, name)
+                given = place(values) if place else [x._shards for x in values]
+                if donation:
+                    donation.take(values, given, taken)
+                outputs = execute(given)
+            except BaseException as error:  # noqa: BLE001  # always raised again, explained
+                fail(values, error, taken)
             made = [*starmap(make, nothings)]
             if keys is None:
                 for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
@@ -200,11 +206,11 @@ class LoadedProgram:
 
         return run
 
-    def _make_general(self, place: Placer, donated: Sequence[int]) -> Run:
+    def _make_general(self, place: Placer, donation: Donation | None, avals: Sequence[Aval]) -> Run:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
         plan, constants, signatures = self.plan, self.constants, self.outputs
         execute = self.executable.launcher if self.executable else _execute_nothing
-        kept, fed, explain = len(plan.kept), plan.fed, self.explain
+        kept, fed, fail = len(plan.kept), plan.fed, self._fail
         if plan.literals:
             place = _place_literals(place, plan.literals, self.launch)
         position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
@@ -213,11 +219,12 @@ class LoadedProgram:
         results = [s for s, (origin, _) in zip(signatures, plan.sources, strict=True)
                    if origin == "result"]  # fmt: skip
         forwarded = [
-            (output, *source, position_of.get(source, -1), signatures[output])
+            (output, *source, position_of.get(source, -1), signatures[output],
+             source[0] == "constant" or self._lies_as_taken(source, avals))
             for output, source in enumerate(plan.sources)
             if source[0] != "result"
-        ]
-        clashing = [(i, j) for i in donated for j in plan.passed]
+        ]  # fmt: skip
+        clashing = [(i, j) for i in (plan.donated if donation else ()) for j in plan.passed]
 
         def run(values: Sequence[Any]) -> list[Array]:
             for i, j in clashing:
@@ -227,22 +234,43 @@ class LoadedProgram:
                         f"{plan.describe(j)}, which is a result as it is; pass a copy of one"
                     )
             new: dict[int, Array] = {}
+            taken: Taken = []
             try:
                 shards = place(values)
+                # Before the launch: what takes the buffers from now on finds that they are shared.
+                passed = [
+                    share_buffers((constants if origin == "constant" else values)[i], signature)
+                    if shared
+                    else _hold_new(shards, position, signature, new)
+                    for _, origin, i, position, signature, shared in forwarded
+                ]
+                if donation:
+                    donation.take(values, shards, taken)
                 closed_over = [constant._held() for constant in constants[:fed]]
                 outputs = execute([*shards[:kept], *closed_over])
-                made = [*map(array_holding, outputs, results)]
-                for output, origin, i, position, signature in forwarded:
-                    source = constants[i] if origin == "constant" else None
-                    if origin == "argument":
-                        source = values[i]
-                    made.insert(output, _pass_through(source, shards, position, signature, new))
-            except Exception as error:  # noqa: BLE001  # always raised again, explained
-                explain(values, error)
-            _mark_donated(values, donated, plan.name)
+            except BaseException as error:  # noqa: BLE001  # always raised again, explained
+                fail(values, error, taken)
+            made = [*map(array_holding, outputs, results)]
+            for (output, *_), array in zip(forwarded, passed):  # noqa: B905  # hot
+                made.insert(output, array)
             return made
 
         return run
+
+    def _lies_as_taken(self, source: Source, avals: Sequence[Aval]) -> bool:
+        """Whether an output is an argument whose buffers are those of the array that is given."""
+        origin, i = source
+        if origin != "argument":
+            return False
+        aval = avals[i]
+        return not isinstance(aval, HostAval) and lies_as_taken(aval, i, self.launch)
+
+    def _fail(self, values: Sequence[Any], error: BaseException, taken: Taken) -> NoReturn:
+        """Gives back what a launch of ``values`` took, and raises what explains the error."""
+        give_back(taken)
+        if isinstance(error, Exception):
+            self.explain(values, error)
+        raise error
 
     def explain(self, values: Sequence[Any], error: Exception) -> NoReturn:
         """Raises what explains the error of a launch of ``values``; else the error itself."""
@@ -254,24 +282,13 @@ class LoadedProgram:
             self.executable.delete()
 
 
-def _mark_donated(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
-    if donated:
-        loss = Deletion(taker)
-        for i in donated:
-            if type(values[i]) is Array:
-                values[i]._mark_lost(loss)
-
-
-def _pass_through(
-    source: Any, shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
+def _hold_new(
+    shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
 ) -> Array:
-    """Returns a forwarded result: a new array that shares the buffers of its source.
+    """Returns a forwarded result: the array of what was put or moved for this call.
 
-    ``source`` is an argument or a constant, or None where there is no array of it yet. ``new``
-    holds, by position, the results so far that hold what was put or moved for this call.
+    ``new`` holds those made so far, by position; another result of the same shares its buffers.
     """
-    if position < 0 or (type(source) is Array and source._shards is shards[position]):
-        return share_buffers(source, signature)
     if position in new:
         return share_buffers(new[position], signature)
     made = new[position] = array_holding(shards[position], signature)

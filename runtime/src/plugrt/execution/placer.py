@@ -64,8 +64,8 @@ def make_placer(
             else:
                 hosts.append((position, i))
         elif lies_as_taken(aval, i, launch):
-            if i in donated:
-                steps.append((position, i, _copy if keep_donated else _unshared_buffers))
+            if keep_donated and i in donated:
+                steps.append((position, i, _copy))
         elif aval.layout != layout:
             steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
         else:
@@ -166,18 +166,7 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
             placed[i] = step(values[i])
         return placed
 
-    def place_as_they_are(values: Sequence[Any]) -> list[Any]:
-        for i, _, _ in steps:
-            if values[i].__weakref__ is not None:  # as those that share buffers have
-                return place(values)
-        return [x._shards for x in values]
-
-    only_arrays = len(here) + len(steps) == len(needed)
-    return (
-        place_as_they_are
-        if only_arrays and all(s[2] is _unshared_buffers for s in steps)
-        else place
-    )
+    return place
 
 
 def _as_it_is(x: Any) -> Any:
@@ -236,8 +225,3 @@ def _make_copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
 
 def _copy(x: Array) -> Any:
     return duplicate(x)._held()
-
-
-def _unshared_buffers(x: Array) -> Any:
-    """Returns an array's buffers for donation: copies if another array shares them."""
-    return _copy(x) if x._is_shared() else x._held()

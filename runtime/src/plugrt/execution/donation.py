@@ -1,0 +1,54 @@
+"""`Donation`: the arrays that the launches of a program take the memory of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.array import Array, array_holding, duplicate
+from plugrt.execution.deletion import Deletion
+from plugrt.execution.plan import Plan
+
+Taken = list[tuple[Array, Any, Any, Deletion]]
+"""Of each array what it had, its buffers and its host copy, and why it has them no more."""
+
+
+class Donation:
+    """The arguments that a call donates, by the plan of its program."""
+
+    __slots__ = ("_arguments", "_taker")
+
+    def __init__(self, plan: Plan) -> None:
+        self._taker = plan.name
+        self._arguments = [(i, plan.kept.index(i) if i in plan.kept else -1) for i in plan.donated]
+
+    def take(self, values: Sequence[Any], shards: list[Any], taken: Taken) -> None:
+        """Takes from the arrays what they have; ``shards`` are those of the launch to come.
+
+        Before the launch: another thread may share the buffers with a new array until then, and
+        finds afterwards that they are gone. What is shared is copied for the launch. What is in
+        ``taken`` is to be given back if there is no launch.
+
+        Raises:
+            DeletedBuffer: an array has nothing any more.
+        """
+        loss = Deletion(self._taker)
+        for i, position in self._arguments:
+            array = values[i]
+            if type(array) is not Array:
+                continue  # a host value, of which the buffers are the launch's own
+            held = array._shards
+            if held is None:
+                raise DeletedBuffer(array._deleted_message())
+            taken.append((array, held, array._extra, loss))
+            array._mark_lost(loss)
+            if position >= 0 and shards[position] is held and array._shares(held):
+                shards[position] = duplicate(array_holding(held, array._signature))._held()
+
+
+def give_back(taken: Taken) -> None:
+    """Gives arrays back what was taken, where nothing else took it meanwhile."""
+    for array, held, extra, loss in reversed(taken):
+        if array._extra is loss:
+            array._extra, array._shards = extra, held
