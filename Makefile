@@ -17,8 +17,6 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 # Tests run on 8 virtual devices and keep vendor libraries quiet: tests/conftest.py sees to that.
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
-# What calls, and what has buffers and arrays: the rest is the same with calls in C and in Python.
-CALLING := tests/cpu tests/pjrt tests/nothing/capi tests/nothing/execution $(wildcard tests/nothing/sdk/test_export*.py)
 
 .PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-old-jax test-array-api test-more test-threads test-vendors test-xla-cpu test-packages test-processes test-clusters test-lifetimes test-sdk test-long \
 	test-core test-python-calls test-pythons test-core-sanitized test-sdk-long conform conformance kill-matrix \
@@ -116,14 +114,16 @@ test-more: $(STAMP)
 test-threads: $(STAMP)
 	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
-## make test-core    what `make test` has with calls in C, with calls in Python; a million calls of each kind in
-##                   C and 100,000 in Python; calls in both beside each other; forks and exits (half an hour, an hour on a busy machine)
+## make test-core    `make test`, which has calls in C, with calls in Python (TESTS: a part of it); forks and exits; calls
+##                   in both beside each other; a million calls of each kind in C, 100,000 in Python; the sanitizers'
+##                   run of the core in C (an hour, two on a busy machine)
 test-core: $(STAMP)
-	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(or $(TESTS),$(CALLING))
+	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(TESTS)
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
 	PLUGRT_TEST_EFFORT=5 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_core_equality.py
 	PLUGRT_CORE=c PLUGRT_TEST_EFFORT=5000 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
 	PLUGRT_CORE=python PLUGRT_TEST_EFFORT=500 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
+	$(MAKE) test-core-sanitized NAMES=runtime
 
 ## make test-python-calls  a sample of the suite with calls in Python, as where the core cannot be built (40 s)
 test-python-calls: $(STAMP)

@@ -23,7 +23,24 @@ FLAGS = (
     "-fvisibility=hidden", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
     "-DPy_LIMITED_API=0x030B0000",
 )  # fmt: skip
+CALLS = (
+    "tests/pjrt/execution", "tests/pjrt/capi/test_buffer.py", "tests/pjrt/capi/test_lifetimes.py",
+    "tests/cpu/execution/test_threads.py", "tests/cpu/execution/test_large_puts.py",
+    "tests/cpu/transforms/test_jit_calls.py", "tests/cpu/transforms/test_jit_donation.py",
+    "tests/cpu/transforms/test_warm_calls.py",
+)  # fmt: skip
+"""What has the runtime's core by the API alone; besides it each file that imports the core."""
 PRELOADED = ("libasan.so", "libstdc++.so")  # jaxlib throws exceptions: libasan alone ends it
+
+
+def tests_of_core() -> list[str]:
+    """Returns the files of tests that use the core itself; what is in `CALLS` is not repeated."""
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "\nfrom plugrt.compiled_core import core" in path.read_text(encoding="utf-8")
+    ]
+    return [path for path in found if not path.startswith(CALLS)]
 
 
 @dataclass(frozen=True)
@@ -49,13 +66,7 @@ class Sanitized:
 EXTENSIONS = {
     "runtime": Sanitized(
         ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so",
-        (
-            "tests/pjrt/execution", "tests/pjrt/capi/test_buffer.py",
-            "tests/pjrt/capi/test_lifetimes.py", "tests/pjrt/capi/test_launch_holds.py",
-            "tests/cpu/execution/test_threads.py",
-            "tests/cpu/execution/test_large_puts.py", "tests/cpu/transforms/test_jit_calls.py",
-            "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
-        ),
+        (*tests_of_core(), *CALLS),
     ),
     "sdk": Sanitized(
         ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so",
