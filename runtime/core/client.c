@@ -62,14 +62,13 @@ static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
     return -1;
   }
-  self->execute = (PJRT_Error *(*)(struct PJRT_LoadedExecutable_Execute_Args *))(uintptr_t)execute;
-  self->destroy = (PJRT_Error *(*)(struct PJRT_Buffer_Destroy_Args *))(uintptr_t)destroy;
-  self->is_deleted =
-      (PJRT_Error * (*)(struct PJRT_Buffer_IsDeleted_Args *))(uintptr_t) is_deleted;
-  self->put = (PJRT_Error *(*)(struct PJRT_Client_BufferFromHostBuffer_Args *))(uintptr_t)put;
-  self->destroy_event = (PJRT_Error *(*)(struct PJRT_Event_Destroy_Args *))(uintptr_t)destroy_event;
-  self->await_event = (PJRT_Error *(*)(struct PJRT_Event_Await_Args *))(uintptr_t)await_event;
-  self->destroy_error = (void (*)(struct PJRT_Error_Destroy_Args *))(uintptr_t)destroy_error;
+  SET_FUNCTION(self->execute, execute);
+  SET_FUNCTION(self->destroy, destroy);
+  SET_FUNCTION(self->is_deleted, is_deleted);
+  SET_FUNCTION(self->put, put);
+  SET_FUNCTION(self->destroy_event, destroy_event);
+  SET_FUNCTION(self->await_event, await_event);
+  SET_FUNCTION(self->destroy_error, destroy_error);
   self->free_buffer = Py_NewRef(free_buffer);
   self->log_failure = Py_NewRef(log_failure);
   self->pointer = Py_NewRef(pointer);

@@ -29,8 +29,8 @@ static int copy_init(Copy *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a copy is made once, of a client that is made");
     return -1;
   }
-  self->copy = (PJRT_Error * (*)(struct PJRT_Buffer_CopyToDevice_Args *))(uintptr_t) copy;
-  self->layout = (PJRT_Error * (*)(struct PJRT_Buffer_GetMemoryLayout_Args *))(uintptr_t) layout;
+  SET_FUNCTION(self->copy, copy);
+  SET_FUNCTION(self->layout, layout);
   self->device = (PJRT_Device *)(uintptr_t)device;
   self->rank = rank;
   self->client = (Client *)Py_NewRef(client);

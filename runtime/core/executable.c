@@ -184,7 +184,7 @@ static PyMemberDef executable_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot executable_slots[] = {
-    {Py_tp_doc, "A program that is loaded on one device."},
+    {Py_tp_doc, "A program that is loaded on its devices."},
     {Py_tp_init, executable_init},
     {Py_tp_traverse, executable_traverse},
     {Py_tp_dealloc, executable_dealloc},

@@ -73,25 +73,28 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int filled; /* not by an import that failed or was interrupted on its way, and may be tried again */
+
 static int fill(PyObject *module) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     PyErr_SetString(PyExc_ImportError, "plugrt._core serves the main interpreter alone");
     return -1;
   }
-  if (Client_Type) {
+  if (filled) {
     PyErr_SetString(PyExc_ImportError, "plugrt._core is loaded already, once for a process");
     return -1;
   }
-  return add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+  int failed =
+      add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
-                 add_calls(module)
-             ? -1
-             : 0;
+                 add_calls(module);
+  filled = !failed;
+  return failed ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};

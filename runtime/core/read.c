@@ -133,11 +133,11 @@ static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a reader is made once, of references that are made");
     return -1;
   }
-  *(void **)&self->ready = (void *)(uintptr_t)f[0];
-  *(void **)&self->await_event = (void *)(uintptr_t)f[1];
-  *(void **)&self->destroy_event = (void *)(uintptr_t)f[2];
-  *(void **)&self->where = (void *)(uintptr_t)f[3];
-  *(void **)&self->measure = (void *)(uintptr_t)f[4];
+  SET_FUNCTION(self->ready, f[0]);
+  SET_FUNCTION(self->await_event, f[1]);
+  SET_FUNCTION(self->destroy_event, f[2]);
+  SET_FUNCTION(self->where, f[3]);
+  SET_FUNCTION(self->measure, f[4]);
   self->size = size;
   self->views = views;
   self->is_memory = Py_NewRef(is_memory);

@@ -76,8 +76,8 @@ static int references_init(References *self, PyObject *args, PyObject *kwargs) {
     Py_XDECREF(acquire);
     return -1;
   }
-  *(void **)&self->increase = (void *)(uintptr_t)increase;
-  *(void **)&self->decrease = (void *)(uintptr_t)decrease;
+  SET_FUNCTION(self->increase, increase);
+  SET_FUNCTION(self->decrease, decrease);
   self->acquire = acquire;
   self->release = release;
   self->client = (Client *)Py_NewRef(client);

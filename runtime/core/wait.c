@@ -25,8 +25,7 @@ static int wait_init(Wait *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a wait is made once, of a client that has events");
     return -1;
   }
-  self->ready_event =
-      (PJRT_Error * (*)(struct PJRT_Buffer_ReadyEvent_Args *))(uintptr_t) ready_event;
+  SET_FUNCTION(self->ready_event, ready_event);
   self->client = (Client *)Py_NewRef(client);
   return 0;
 }

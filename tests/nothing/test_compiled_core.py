@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,28 @@ from plugrt import compiled_core
 from plugrt.compiled_core import choose_core
 from plugrt.errors import ConfigError, SettingInUse
 from plugrt.settings.declarations import Config, config
+from support import children
 from support.compiled_core import needs_core
 
 CORE = Path(__file__).parents[2] / "runtime/core"
+IMPORTS = """
+import sys, _testcapi
+from importlib.util import module_from_spec, spec_from_file_location
+
+spec = spec_from_file_location("plugrt._core", sys.argv[1])
+for n in range(10_000):
+    module = module_from_spec(spec)
+    _testcapi.set_nomemory(n, n + 1)  # the n-th allocation fails
+    try:
+        spec.loader.exec_module(module)
+        break
+    except (MemoryError, SystemError):  # CPython 3.11 forgets to say of types that it was memory
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+print(n > 20, module.Client.__name__)
+spec.loader.exec_module(module_from_spec(spec))
+"""
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, error: ImportError) -> None:
@@ -72,6 +92,16 @@ def test_the_choice_is_made_once() -> None:
     with pytest.raises(SettingInUse, match="PLUGRT_CORE before the program starts"):
         config.update("core", other)
     config.update("core", config.core)
+
+
+@needs_core
+def test_an_import_that_failed_may_be_tried_again() -> None:
+    pytest.importorskip("_testcapi")
+    file = importlib.import_module("plugrt._core").__file__
+    done = children.run([sys.executable, "-c", IMPORTS, file], timeout=100)
+    assert done.stdout == "True Client\n", done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last == "ImportError: plugrt._core is loaded already, once for a process"
 
 
 def test_the_headers_of_the_core_are_made_from_the_declarations() -> None:
