@@ -116,7 +116,7 @@ test-threads: $(STAMP)
 
 ## make test-core    `make test`, which has calls in C, with calls in Python (TESTS: a part of it); forks and exits; calls
 ##                   in both beside each other; a million calls of each kind in C, 100,000 in Python; the sanitizers'
-##                   run of the core in C (an hour, two on a busy machine)
+##                   run of the core in C (an hour, more on a busy machine)
 test-core: $(STAMP)
 	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(TESTS)
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
