@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import runpy
 import sysconfig
@@ -107,3 +108,19 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
     assert ways[0] == ways[1]
     added = [] if refusing != "nothing" else ["-O3", "-flto=auto"]
     assert ways[0] == [(["-Wall", *added], added)] * 2
+
+
+def test_both_have_the_same_classes_of_builds_and_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of both would be outside of what each sdist has: what is mended in one is in both."""
+    used, written = [], []
+    for project in PROJECTS:
+        used.append(
+            {
+                name: c.__name__
+                for name, c in _given_to_setup(project, monkeypatch)["cmdclass"].items()
+            }
+        )
+        tree = ast.parse((ROOT / project / "setup.py").read_text(encoding="utf-8"))
+        written.append({c.name: ast.unparse(c) for c in tree.body if isinstance(c, ast.ClassDef)})
+    assert used[0] == used[1] == {"bdist_wheel": "Wheel", "build_ext": "Build"}
+    assert written[0] == written[1]
