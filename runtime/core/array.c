@@ -46,7 +46,7 @@ static void array_dealloc(PyObject *object) {
 
 static PyMethodDef array_methods[] = {
     {"_host", array_host, METH_NOARGS, "The contents as a read-only NumPy array, kept for the next time."},
-    {"__array__", (PyCFunction)(void (*)(void))array_to_numpy, METH_VARARGS | METH_KEYWORDS,
+    {"__array__", (PyCFunction)(void (*)(void))array_to_numpy, METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"
      "Waits and returns the contents; read-only, and without a copy where the device allows."},
     {NULL, NULL, 0, NULL},

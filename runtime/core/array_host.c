@@ -70,25 +70,30 @@ PyObject *array_host(PyObject *self, PyObject *unused) {
   return after_python(PyObject_CallFunctionObjArgs(host_in_python, self, NULL), before);
 }
 
-PyObject *array_to_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
+/* Calls Python's method with the array and these arguments. */
+static PyObject *convert_in_python(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                                   PyObject *names) {
+  PyObject *all = PyTuple_New(count + 1), *named = names ? PyDict_New() : NULL;
+  int failed = !all || (names && !named);
+  for (Py_ssize_t i = names && !failed ? PyTuple_Size(names) : 0; i-- && !failed;)
+    failed = PyDict_SetItem(named, PyTuple_GetItem(names, i), args[count + i]);
+  if (!failed) PyTuple_SetItem(all, 0, Py_NewRef(self));
+  for (Py_ssize_t i = failed ? 0 : count; i--;) PyTuple_SetItem(all, i + 1, Py_NewRef(args[i]));
+  PyObject *made = failed ? NULL : PyObject_Call(array_in_python, all, named);
+  Py_XDECREF(all);
+  Py_XDECREF(named);
+  return made;
+}
+
+PyObject *array_to_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
   PyObject *before = NULL;
-  if (!PyTuple_Size(args) && (!kwargs || !PyDict_Size(kwargs))) {
+  if (!count && (!names || !PyTuple_Size(names))) {
     PyObject *host = read_here((Array *)self);
     if (host) return host;
     before = take_exception();
     if (PyErr_Occurred()) return NULL;
   }
-  PyObject *all = PyTuple_New(PyTuple_Size(args) + 1);
-  if (!all) {
-    Py_XDECREF(before);
-    return NULL;
-  }
-  PyTuple_SetItem(all, 0, Py_NewRef(self));
-  for (Py_ssize_t i = PyTuple_Size(args); i--;)
-    PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
-  PyObject *made = PyObject_Call(array_in_python, all, kwargs);
-  Py_DECREF(all);
-  return after_python(made, before);
+  return after_python(convert_in_python(self, args, count, names), before);
 }
 
 PyObject *set_read_hooks(PyObject *module, PyObject *args) {

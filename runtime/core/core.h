@@ -330,7 +330,7 @@ extern PyObject *acquire_name, *release_name;
 
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);
-PyObject *array_to_numpy(PyObject *array, PyObject *args, PyObject *kwargs);
+PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
 /* ---- function_reader.c: reads through functions that a backend gives ---- */
 extern PyTypeObject *FunctionReader_Type;

@@ -10,8 +10,7 @@ typedef struct {
   PyObject_HEAD
   References *references;
   PyObject *is_memory;            /* is_memory(address, size) */
-  PyObject *make, *shape, *dtype; /* make(shape, dtype, contents): what is returned */
-  Py_ssize_t size;                /* in bytes */
+  HostForm form;                  /* of what is returned */
   int views;                      /* the contents are the memory itself, else a copy */
   PJRT_Error *(*ready)(struct PJRT_Buffer_ReadyEvent_Args *);
   PJRT_Error *(*await_event)(struct PJRT_Event_Await_Args *);
@@ -44,12 +43,12 @@ static int await_and_find(Reader *self, PJRT_Buffer *buffer, void **data, size_t
 /* Whether that is memory: Python is asked once for each page, as it asks the system. There is none
    in page 0, which is also what stands for no page. */
 static int is_memory(Reader *self, const void *data) {
-  uintptr_t first = (uintptr_t)data >> 12, last = ((uintptr_t)data + self->size - 1) >> 12;
+  uintptr_t first = (uintptr_t)data >> 12, last = ((uintptr_t)data + self->form.size - 1) >> 12;
   uintptr_t *known = self->references->client->known_pages;
   if (!first) return 0;
   if (known[first % KNOWN_PAGES] == first && known[last % KNOWN_PAGES] == last) return 1;
   PyObject *answer = PyObject_CallFunction(
-      self->is_memory, "Kn", (unsigned long long)(uintptr_t)data, self->size);
+      self->is_memory, "Kn", (unsigned long long)(uintptr_t)data, self->form.size);
   int there = answer ? PyObject_IsTrue(answer) : -1;
   Py_XDECREF(answer);
   if (there == 1) {
@@ -67,26 +66,29 @@ static void *find(Reader *self, PJRT_Buffer *buffer) {
   BEGIN_LIBRARY_CALL
   found = await_and_find(self, buffer, &data, &size);
   END_LIBRARY_CALL
-  return found && size >= (size_t)self->size && is_memory(self, data) == 1 ? data : NULL;
+  return found && size >= (size_t)self->form.size && is_memory(self, data) == 1 ? data : NULL;
 }
 
-static PyObject *copy(Reader *self, Buffer *buffer) {
+/* What keeps the contents, and where they are. */
+static PyObject *copy(Reader *self, Buffer *buffer, void **contents) {
   PJRT_Buffer *address = buffer->address;
   if (references_take(self->references, buffer, NULL) != DONE) return NULL;
   const void *data = find(self, address);
-  PyObject *bytes = data ? PyBytes_FromStringAndSize(data, self->size) : NULL;
+  PyObject *bytes = data ? PyBytes_FromStringAndSize(data, self->form.size) : NULL;
   references_drop(self->references, address);
   if (PyErr_Occurred()) Py_CLEAR(bytes);
+  if (bytes) *contents = PyBytes_AsString(bytes);
   return bytes;
 }
 
-static PyObject *view(Reader *self, Buffer *buffer) {
+static PyObject *view(Reader *self, Buffer *buffer, void **contents) {
   PyObject *owner = NULL;
   if (references_take(self->references, buffer, &owner) != DONE) return NULL;
   PyObject *made = view_for(self->references, owner);
   void *data = made ? find(self, owner_address(owner)) : NULL;
-  if (data) view_set(made, data, self->size);
+  if (data) view_set(made, data, self->form.size);
   else Py_CLEAR(made);
+  *contents = data;
   return made;
 }
 
@@ -95,10 +97,11 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   Client *client = self->references->client;
   Buffer *buffer = (Buffer *)held;
   if (client->refused || client->pending || buffer->client != client) return NULL;
-  PyObject *contents = self->views ? view(self, buffer) : copy(self, buffer);
-  if (!contents) return NULL;
-  PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->shape, self->dtype, contents, NULL);
-  Py_DECREF(contents);
+  void *contents = NULL;
+  PyObject *keeper = self->views ? view(self, buffer, &contents) : copy(self, buffer, &contents);
+  if (!keeper) return NULL;
+  PyObject *made = host_form_over(&self->form, contents, keeper);
+  Py_DECREF(keeper);
   return made;
 }
 
@@ -118,19 +121,23 @@ static PyObject *reader_call(Reader *self, PyObject *args, PyObject *kwargs) {
 }
 
 static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"references", "functions", "is_memory", "make",
-                          "shape",      "dtype",     "size",      "views", NULL};
-  PyObject *references, *functions, *is_memory, *make, *shape, *dtype;
-  Py_ssize_t size;
+  static char *names[] = {"references", "functions", "is_memory", "shape",
+                          "dtype",      "views",     NULL};
+  PyObject *references, *functions, *is_memory, *shape, *dtype;
   int views;
   unsigned long long f[5];
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOOnp", names, References_Type, &references,
-                                   &PyTuple_Type, &functions, &is_memory, &make, &shape, &dtype,
-                                   &size, &views) ||
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOp", names, References_Type, &references,
+                                   &PyTuple_Type, &functions, &is_memory, &shape, &dtype, &views) ||
       !PyArg_ParseTuple(functions, "KKKKK", &f[0], &f[1], &f[2], &f[3], &f[4]))
     return -1;
-  if (self->references || !((References *)references)->client || size <= 0) {
+  if (self->references || !((References *)references)->client) {
     PyErr_SetString(PyExc_TypeError, "a reader is made once, of references that are made");
+    return -1;
+  }
+  if (host_form_init(&self->form, shape, dtype)) return -1;
+  if (self->form.size <= 0) {
+    host_form_clear(&self->form);
+    PyErr_SetString(PyExc_ValueError, "a reader is of arrays that have elements");
     return -1;
   }
   SET_FUNCTION(self->ready, f[0]);
@@ -138,12 +145,8 @@ static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
   SET_FUNCTION(self->destroy_event, f[2]);
   SET_FUNCTION(self->where, f[3]);
   SET_FUNCTION(self->measure, f[4]);
-  self->size = size;
   self->views = views;
   self->is_memory = Py_NewRef(is_memory);
-  self->make = Py_NewRef(make);
-  self->shape = Py_NewRef(shape);
-  self->dtype = Py_NewRef(dtype);
   self->references = (References *)Py_NewRef(references);
   return 0;
 }
@@ -152,9 +155,7 @@ static int reader_traverse(Reader *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->references);
   Py_VISIT(self->is_memory);
-  Py_VISIT(self->make);
-  Py_VISIT(self->shape);
-  Py_VISIT(self->dtype);
+  Py_VISIT(self->form.dtype);
   return 0;
 }
 
@@ -163,9 +164,7 @@ static void reader_dealloc(PyObject *object) {
   PyObject_GC_UnTrack(object);
   Py_XDECREF((PyObject *)self->references);
   Py_XDECREF(self->is_memory);
-  Py_XDECREF(self->make);
-  Py_XDECREF(self->shape);
-  Py_XDECREF(self->dtype);
+  host_form_clear(&self->form);
   free_object(object);
 }
 

@@ -52,7 +52,9 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     put = core.Put(client, a, b, int(ffi.cast("uintptr_t", args)), c, np.dtype("f4"), True)
     lock = SimpleNamespace(acquire=a, release=b)
     references = core.References(client, 0, 0, lock)
-    reader = core.Reader(references, (0,) * 5, c, d, e, spec, 16, True)
+    dtype = np.dtype("f4")
+    reader = core.Reader(references, (0,) * 5, c, (16,), dtype, True)
+    reads = core.FunctionReader(Held, a, b, lock, call, (16,), dtype, (d,))
     specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
     executable = core.Executable(client, 0, a, 1, specs)
     ids = iter(())
@@ -89,7 +91,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (deletion, (a,)),
         (put, (client, a, b, c)),
         (references, (client, a, b)),
-        (reader, (references, c, d, e, spec)),
+        (reader, (references, c, dtype)),
+        (reads, (Held, a, b, lock.acquire, lock.release, call, dtype)),
         (executable, (client, a, specs, ids)),
         (launcher, (executable, a, b)),
         (bounded, (launcher, a, b)),

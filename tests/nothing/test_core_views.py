@@ -7,7 +7,6 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
@@ -36,7 +35,7 @@ def _alive(library: LibraryCalls) -> tuple[int, int, int]:
 def test_memory_is_lent_until_the_last_array_over_it_is_freed() -> None:
     library = LibraryCalls()
     handle = _with_handle(library)
-    reader = library.reader(handle.lock, lambda *_: True, np.ndarray, views=True)
+    reader = library.reader(handle.lock, lambda *_: True, views=True)
     x = library.buffer()
     first, second = reader(x), reader(x)
     assert bytes(first) == BYTES
@@ -66,20 +65,10 @@ def test_memory_is_lent_until_the_last_array_over_it_is_freed() -> None:
 def test_a_view_that_cannot_be_made_gives_back_what_it_took() -> None:
     library = LibraryCalls()
     handle = _with_handle(library)
-    answers = [False, True]
-    made: list[Any] = []
-
-    def make(*given: Any) -> Any:
-        made.append(given)
-        raise LookupError("no array")
-
-    reader = library.reader(handle.lock, lambda *_: answers.pop(0), make, views=True)
+    answers = [False, *[True] * 8]
+    reader = library.reader(handle.lock, lambda *_: answers.pop(0), views=True)
     x = library.buffer()
     assert reader(x) is None
-    assert _alive(library) == (1, 0, 0)
-    with pytest.raises(LookupError, match="no array"):
-        reader(x)
-    made.clear()
     assert _alive(library) == (1, 0, 0)
     needed = ("Buffer_ReadyEvent", "Event_Await", "Buffer_UnsafePointer")
     for name in (*needed, "Buffer_OnDeviceSizeInBytes", "Buffer_IncreaseExternalReferenceCount"):
@@ -97,7 +86,7 @@ def test_what_the_core_lent_has_one_owner_in_python_too() -> None:
     """A buffer that both viewed would be destroyed twice."""
     library = LibraryCalls()
     handle = _with_handle(library)
-    reader = library.reader(handle.lock, lambda *_: True, np.ndarray, views=True)
+    reader = library.reader(handle.lock, lambda *_: True, views=True)
     x = library.buffer()
     lent = reader(x)
     owner = x._share(ffi.cast("PJRT_Buffer*", x._pointer))
@@ -111,7 +100,7 @@ def test_what_the_core_lent_has_one_owner_in_python_too() -> None:
 def test_a_buffer_that_was_lent_is_destroyed_at_the_end_unless_it_still_is() -> None:
     library = LibraryCalls()
     handle = _with_handle(library)
-    reader = library.reader(handle.lock, lambda *_: True, np.ndarray, views=True)
+    reader = library.reader(handle.lock, lambda *_: True, views=True)
     x = library.buffer()
     assert bytes(reader(x)) == BYTES
     still = library.buffer()

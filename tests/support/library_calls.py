@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.client_handle import _OF_CORE
@@ -71,13 +73,12 @@ class LibraryCalls:
         return int(ffi.cast("uintptr_t", self._functions[name]))
 
     def reader(
-        self, lock: Any, is_memory: Callable[[int, int], bool], make: Callable[..., Any],
-        *, views: bool = False,
-    ) -> Any:  # fmt: skip
+        self, lock: Any, is_memory: Callable[[int, int], bool], *, views: bool = False
+    ) -> Any:
         """Returns a reader of 16 bytes."""
         references = core.References(self.core, *map(self.address_of, _REFERENCES), lock)
         functions = tuple(map(self.address_of, _FUNCTIONS))
-        return core.Reader(references, functions, is_memory, make, (16,), "u1", len(BYTES), views)
+        return core.Reader(references, functions, is_memory, (16,), np.dtype("u1"), views)
 
     def buffer(self) -> Any:
         """Returns a buffer of the client, which it owns."""

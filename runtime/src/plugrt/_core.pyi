@@ -93,10 +93,8 @@ class Reader:
         references: References,
         functions: tuple[int, ...],
         is_memory: Callable[[int, int], bool],
-        make: Callable[..., Any],
         shape: tuple[int, ...],
-        dtype: Any,
-        size: int,
+        dtype: np.dtype[Any],
         views: bool,
     ) -> None: ...
     def __call__(self, buffer: Buffer, /) -> Any: ...

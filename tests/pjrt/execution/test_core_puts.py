@@ -472,10 +472,8 @@ def test_what_a_library_says_is_in_the_first_page_is_not_read(client: Client) ->
         references=core.References(handle.core, *counters, handle.lock),
         functions=tuple(int(ffi.cast("uintptr_t", f)) for f in functions),
         is_memory=handle.is_memory,
-        make=np.ndarray,
         shape=(4,),
         dtype=np.dtype(np.float32),
-        size=16,
         views=False,
     )
     assert reader(buffer) is None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.compiled_core import core
@@ -39,9 +37,7 @@ def compile_reader(spec: BufferSpec) -> Any:
         references=core.References(handle.core, increase, decrease, handle.lock),
         functions=tuple(functions[name] for name in _FUNCTIONS),
         is_memory=handle.is_memory,
-        make=np.ndarray,
         shape=spec.stored_shape,
         dtype=spec.dtype,
-        size=spec.nbytes,
         views=not is_small(spec),
     )
