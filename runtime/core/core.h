@@ -19,7 +19,7 @@
   memset(&args, 0, sizeof args);      \
   args.struct_size = SIZE_OF_##name
 
-/* A field that is a function of a library, whose address Python gives as a number. */
+/* A function of a library or of NumPy, whose address is a number or a pointer. */
 #define SET_FUNCTION(field, address) ((field) = (__typeof__(field))(uintptr_t)(address))
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */

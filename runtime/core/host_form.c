@@ -59,7 +59,7 @@ int find_numpy(void) {
   if (!table) return -1;
   array_type = table[ARRAY_CLASS];
   descriptor_class = table[DESCRIPTOR_CLASS];
-  *(void **)&new_from_descriptor = table[NEW_FROM_DESCRIPTOR];
-  *(void **)&set_base_object = table[SET_BASE_OBJECT];
+  SET_FUNCTION(new_from_descriptor, table[NEW_FROM_DESCRIPTOR]);
+  SET_FUNCTION(set_base_object, table[SET_BASE_OBJECT]);
   return 0;
 }
