@@ -19,20 +19,29 @@ typedef struct {
   PJRT_Error *(*measure)(struct PJRT_Buffer_OnDeviceSizeInBytes_Args *);
 } Reader;
 
-/* Without the GIL: waits for the buffer, and sets where its contents are and how many bytes. */
-static int await_and_find(Reader *self, PJRT_Buffer *buffer, void **data, size_t *size) {
+/* Without the GIL: waits for the buffer; whether it is ready. Before a reference is taken: XLA waits for
+   the memory then, and who waits under the lock of references has finalisers wait as well, which may be
+   in the thread that has the memory made. */
+static int await_ready(Reader *self, PJRT_Buffer *buffer) {
+  Client *client = self->references->client;
   NEW_ARGS(Buffer_ReadyEvent, ready);
   NEW_ARGS(Event_Await, awaited);
   NEW_ARGS(Event_Destroy, ended);
-  NEW_ARGS(Buffer_UnsafePointer, found);
-  NEW_ARGS(Buffer_OnDeviceSizeInBytes, measured);
-  ready.buffer = found.buffer = measured.buffer = buffer;
-  if (client_forget_error(self->references->client, self->ready(&ready)) || !ready.event) return 0;
+  ready.buffer = buffer;
+  if (client_forget_error(client, self->ready(&ready)) || !ready.event) return 0;
   awaited.event = ended.event = ready.event;
-  Client *client = self->references->client;
   int failed = client_forget_error(client, self->await_event(&awaited));
   client_forget_error(client, self->destroy_event(&ended));
-  if (failed || client_forget_error(client, self->where(&found)) ||
+  return !failed;
+}
+
+/* Without the GIL: sets where the contents are and how many bytes; whether both are known. */
+static int locate(Reader *self, PJRT_Buffer *buffer, void **data, size_t *size) {
+  Client *client = self->references->client;
+  NEW_ARGS(Buffer_UnsafePointer, found);
+  NEW_ARGS(Buffer_OnDeviceSizeInBytes, measured);
+  found.buffer = measured.buffer = buffer;
+  if (client_forget_error(client, self->where(&found)) ||
       client_forget_error(client, self->measure(&measured)))
     return 0;
   *data = (void *)(uintptr_t)found.buffer_pointer;
@@ -58,13 +67,13 @@ static int is_memory(Reader *self, const void *data) {
   return there;
 }
 
-/* Waits for the buffer, and returns where its contents are; NULL as in `reader_read`. */
+/* Where the contents of a buffer are that is ready; NULL as in `reader_read`. */
 static void *find(Reader *self, PJRT_Buffer *buffer) {
   void *data = NULL;
   size_t size = 0;
   int found;
   BEGIN_LIBRARY_CALL
-  found = await_and_find(self, buffer, &data, &size);
+  found = locate(self, buffer, &data, &size);
   END_LIBRARY_CALL
   return found && size >= (size_t)self->form.size && is_memory(self, data) == 1 ? data : NULL;
 }
@@ -96,7 +105,13 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   Reader *self = (Reader *)object;
   Client *client = self->references->client;
   Buffer *buffer = (Buffer *)held;
-  if (client->refused || client->pending || buffer->client != client) return NULL;
+  if (client->refused || client->pending || buffer->client != client || !buffer->usable) return NULL;
+  PJRT_Buffer *address = buffer->address; /* which lasts as long as the object */
+  int ready;
+  BEGIN_LIBRARY_CALL
+  ready = await_ready(self, address);
+  END_LIBRARY_CALL
+  if (!ready) return NULL;
   void *contents = NULL;
   PyObject *keeper = self->views ? view(self, buffer, &contents) : copy(self, buffer, &contents);
   if (!keeper) return NULL;

@@ -29,10 +29,12 @@ void references_drop(References *self, PJRT_Buffer *buffer) {
   int locked = acquire_surely(self, &raised);
   NEW_ARGS(Buffer_DecreaseExternalReferenceCount, args);
   args.buffer = buffer;
-  PJRT_Error *error;
-  BEGIN_LIBRARY_CALL
-  error = self->decrease(&args);
-  END_LIBRARY_CALL
+  PJRT_Error *error = NULL;
+  if (!self->client->abandoned) { /* while this thread waited for the lock */
+    BEGIN_LIBRARY_CALL
+    error = self->decrease(&args);
+    END_LIBRARY_CALL
+  }
   if (error) client_log_failure(self->client, "Buffer_DecreaseExternalReferenceCount", error);
   if (locked) call_method(self->release);
   put_back(raised, (PyObject *)self);

@@ -15,6 +15,7 @@ import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
+from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.transforms.jit import jit
 from support.ops import add, total
 
@@ -238,3 +239,37 @@ def test_what_a_thread_returns_as_it_is_survives_that_another_takes_it(taking: s
             assert x.is_deleted()
             if returned is not None:
                 np.testing.assert_array_equal(np.asarray(returned), np.ones(1000))
+
+
+@pytest.mark.parametrize("kinds", ["donated, donated", "donated, deleted", "deleted, deleted"])
+def test_arrays_that_share_buffers_are_taken_by_two_threads_at_once(kinds: str) -> None:
+    double, same = jit(lambda x: add(x, x), donate_argnums=0), jit(lambda x: (x, add(x, x)))
+    start = threading.Barrier(2)
+
+    def take(x: Any, kind: str) -> None:
+        start.wait(60)
+        if kind == "donated":
+            np.testing.assert_array_equal(np.asarray(double(x)), np.full(1000, 2.0))
+        else:
+            x.delete()
+        assert x.is_deleted()
+
+    double(same(device_put(np.ones(1000)))[0])
+    one, other = kinds.split(", ")
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(100):
+            x = device_put(np.ones(1000))
+            taking = pool.submit(take, same(x)[0], other)
+            take(x, one)
+            taking.result()
+
+
+def test_one_array_donated_twice_that_is_moved_for_both_arguments() -> None:
+    if len(devices()) < 2:
+        pytest.skip("no 2 devices here")
+    split = NamedSharding(Mesh(np.array(devices()[:2]), ("i",)), PartitionSpec("i"))
+    sums = jit(lambda x, y: (add(x, y), add(y, y)), donate_argnums=(0, 1), in_shardings=split)
+    x = device_put(N)
+    for result in sums(x, x):
+        np.testing.assert_array_equal(np.asarray(result), 2 * N)
+    assert x.is_deleted()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
 import pytest
 
 from plugrt.capi import create_client
+from plugrt.capi.async_transfers import AsyncTransfer
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
 from plugrt.capi.loading.library import Library
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.interface import CompileOptions
+from plugrt.interface import CompileOptions, TensorType
 from support.xla_cpu import DONATED, add, program, run_python
 
 LARGE = np.arange(1 << 16, dtype=np.float32)
@@ -154,3 +157,32 @@ def test_references_are_taken_and_released_one_at_a_time(client: Client, device:
                 read.result(0.1)
         view = read.result(60)
     np.testing.assert_array_equal(view, LARGE)
+
+
+def test_who_waits_to_read_has_nobody_wait_who_drops_a_view(client: Client, device: Device) -> None:
+    """To refer to a result XLA waits for its memory, which waits for the arguments."""
+    loaded = client.compile(add(KIND), CompileOptions())
+    put = client.buffer_from_host(LARGE, device)
+    ((seen,),) = loaded.execute([(put,), (put,)])
+    for _ in range(2):  # the first of a type by Python, the next in the core
+        views = [seen.to_host()]
+    transfer = AsyncTransfer(
+        client, [TensorType(LARGE.shape, LARGE.dtype)], device.default_memory()
+    )
+    ((result,),) = loaded.execute([(transfer.retrieve(0),), (put,)])
+    waits = threading.Event()
+
+    def read() -> Any:
+        waits.set()
+        return result.to_host()
+
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(read)
+        waits.wait(60)
+        done, _ = wait([reading], 0.05)
+        assert not done
+        dropping = pool.submit(views.clear)
+        done, _ = wait([dropping], 60)
+        transfer.send(0, LARGE)
+        np.testing.assert_array_equal(reading.result(), 2 * LARGE)
+    assert done, "the reader had the lock"

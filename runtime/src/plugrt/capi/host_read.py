@@ -83,17 +83,19 @@ class HostReader:
         """Waits for the buffer and returns its address; the caller releases the reference.
 
         The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
-        CPU client then copies it for the launch that takes the donation. `InvalidReply` where the
-        buffer has less than ``size`` bytes, or no address.
+        CPU client then copies it for the launch that takes the donation. It is taken when the
+        buffer is ready: XLA waits for the memory then, and a finaliser that waits for the lock may
+        be in the thread that has the memory made. `InvalidReply` where the buffer has less than
+        ``size`` bytes, or no address.
         """
         self._prepared.restore()
+        self._wait(pointer)
         self._increase_args.buffer = self._address.buffer = self._size_args.buffer = pointer
         with handle.lock:
             error = self._increase(self._increase_args)
         if error:
             raise self._library.take_error(error)
         try:
-            self._wait(pointer)
             error = self._where(self._address) or self._size(self._size_args)
             if error:
                 raise self._library.take_error(error)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.execution.array_contents import Contents
 from plugrt.execution.deletion import Deletion
+
+sharers_lock = threading.RLock()
+"""Held while buffers become another array's too, and to take them: who looks finds who has them.
+
+A finaliser may do the same meanwhile.
+"""
 
 
 @with_checked_methods
@@ -25,13 +32,15 @@ class Deletable(Contents):
 
         A second call does nothing; use afterwards raises.
         """
-        held, self._shards = self._shards, None
-        if held is not None:
+        with sharers_lock:
+            held, self._shards = self._shards, None
+            if held is None:
+                return
             self._extra = Deletion()
-            if not self._shares(held):
-                shards = self._open_shards(held)
-                for shard in shards:
-                    shard.delete()
+            shared = self._shares(held)
+        if not shared:
+            for shard in self._open_shards(held):
+                shard.delete()
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, array_holding, new_array
+from plugrt.execution.array_deletion import sharers_lock
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Buffer, Layout, Shards
-
-_sharers_lock = threading.Lock()
 
 
 def share_buffers(array: Array, signature: Signature) -> Array:
@@ -28,15 +26,18 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     """
     held = array._held()
     made = array_holding(held, signature)
-    with _sharers_lock:
+    with sharers_lock:
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:
             sharers = array._sharers = [weakref.ref(array)]
-        if len(sharers) & (len(sharers) - 1) == 0:  # at each power of two: drop dead references
-            sharers[:] = [sharer for sharer in sharers if sharer() is not None]
+        count = len(sharers)
+        if count & (count - 1) == 0:  # at each power of two: drop dead references
+            alive = [sharer for sharer in sharers if sharer() is not None]
+            if len(sharers) == count:  # a finaliser has added none
+                sharers[:] = alive
         sharers.append(weakref.ref(made))
     made._sharers = sharers
-    # What takes the buffers says so first, and looks for sharers then: one of both finds the other.
+    # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
     if array._shards is not held:
         raise DeletedBuffer(array._deleted_message())
     return made

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.array import Array, array_holding, duplicate
+from plugrt.execution.array import Array, duplicate
+from plugrt.execution.array_deletion import sharers_lock
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.plan import Plan
 
@@ -27,8 +29,8 @@ class Donation:
         """Takes from the arrays what they have; ``shards`` are those of the launch to come.
 
         Before the launch: another thread may share the buffers with a new array until then, and
-        finds afterwards that they are gone. What is shared is copied for the launch. What is in
-        ``taken`` is to be given back if there is no launch.
+        finds afterwards that they are gone. What other arrays have, too, is copied for the launch.
+        What is in ``taken`` is to be given back if there is no launch.
 
         Raises:
             DeletedBuffer: an array has nothing any more.
@@ -38,13 +40,29 @@ class Donation:
             array = values[i]
             if type(array) is not Array:
                 continue  # a host value, of which the buffers are the launch's own
-            held = array._shards
-            if held is None:
-                raise DeletedBuffer(array._deleted_message())
-            taken.append((array, held, array._extra, loss))
-            array._mark_lost(loss)
-            if position >= 0 and shards[position] is held and array._shares(held):
-                shards[position] = duplicate(array_holding(held, array._signature))._held()
+            own = None if position < 0 else shards[position]
+            if any(array is other and own is not had for other, had, *_ in taken):
+                continue  # given twice, and moved or copied for this argument
+            keeper = _take_from(array, own, loss, taken)
+            if keeper is not None:
+                shards[position] = duplicate(keeper)._held()
+            del keeper  # what this call takes next is not needed by it
+
+
+def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
+    """Takes what an array has; returns another array of that if it is ``own`` and shared.
+
+    By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
+    """
+    with sharers_lock:
+        held = array._shards
+        if held is None:
+            raise DeletedBuffer(array._deleted_message())
+        shared = own is held and array._shares(held)
+        keeper = share_buffers(array, array._signature) if shared else None
+        taken.append((array, held, array._extra, loss))
+        array._mark_lost(loss)
+    return keeper
 
 
 def give_back(taken: Taken) -> None:
