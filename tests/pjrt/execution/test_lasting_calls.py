@@ -96,6 +96,7 @@ print(np.asarray(add(x, x)).tolist())
 SUBINTERPRETER_FIRST = (
     INTERPRETERS
     + """
+import numpy  # which the main interpreter cannot load once another has
 run('''
 import warnings
 warnings.simplefilter("ignore")  # NumPy's, of interpreters
