@@ -13,8 +13,6 @@ typedef struct {
   HostForm form;                  /* of what is returned */
   int views;                      /* the contents are the memory itself, else a copy */
   PJRT_Error *(*ready)(struct PJRT_Buffer_ReadyEvent_Args *);
-  PJRT_Error *(*await_event)(struct PJRT_Event_Await_Args *);
-  PJRT_Error *(*destroy_event)(struct PJRT_Event_Destroy_Args *);
   PJRT_Error *(*where)(struct PJRT_Buffer_UnsafePointer_Args *);
   PJRT_Error *(*measure)(struct PJRT_Buffer_OnDeviceSizeInBytes_Args *);
 } Reader;
@@ -30,8 +28,8 @@ static int await_ready(Reader *self, PJRT_Buffer *buffer) {
   ready.buffer = buffer;
   if (client_forget_error(client, self->ready(&ready)) || !ready.event) return 0;
   awaited.event = ended.event = ready.event;
-  int failed = client_forget_error(client, self->await_event(&awaited));
-  client_forget_error(client, self->destroy_event(&ended));
+  int failed = client_forget_error(client, client->await_event(&awaited));
+  client_forget_error(client, client->destroy_event(&ended));
   return !failed;
 }
 
@@ -140,13 +138,14 @@ static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
                           "dtype",      "views",     NULL};
   PyObject *references, *functions, *is_memory, *shape, *dtype;
   int views;
-  unsigned long long f[5];
+  unsigned long long f[3];
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOp", names, References_Type, &references,
                                    &PyTuple_Type, &functions, &is_memory, &shape, &dtype, &views) ||
-      !PyArg_ParseTuple(functions, "KKKKK", &f[0], &f[1], &f[2], &f[3], &f[4]))
+      !PyArg_ParseTuple(functions, "KKK", &f[0], &f[1], &f[2]))
     return -1;
-  if (self->references || !((References *)references)->client) {
-    PyErr_SetString(PyExc_TypeError, "a reader is made once, of references that are made");
+  Client *client = ((References *)references)->client;
+  if (self->references || !client || !client->await_event || !client->destroy_event) {
+    PyErr_SetString(PyExc_TypeError, "a reader is made once, of references of a client that has events");
     return -1;
   }
   if (host_form_init(&self->form, shape, dtype)) return -1;
@@ -156,10 +155,8 @@ static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
     return -1;
   }
   SET_FUNCTION(self->ready, f[0]);
-  SET_FUNCTION(self->await_event, f[1]);
-  SET_FUNCTION(self->destroy_event, f[2]);
-  SET_FUNCTION(self->where, f[3]);
-  SET_FUNCTION(self->measure, f[4]);
+  SET_FUNCTION(self->where, f[1]);
+  SET_FUNCTION(self->measure, f[2]);
   self->views = views;
   self->is_memory = Py_NewRef(is_memory);
   self->references = (References *)Py_NewRef(references);

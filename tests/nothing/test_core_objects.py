@@ -35,7 +35,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
     a, b, c, d, e = (Held() for _ in range(5))
     call = lambda *_: None  # noqa: E731
-    client = core.Client(*[0] * 6, 64, a, b, c)
+    client = core.Client(*[0] * 4, *[64] * 3, a, b, c)
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
@@ -53,7 +53,10 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     lock = SimpleNamespace(acquire=a, release=b)
     references = core.References(client, 0, 0, lock)
     dtype = np.dtype("f4")
-    reader = core.Reader(references, (0,) * 5, c, (16,), dtype, True)
+    reader = core.Reader(references, (0,) * 3, c, (16,), dtype, True)
+    eventless = core.References(core.Client(*[0] * 6, 64, a, b, c), 0, 0, lock)
+    with pytest.raises(TypeError, match="of a client that has events"):  # it would call address 0
+        core.Reader(eventless, (0,) * 3, c, (16,), dtype, True)
     reads = core.FunctionReader(Held, a, b, lock, call, (16,), dtype, (d,))
     specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
     executable = core.Executable(client, 0, a, 1, specs)

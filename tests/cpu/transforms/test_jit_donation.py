@@ -13,6 +13,9 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
+from plugrt.execution import array_making
+from plugrt.execution.array import array_holding
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
@@ -239,6 +242,24 @@ def test_what_a_thread_returns_as_it_is_survives_that_another_takes_it(taking: s
             assert x.is_deleted()
             if returned is not None:
                 np.testing.assert_array_equal(np.asarray(returned), np.ones(1000))
+
+
+def test_what_is_donated_while_it_is_being_shared_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As another thread may, in the core, which takes no lock for it."""
+    double = jit(lambda x: add(x, x), donate_argnums=0)
+    for _ in range(3):  # until the core makes the call
+        double(device_put(N))
+    x = device_put(N)
+
+    def hold(shards: Any, signature: Any) -> Any:
+        double(x)
+        return array_holding(shards, signature)
+
+    monkeypatch.setattr(array_making, "array_holding", hold)
+    with pytest.raises(DeletedBuffer, match="was donated to '<lambda>'"):
+        share_buffers(x, x._signature)
 
 
 @pytest.mark.parametrize("kinds", ["donated, donated", "donated, deleted", "deleted, deleted"])

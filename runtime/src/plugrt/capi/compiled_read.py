@@ -11,11 +11,9 @@ from plugrt.compiled_core import core
 SMALL_BYTES = 1024
 """What is at most copied where the host addresses the memory: a view of so little costs more."""
 _REFERENCES = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
-_FUNCTIONS = (
-    "Buffer_ReadyEvent", "Event_Await", "Event_Destroy", "Buffer_UnsafePointer",
-    "Buffer_OnDeviceSizeInBytes",
-)  # fmt: skip
-_NEEDED = (*_REFERENCES, *_FUNCTIONS, "Buffer_Destroy", "Error_Destroy")
+_FUNCTIONS = ("Buffer_ReadyEvent", "Buffer_UnsafePointer", "Buffer_OnDeviceSizeInBytes")
+_OF_CLIENT = ("Event_Await", "Event_Destroy", "Buffer_Destroy", "Error_Destroy")
+_NEEDED = (*_REFERENCES, *_FUNCTIONS, *_OF_CLIENT)
 
 
 def is_small(spec: BufferSpec) -> bool:

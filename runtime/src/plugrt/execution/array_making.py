@@ -24,9 +24,9 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     Raises:
         DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
     """
-    held = array._held()
-    made = array_holding(held, signature)
     with sharers_lock:
+        held = array._held()
+        made = array_holding(held, signature)
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:
             sharers = array._sharers = [weakref.ref(array)]

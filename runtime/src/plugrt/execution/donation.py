@@ -41,7 +41,9 @@ class Donation:
             if type(array) is not Array:
                 continue  # a host value, of which the buffers are the launch's own
             own = None if position < 0 else shards[position]
-            if any(array is other and own is not had for other, had, *_ in taken):
+            if array._shards is None and any(
+                array is other and own is not had for other, had, *_ in taken
+            ):
                 continue  # given twice, and moved or copied for this argument
             keeper = _take_from(array, own, loss, taken)
             if keeper is not None:
