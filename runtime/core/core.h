@@ -295,6 +295,21 @@ void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t c
 void raise_missing_event(Launcher *self);
 void raise_error(Launcher *self, PJRT_Error *error); /* of another function than a launch */
 
+/* ---- gifts.c: the arguments of a launch by functions that it takes ---- */
+typedef struct {
+  Py_ssize_t *numbers, count;
+  PyObject *is_deleted, *delete; /* of one argument */
+} Gifts;
+/* `arity` is above all numbers. -1 with an exception; may be called again then. */
+int gifts_init(Gifts *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
+               PyObject *delete);
+/* Whether none of them is another argument as well. */
+int gifts_are_given_once(const Gifts *self, PyObject *const *arguments, Py_ssize_t count);
+/* Deletes those that the launch left alone: DONE, or FAILED. */
+int gifts_end(const Gifts *self, PyObject *const *arguments, Py_ssize_t count);
+int gifts_visit(const Gifts *self, visitproc visit, void *arg);
+void gifts_drop(Gifts *self);
+
 /* ---- shards_launcher.c: launches on several devices through functions that a backend gives ---- */
 typedef struct {
   Launching head;
@@ -314,6 +329,7 @@ typedef struct {
   PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;    /* explain(error): the exception to raise */
   PyObject *tidy;       /* tidy(), before each thousandth launch */
+  Gifts gifts;          /* arrays of each launch; none where there is one on all devices */
   unsigned count;       /* of launches */
 } ShardsLauncher;
 extern PyTypeObject *ShardsLauncher_Type;

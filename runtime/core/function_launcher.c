@@ -13,10 +13,8 @@ typedef struct {
   PyObject *argument_class; /* the class of arguments that are launched with; NULL: any */
   PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
-  Py_ssize_t *donated;      /* the numbers of the arguments that a launch takes */
-  Py_ssize_t gifts;         /* the number of these */
-  PyObject *is_deleted, *delete; /* of one argument; NULL without gifts */
-  PyObject *tidy;                /* tidy(), after each TIDY_AFTER launches; NULL: nothing to do */
+  Gifts gifts;              /* the arguments that a launch takes */
+  PyObject *tidy;           /* tidy(), after each TIDY_AFTER launches; NULL: nothing to do */
   unsigned launches;
 } FunctionLauncher;
 enum { TIDY_AFTER = 1000 };
@@ -64,22 +62,6 @@ static void explain(FunctionLauncher *self, PyObject *given) {
   Py_DECREF(found);
 }
 
-/* Deletes the donated arguments that the launch left alone. */
-static int end_gifts(FunctionLauncher *self, PyObject *const *arguments, Py_ssize_t count) {
-  for (Py_ssize_t i = 0; i < self->gifts && self->donated[i] < count; i++) {
-    PyObject *gift = arguments[self->donated[i]];
-    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_deleted, gift, NULL);
-    int gone = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    if (gone < 0) return FAILED;
-    if (gone) continue;
-    answer = PyObject_CallFunctionObjArgs(self->delete, gift, NULL);
-    if (!answer) return FAILED;
-    Py_DECREF(answer);
-  }
-  return DONE;
-}
-
 static int tidy_up(FunctionLauncher *self) {
   if (!self->tidy || ++self->launches % TIDY_AFTER) return DONE;
   PyObject *answer = PyObject_CallNoArgs(self->tidy);
@@ -101,7 +83,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
     made = PyObject_CallFunctionObjArgs(self->take, launched, self->taking[0], self->taking[1], NULL);
     Py_DECREF(launched);
   }
-  int state = made ? end_gifts(self, arguments, count) : FAILED;
+  int state = made ? gifts_end(&self->gifts, arguments, count) : FAILED;
   if (state == DONE) state = tidy_up(self);
   if (state == DONE) state = set_results(self, made, results);
   Py_XDECREF(made);
@@ -132,13 +114,7 @@ static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObje
     PyErr_SetString(PyExc_ValueError, "what takes results has at most two further arguments");
     return -1;
   }
-  if (donated && PyTuple_Size(donated) && (is_deleted == Py_None || delete == Py_None)) {
-    PyErr_SetString(PyExc_ValueError, "a launcher that takes arguments must know how they are deleted");
-    return -1;
-  }
-  Py_ssize_t gifts = donated ? read_numbers(donated, PY_SSIZE_T_MAX, &self->donated) : 0;
-  if (gifts < 0) return -1;
-  self->gifts = gifts;
+  if (donated && gifts_init(&self->gifts, donated, PY_SSIZE_T_MAX, is_deleted, delete)) return -1;
   for (Py_ssize_t i = 0; i < PyTuple_Size(taking); i++)
     self->taking[i] = Py_NewRef(PyTuple_GetItem(taking, i));
   self->launch = Py_NewRef(launching);
@@ -146,8 +122,6 @@ static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObje
   self->argument_class = or_null(argument_class);
   self->unless = Py_NewRef(unless);
   self->explain = or_null(explaining);
-  self->is_deleted = or_null(is_deleted);
-  self->delete = or_null(delete);
   self->tidy = or_null(tidy);
   self->head.produced = produced;
   self->head.launch = launch;
@@ -163,10 +137,8 @@ static int function_launcher_traverse(FunctionLauncher *self, visitproc visit, v
   Py_VISIT(self->argument_class);
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
-  Py_VISIT(self->is_deleted);
-  Py_VISIT(self->delete);
   Py_VISIT(self->tidy);
-  return 0;
+  return gifts_visit(&self->gifts, visit, arg);
 }
 
 /* No tp_clear: a call of a finaliser must work, and cycles lead through the functions, which can be
@@ -181,10 +153,8 @@ static void function_launcher_dealloc(PyObject *object) {
   Py_XDECREF(self->argument_class);
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);
-  Py_XDECREF(self->is_deleted);
-  Py_XDECREF(self->delete);
   Py_XDECREF(self->tidy);
-  PyMem_Free(self->donated);
+  gifts_drop(&self->gifts);
   free_object(object);
 }
 

@@ -68,7 +68,7 @@ static int take_arguments(ShardsLauncher *self, PyObject *const *arguments, Py_s
     Py_DECREF(parts);
     if (state != DONE) return state;
   }
-  return DONE;
+  return gifts_are_given_once(&self->gifts, taken, count) ? DONE : NOT_HERE;
 }
 
 /* Launches once; a new reference to the arrays of the results. `token` is NULL if none is wanted. */
@@ -180,6 +180,8 @@ static int launch_in_room(ShardsLauncher *self, PyObject *const *arguments, Py_s
   Launched launched = {room + taken, room + taken + launches, 0};
   for (Py_ssize_t j = 0; j < taken; j++) room[j] = NULL;
   int state = launch_locked(self, arguments, count, room, &launched, wait);
+  for (Py_ssize_t j = 0; state == DONE && j < launches; j++)
+    state = gifts_end(&self->gifts, room + j * count, count);
   PyObject *ends = NULL;
   if (state == DONE && launches > 1 && !(ends = tuple_of(launched.tokens, launches))) state = FAILED;
   for (; state == DONE && i < self->head.produced; i++)

@@ -56,17 +56,24 @@ static int are_tuples(PyObject *given, Py_ssize_t size) {
 static int launcher_init(ShardsLauncher *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"owner",     "cls",        "parameters", "place",   "results",
                           "launches",  "take",       "take_token", "make_wait", "is_deleted",
-                          "prepare",   "lock",       "unless",     "explain", "tidy", NULL};
-  PyObject *o[15];
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!OO!O!OOOOOOO!OO", names, &o[0], &PyType_Type,
+                          "prepare",   "lock",       "unless",     "explain", "tidy",
+                          "donated",   "delete",     NULL};
+  PyObject *o[15], *donated = NULL, *delete = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!OO!O!OOOOOOO!OO|O!O", names, &o[0], &PyType_Type,
                                    &o[1], &PyTuple_Type, &o[2], &o[3], &PyTuple_Type, &o[4],
                                    &PyTuple_Type, &o[5], &o[6], &o[7], &o[8], &o[9], &o[10], &o[11],
-                                   &PyTuple_Type, &o[12], &o[13], &o[14]))
+                                   &PyTuple_Type, &o[12], &o[13], &o[14], &PyTuple_Type, &donated,
+                                   &delete))
     return -1;
   if (self->owner || !PyTuple_Size(o[5]) || !are_tuples(o[5], 3) || !are_tuples(o[4], 2)) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a launcher is made once, of launches");
     return -1;
   }
+  if (donated && PyTuple_Size(donated) && PyTuple_Size(o[5]) == 1) {
+    PyErr_SetString(PyExc_ValueError, "one launch on all devices takes no arguments");
+    return -1;
+  }
+  if (donated && gifts_init(&self->gifts, donated, PyTuple_Size(o[2]), o[9], delete)) return -1;
   PyObject **fields[] = {&self->owner,      (PyObject **)&self->cls, &self->parameters,
                          &self->place,      &self->results,          &self->launches,
                          &self->take,       &self->take_token,       &self->make_wait,
@@ -96,7 +103,7 @@ static int launcher_traverse(ShardsLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
   Py_VISIT(self->tidy);
-  return 0;
+  return gifts_visit(&self->gifts, visit, arg);
 }
 
 /* No tp_clear, as of the other launchers. */
@@ -118,6 +125,7 @@ static void launcher_dealloc(PyObject *object) {
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);
   Py_XDECREF(self->tidy);
+  gifts_drop(&self->gifts);
   free_object(object);
 }
 

@@ -67,8 +67,10 @@ class Queue(deque[Any]):
 class Backend:
     """Its functions are steps, of which the one numbered `fails` raises; it launches that often."""
 
-    def __init__(self, launches: int, arity: int = 1) -> None:
+    def __init__(self, launches: int, arity: int = 1, donated: tuple[int, ...] = ()) -> None:
         self.steps: list[str] = []
+        self.taken: list[Made] = []  # by each launch
+        self.deleted: list[Made] = []
         self.fails, self.produced = 0, 2
         self.locked = 0
         self.alive = WeakSet[Any]()
@@ -94,6 +96,8 @@ class Backend:
             unless=(self.refusals,),
             explain=lambda error: ValueError(f"explained: {error}"),
             tidy=self._made("tidy"),
+            donated=donated,
+            delete=self._delete,
         )
 
     def step(self, name: str) -> None:
@@ -108,9 +112,16 @@ class Backend:
         self.step("is deleted")
         return array.deleted
 
+    def _delete(self, array: Made) -> None:
+        self.step("delete")
+        assert not self.locked
+        self.deleted.append(array)
+
     def _made(self, name: str) -> Callable[..., Made]:
         def call(*given: Any) -> Made:
             self.step(name)
+            for array in self.taken:
+                array.deleted = True
             return Made(self)
 
         return call
@@ -163,11 +174,13 @@ def _error_of(function: Callable[[], Any]) -> str | None:
     return None
 
 
-FORMS = {
-    "one array over all": (1, True, 0),
-    "one array and its parts": (1, True, 2),
-    "an array on each": (2, False, 2),
+FORMS: dict[str, tuple[int, bool, int, tuple[int, ...]]] = {
+    "one array over all": (1, True, 0, ()),
+    "one array and its parts": (1, True, 2, ()),
+    "an array on each": (2, False, 2, ()),
+    "an array on each, donated": (2, False, 2, (0,)),
 }
+"""The launches, what an argument has, and which are donated."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -177,8 +190,8 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
 ) -> None:
     reported: list[str] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda found: reported.append(str(found.exc_value)))
-    launches, raw, parts = FORMS[form]
-    backend = Backend(launches)
+    launches, raw, parts, donated = FORMS[form]
+    backend = Backend(launches, donated=donated)
     launcher = backend.launcher
     if bounded:
         launcher = core.BoundedLauncher(launcher, backend.queue, threading.Lock(), 2, True)
@@ -194,9 +207,12 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
     del first, second, one
     every, shards = list(backend.steps), x._shards
     backend.queue.clear()
+    assert backend.deleted == (list(shards._parts) if donated else [])
+    backend.deleted.clear()
     held = [part for part in (shards.raw, shards._parts, *(shards._parts or ())) if part]
     counts = [*map(sys.getrefcount, held)]
-    assert (len(backend.alive), every.count("is deleted")) == (before, parts or 1)
+    looks = (parts or 1) * (2 if donated else 1)
+    assert (len(backend.alive), every.count("is deleted")) == (before, looks)
     assert (every.count("take"), every.count("prepare")) == (launches, 1)
     for at, name in enumerate(every, 1):
         backend.steps.clear()
@@ -204,6 +220,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
         backend.fails, backend.locked = at, 0
         told = _error_of(lambda: runner((x,)))
         backend.queue.clear()
+        backend.deleted.clear()
         assert (backend.locked, len(backend.alive)) == (name == "lock", before), name
         assert [*map(sys.getrefcount, held)] == counts, name
         if name == "release":  # the launch was made
@@ -214,8 +231,8 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
 
 
 def test_what_a_launch_does_not_take_is_left_to_python() -> None:
-    for launches, raw, parts in FORMS.values():
-        backend = Backend(launches)
+    for launches, raw, parts, donated in FORMS.values():
+        backend = Backend(launches, donated=donated)
         runner, x = backend.runner(backend.launcher), _array(backend.argument(raw, parts))
         before = len(backend.alive)
         for name in ("place", "type"):
@@ -237,6 +254,22 @@ def test_what_a_launch_does_not_take_is_left_to_python() -> None:
         assert not backend.steps
         del other, gone
         assert (len(backend.alive), backend.locked) == (before, 0)
+
+
+def test_what_is_donated_is_deleted_where_the_launch_left_it() -> None:
+    backend = Backend(2, arity=2, donated=(1,))
+    kept, given = backend.argument(False, 2), backend.argument(False, 2)
+    assert backend.launcher([given, given]) == "Python"
+    assert backend.deleted == []
+    backend.taken = [given._parts[0]]
+    assert len(backend.launcher([kept, given])) == 2
+    assert backend.deleted == [given._parts[1]]
+    with pytest.raises(ValueError, match="one launch on all devices takes no arguments"):
+        Backend(1, donated=(0,))
+    with pytest.raises(ValueError, match="must know how they are deleted"):
+        core.ShardsLauncher(*_GIVEN[:5], ((1, 2, 3),) * 2, *_GIVEN[6:], donated=(0,))
+    with pytest.raises(IndexError, match="that the call does not have"):
+        Backend(2, donated=(1,))
 
 
 def test_a_launcher_called_by_python_gives_the_shards_of_the_results() -> None:

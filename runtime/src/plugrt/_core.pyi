@@ -152,6 +152,8 @@ class ShardsLauncher:
         unless: tuple[Sized, ...],
         explain: Callable[[Exception], Exception],
         tidy: Callable[[], object],
+        donated: tuple[int, ...] = (),
+        delete: Callable[[Any], object] | None = None,
     ) -> None: ...
     def __call__(self, arguments: Sequence[Any], /) -> list[Any]: ...
 

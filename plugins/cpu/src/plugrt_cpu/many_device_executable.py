@@ -46,9 +46,11 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         """`execute`, or the compiled core's counterpart of it."""
-        if core is None or self._donated or len(self._devices) == 1 or self._deleted:
+        if core is None or len(self._devices) == 1 or self._deleted:
             return self.execute
         self._settle()
+        if self._donated and self._replicas is None:
+            return self.execute
         together = partial(self._launch, with_tokens=True)
         launches = ((self._launch, together, self._handlers),)
         launcher: Callable[[Sequence[Shards]], Sequence[Shards]] = core.ShardsLauncher(
@@ -67,6 +69,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             unless=(collecting, self._refusals) if self._replicas else (self._refusals,),
             explain=_explain,
             tidy=adapter.collect_garbage,
+            donated=tuple(self._donated),
+            delete=adapter.delete,
         )
         return launcher
 
