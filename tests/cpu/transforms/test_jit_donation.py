@@ -6,6 +6,7 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
 from plugrt.execution import array_making
 from plugrt.execution.array import array_holding
 from plugrt.execution.array_making import share_buffers
+from plugrt.execution.donation import Donation, Taken, give_back
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
@@ -260,6 +262,19 @@ def test_what_is_donated_while_it_is_being_shared_is_refused(
     monkeypatch.setattr(array_making, "array_holding", hold)
     with pytest.raises(DeletedBuffer, match="was donated to '<lambda>'"):
         share_buffers(x, x._signature)
+
+
+def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
+    donation = Donation(SimpleNamespace(name="f", kept=(0, 1), donated=(0, 1)))  # type: ignore[arg-type]
+    given = [device_put(N), device_put(N)]
+    taken: Taken = []
+    donation.take(given, [x._shards for x in given], taken)
+    given[0].delete()
+    give_back(taken)
+    assert [x.is_deleted() for x in given] == [True, False]
+    with pytest.raises(DeletedBuffer, match="was donated to 'f'"):
+        np.asarray(given[0])
+    np.testing.assert_array_equal(np.asarray(given[1]), N)
 
 
 @pytest.mark.parametrize("kinds", ["donated, donated", "donated, deleted", "deleted, deleted"])

@@ -259,8 +259,12 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return int(self._call("Buffer_UnsafePointer").buffer_pointer)
 
     def refer(self) -> Any:
-        """Returns an external reference: the memory stays until the returned object is freed."""
+        """Returns an external reference: the memory stays until the returned object is freed.
+
+        Waits for the buffer first, as XLA does then, so that no other thread waits for the lock.
+        """
         handle, pointer = self._spec.handle, self._live()
+        self.block_until_ready()
         with handle.lock:
             self._call("Buffer_IncreaseExternalReferenceCount")
         drop = handle.drop_reference
@@ -289,7 +293,6 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
                 f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
                 f"{spec.handle.library.owner} does not tell how it is"
             )
-        self.block_until_ready()
         reference = self.refer()
         return dlpack.export(self.unsafe_pointer(), spec.shape, spec.dtype, device, reference)
 

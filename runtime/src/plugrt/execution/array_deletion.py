@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,11 @@ sharers_lock = threading.RLock()
 
 A finaliser may do the same meanwhile.
 """
+if hasattr(os, "register_at_fork"):  # a thread that the child lacks would have it for ever
+    _release = sharers_lock.release
+    os.register_at_fork(
+        before=sharers_lock.acquire, after_in_parent=_release, after_in_child=_release
+    )
 
 
 @with_checked_methods
@@ -35,6 +41,8 @@ class Deletable(Contents):
         with sharers_lock:
             held, self._shards = self._shards, None
             if held is None:
+                if isinstance(self._extra, Deletion):  # a launch that fails gives nothing back then
+                    self._extra = self._extra.copy()
                 return
             self._extra = Deletion()
             shared = self._shares(held)

@@ -68,7 +68,8 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
 
 
 def give_back(taken: Taken) -> None:
-    """Gives arrays back what was taken, where nothing else took it meanwhile."""
-    for array, held, extra, loss in reversed(taken):
-        if array._extra is loss:
-            array._extra, array._shards = extra, held
+    """Gives arrays back what was taken, where they were not deleted meanwhile."""
+    with sharers_lock:
+        for array, held, extra, loss in reversed(taken):
+            if array._extra is loss:
+                array._extra, array._shards = extra, held
