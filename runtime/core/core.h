@@ -328,7 +328,7 @@ typedef struct {
   PyObject *lock;       /* held from the look at the arguments until they are launched with */
   PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;    /* explain(error): the exception to raise */
-  PyObject *tidy;       /* tidy(), before each thousandth launch */
+  PyObject *tidy;       /* tidy(), as `tidy_up` calls it */
   Gifts gifts;          /* arrays of each launch; none where there is one on all devices */
   unsigned count;       /* of launches */
 } ShardsLauncher;
@@ -357,6 +357,8 @@ PyObject *function_reader_read(PyObject *reader, PyObject *held);
 
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
+/* Calls tidy() at each thousandth launch; NULL has nothing to do. DONE, or FAILED. */
+int tidy_up(PyObject *tidy, unsigned *launches);
 
 /* ---- tree.c: leaves to pytrees ---- */
 extern PyTypeObject *Tree_Type;

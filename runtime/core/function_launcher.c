@@ -14,10 +14,9 @@ typedef struct {
   PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
   Gifts gifts;              /* the arguments that a launch takes */
-  PyObject *tidy;           /* tidy(), after each TIDY_AFTER launches; NULL: nothing to do */
+  PyObject *tidy;           /* tidy(), as `tidy_up` calls it */
   unsigned launches;
 } FunctionLauncher;
-enum { TIDY_AFTER = 1000 };
 
 /* 1 if Python has to launch, -1 with an exception. */
 static int is_left(FunctionLauncher *self, PyObject *const *arguments, Py_ssize_t count) {
@@ -62,9 +61,10 @@ static void explain(FunctionLauncher *self, PyObject *given) {
   Py_DECREF(found);
 }
 
-static int tidy_up(FunctionLauncher *self) {
-  if (!self->tidy || ++self->launches % TIDY_AFTER) return DONE;
-  PyObject *answer = PyObject_CallNoArgs(self->tidy);
+int tidy_up(PyObject *tidy, unsigned *launches) {
+  enum { TIDY_AFTER = 1000 };
+  if (!tidy || ++*launches % TIDY_AFTER) return DONE;
+  PyObject *answer = PyObject_CallNoArgs(tidy);
   Py_XDECREF(answer);
   return answer ? DONE : FAILED;
 }
@@ -84,7 +84,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
     Py_DECREF(launched);
   }
   int state = made ? gifts_end(&self->gifts, arguments, count) : FAILED;
-  if (state == DONE) state = tidy_up(self);
+  if (state == DONE) state = tidy_up(self->tidy, &self->launches);
   if (state == DONE) state = set_results(self, made, results);
   Py_XDECREF(made);
   if (state == FAILED && self->explain) explain(self, given);

@@ -1,7 +1,6 @@
 /* Launches on several devices by a ShardsLauncher, on all of them at once or one after the other. */
 #include "core.h"
 
-enum { TIDY_AFTER = 1000 };
 static PyObject *raw_name, *parts_name, *ends_name, *type_name, *place_name;
 
 int set_shards_names(void) {
@@ -203,11 +202,7 @@ int shards_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   ShardsLauncher *self = (ShardsLauncher *)object;
   int left = any_is_filled(self->unless);
   if (left) return left < 0 ? FAILED : NOT_HERE;
-  if (++self->count % TIDY_AFTER == 0) {
-    PyObject *answer = PyObject_CallNoArgs(self->tidy);
-    Py_XDECREF(answer);
-    if (!answer) return FAILED;
-  }
+  if (tidy_up(self->tidy, &self->count) != DONE) return FAILED;
   Py_ssize_t words = PyTuple_Size(self->launches) * (count + 2);
   PyObject *on_stack[3 * ON_STACK];
   if (words <= 3 * ON_STACK) return launch_in_room(self, arguments, count, on_stack, results, wait);
