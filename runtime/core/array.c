@@ -54,6 +54,8 @@ static PyMethodDef array_methods[] = {
 static PyMemberDef array_members[] = {
     {"_shards", T_OBJECT, offsetof(Array, shards), 0, "What launches take; None once deleted."},
     {"_signature", T_OBJECT, offsetof(Array, signature), 0, "Its type and place."},
+    {"_is_there", T_BOOL, offsetof(Array, is_there), 0,
+     "Whether the contents were waited for, so that a read need not ask."},
     {"_extra", T_OBJECT, offsetof(Array, extra), 0, "The host copy, or why it was deleted."},
     {NULL, 0, 0, 0, NULL},
 };

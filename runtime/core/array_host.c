@@ -22,9 +22,9 @@ static PyObject *read_buffer(PyObject *signature, PyObject *held) {
 }
 
 /* The contents of what another backend's array holds; NULL as in `read_here`. */
-static PyObject *read_by_functions(PyObject *signature, PyObject *held) {
+static PyObject *read_by_functions(PyObject *signature, PyObject *held, int is_there) {
   PyObject *reader = PyObject_GetAttr(signature, reader_name), *host = NULL;
-  if (reader && Py_TYPE(reader) == FunctionReader_Type) host = function_reader_read(reader, held);
+  if (reader && Py_TYPE(reader) == FunctionReader_Type) host = function_reader_read(reader, held, is_there);
   Py_XDECREF(reader);
   return host;
 }
@@ -39,7 +39,7 @@ static PyObject *read_here(Array *self) {
   PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
   int is_buffer = PyType_IsSubtype(Py_TYPE(held), Buffer_Type);
   PyObject *host = is_buffer ? read_buffer(self->signature, held)
-                             : read_by_functions(self->signature, held);
+                             : read_by_functions(self->signature, held, self->is_there);
   if (host && self->shards == held) {
     PyObject *old = self->extra;
     self->extra = Py_NewRef(host);

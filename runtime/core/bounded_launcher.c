@@ -4,7 +4,6 @@
 #include "core.h"
 
 PyTypeObject *BoundedLauncher_Type;
-PyObject *acquire_name, *release_name;
 
 typedef struct {
   Launching head;
@@ -17,12 +16,6 @@ typedef struct {
 
 static int call(PyObject *object, const char *method) {
   PyObject *answer = PyObject_CallMethod(object, method, NULL);
-  Py_XDECREF(answer);
-  return answer ? DONE : FAILED;
-}
-
-int call_lock(PyObject *lock, PyObject *method) {
-  PyObject *answer = PyObject_CallMethodObjArgs(lock, method, NULL);
   Py_XDECREF(answer);
   return answer ? DONE : FAILED;
 }
@@ -102,10 +95,10 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   if (size < 0) return FAILED;
   if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
-  if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
+  if (acquire_lock(self->lock) == FAILED) return FAILED;
   int state = launch_in_turn(self, arguments, count, results);
   Raised raised = set_aside();
-  call_lock(self->lock, release_name);
+  release_lock(self->lock);
   put_back_alone(raised, object);
   return state;
 }
@@ -171,9 +164,6 @@ static PyType_Spec bounded_spec = {"plugrt._core.BoundedLauncher", sizeof(Bounde
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bounded_slots};
 
 int add_bounded_launcher(PyObject *module) {
-  acquire_name = PyUnicode_InternFromString("acquire");
-  release_name = PyUnicode_InternFromString("release");
-  if (!acquire_name || !release_name) return -1;
   BoundedLauncher_Type = type_of(module, &bounded_spec);
   return BoundedLauncher_Type ? 0 : -1;
 }

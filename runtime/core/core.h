@@ -123,6 +123,7 @@ int add_holds(void);
 typedef struct {
   PyObject_HEAD
   PyObject *shards, *signature, *extra; /* NULL is None */
+  char is_there; /* whether the contents were waited for */
 } Array;
 extern PyTypeObject *Array_Type, *array_class;
 PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the reference to shards */
@@ -340,9 +341,10 @@ int set_shards_names(void);
 
 /* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
 extern PyTypeObject *BoundedLauncher_Type;
-/* Calls a method of a lock: DONE. Needs no memory, for want of which it would stay locked. */
-int call_lock(PyObject *lock, PyObject *method);
-extern PyObject *acquire_name, *release_name;
+
+/* ---- lock.c: locks, the core's own and others ---- */
+int acquire_lock(PyObject *lock); /* DONE */
+int release_lock(PyObject *lock); /* DONE; needs no memory, for want of which it would stay locked */
 
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);
@@ -352,8 +354,8 @@ PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t coun
 extern PyTypeObject *FunctionReader_Type;
 /* Whether one of the objects in a tuple is not empty; -1 with an exception. */
 int any_is_filled(PyObject *gates);
-/* The contents of what an array holds; NULL where Python has to read, perhaps with an exception. */
-PyObject *function_reader_read(PyObject *reader, PyObject *held);
+/* The contents of what an array holds, which are waited for unless they are there; NULL where Python has to read, perhaps with an exception. */
+PyObject *function_reader_read(PyObject *reader, PyObject *held, int is_there);
 
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
 extern PyTypeObject *FunctionLauncher_Type;
@@ -527,6 +529,7 @@ int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
 int add_events(PyObject *module);
 int add_wait(PyObject *module);
+int add_lock(PyObject *module);
 int add_bounded_launcher(PyObject *module);
 int add_shards_wait(PyObject *module);
 int add_shards_launcher(PyObject *module);

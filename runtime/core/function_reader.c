@@ -10,7 +10,7 @@ typedef struct {
   PyObject_HEAD
   PyObject *held_class;       /* of what arrays hold; of others Python reads */
   PyObject *is_ready, *wait;  /* of one of those */
-  PyObject *acquire, *release; /* of the lock under which a view is made */
+  PyObject *lock;             /* under which a view is made */
   PyObject *view;             /* view(held) has the contents as its buffer; NULL: held itself has */
   HostForm form;              /* of the NumPy array */
   PyObject *unless;           /* tuple: while one of these is not empty, Python reads */
@@ -56,24 +56,21 @@ static int await_contents(FunctionReader *self, PyObject *held) {
 }
 
 static PyObject *view_under_lock(FunctionReader *self, PyObject *held) {
-  PyObject *answer = PyObject_CallNoArgs(self->acquire);
-  if (!answer) return NULL;
-  Py_DECREF(answer);
+  if (acquire_lock(self->lock) == FAILED) return NULL;
   PyObject *holder = self->view ? PyObject_CallFunctionObjArgs(self->view, held, NULL) : Py_NewRef(held);
   PyObject *view = holder ? lend(holder) : NULL;
   Py_XDECREF(holder);
   Raised raised = set_aside();
-  answer = PyObject_CallNoArgs(self->release);
-  if (!answer) Py_CLEAR(view);
-  Py_XDECREF(answer);
+  if (release_lock(self->lock) == FAILED) Py_CLEAR(view);
   put_back_alone(raised, (PyObject *)self);
   return view;
 }
 
-PyObject *function_reader_read(PyObject *object, PyObject *held) {
+PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
   FunctionReader *self = (FunctionReader *)object;
   if ((PyObject *)Py_TYPE(held) != self->held_class) return NULL;
-  if (any_is_filled(self->unless) || await_contents(self, held) < 0) return NULL;
+  if (any_is_filled(self->unless)) return NULL;
+  if (!is_there && await_contents(self, held) < 0) return NULL;
   PyObject *view = view_under_lock(self, held);
   if (!view) return NULL;
   Py_buffer *lent = &((Lent *)view)->buffer;
@@ -96,15 +93,7 @@ static int function_reader_init(FunctionReader *self, PyObject *args, PyObject *
   }
   HostForm form;
   if (host_form_init(&form, shape, dtype)) return -1;
-  PyObject *acquire = PyObject_GetAttrString(lock, "acquire");
-  PyObject *release = acquire ? PyObject_GetAttrString(lock, "release") : NULL;
-  if (!release) {
-    Py_XDECREF(acquire);
-    host_form_clear(&form);
-    return -1;
-  }
-  self->acquire = acquire;
-  self->release = release;
+  self->lock = Py_NewRef(lock);
   self->is_ready = Py_NewRef(is_ready);
   self->wait = Py_NewRef(wait);
   self->view = view == (PyObject *)&PyMemoryView_Type ? NULL : Py_NewRef(view);
@@ -119,8 +108,7 @@ static int function_reader_traverse(FunctionReader *self, visitproc visit, void 
   Py_VISIT(self->held_class);
   Py_VISIT(self->is_ready);
   Py_VISIT(self->wait);
-  Py_VISIT(self->acquire);
-  Py_VISIT(self->release);
+  Py_VISIT(self->lock);
   Py_VISIT(self->view);
   Py_VISIT(self->form.dtype);
   Py_VISIT(self->unless);
@@ -134,8 +122,7 @@ static void function_reader_dealloc(PyObject *object) {
   Py_XDECREF(self->held_class);
   Py_XDECREF(self->is_ready);
   Py_XDECREF(self->wait);
-  Py_XDECREF(self->acquire);
-  Py_XDECREF(self->release);
+  Py_XDECREF(self->lock);
   Py_XDECREF(self->view);
   host_form_clear(&self->form);
   Py_XDECREF(self->unless);

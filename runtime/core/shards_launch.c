@@ -164,11 +164,11 @@ static int launch_all(ShardsLauncher *self, PyObject *const *taken, Py_ssize_t c
 
 static int launch_locked(ShardsLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                          PyObject **taken, Launched *launched, PyObject **wait) {
-  if (call_lock(self->lock, acquire_name) == FAILED) return FAILED;
+  if (acquire_lock(self->lock) == FAILED) return FAILED;
   int state = take_arguments(self, arguments, count, taken);
   if (state == DONE) state = launch_all(self, taken, count, launched, wait);
   Raised raised = set_aside();
-  call_lock(self->lock, release_name);
+  release_lock(self->lock);
   put_back_alone(raised, (PyObject *)self);
   return state;
 }

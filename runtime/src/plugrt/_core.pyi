@@ -36,6 +36,7 @@ class Buffer:
 
 class Array:
     _shards: Any
+    _is_there: bool
     _signature: Any
     _extra: Any
 
@@ -75,6 +76,14 @@ class Wait:
 
 class References:
     def __init__(self, client: Client, increase: int, decrease: int, lock: Any) -> None: ...
+
+class Lock:
+    """A lock that its thread may acquire again, as `threading.RLock`."""
+
+    def acquire(self, blocking: bool = True) -> bool: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> bool: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 class ShardsWait:
     def __init__(

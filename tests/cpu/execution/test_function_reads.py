@@ -11,29 +11,30 @@ import pytest
 
 import plugrt
 from plugrt.compiled_core import core, reason
+from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import array_holding
 from plugrt.execution.signature import Signature
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 
 
-def _reader(shape: Any, dtype: Any, view: Any = memoryview) -> Any:
+def _reader(shape: Any, dtype: Any, view: Any = memoryview, **steps: Any) -> Any:
     return core.FunctionReader(
         held_class=bytearray,
-        is_ready=lambda held: True,
-        wait=lambda held: None,
-        lock=RLock(),
         view=view,
         shape=shape,
         dtype=dtype,
         unless=(),
+        **{"is_ready": lambda held: True, "wait": None, "lock": RLock(), **steps},
     )
 
 
-def _array(held: bytearray, shape: tuple[int, ...], dtype: Any, view: Any = memoryview) -> Any:
+def _array(
+    held: bytearray, shape: tuple[int, ...], dtype: Any, view: Any = memoryview, **steps: Any
+) -> Any:
     sharding = plugrt.device_put(np.float32(1)).sharding
     signature = Signature(shape, np.dtype(dtype), sharding, False, False)
-    signature.reader = _reader(shape, signature.dtype, view)
+    signature.reader = _reader(shape, signature.dtype, view, **steps)
     return array_holding(held, signature)
 
 
@@ -73,6 +74,38 @@ def test_memory_of_another_size_is_left_to_python() -> None:
 def test_memory_that_is_not_aligned_is_said_to_be_so() -> None:
     array = _array(bytearray(9), (2,), np.float32, lambda held: memoryview(held)[1:])
     assert not np.asarray(array).flags.aligned
+
+
+@pytest.mark.parametrize("kind", ["the core's", "Python's"])
+def test_a_read_waits_before_it_takes_the_lock_under_which_it_looks(kind: str) -> None:
+    lock = core.Lock() if kind == "the core's" else RLock()
+    held, told = bytearray(b"abcd"), list[tuple[str, bool]]()
+
+    def tell(what: str) -> Any:
+        told.append((what, "count=1" in repr(lock)))
+        return held if what == "view" else None
+
+    def make() -> Any:
+        steps = {name: lambda _, name=name: tell(name) for name in ("is_ready", "wait", "view")}
+        return _array(held, (4,), np.uint8, lock=lock, **steps)
+
+    assert bytes(np.asarray(make())) == b"abcd"
+    assert told == [("is_ready", False), ("wait", False), ("view", True)]
+    assert "count=0" in repr(lock)
+    waited_for = make()
+    waited_for._is_there = True
+    told.clear()
+    assert bytes(np.asarray(waited_for)) == b"abcd"
+    assert told == [("view", True)]
+
+
+def test_an_array_that_was_waited_for_is_known_to_be_there() -> None:
+    x = plugrt.device_put(np.float32(1))
+    assert not x._is_there
+    assert x.block_until_ready()._is_there
+    x.delete()
+    with pytest.raises(DeletedBuffer):
+        np.asarray(x)
 
 
 def test_a_reader_takes_dimensions_and_a_dtype() -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.callback_exits import raise_exit
+from plugrt.compiled_core import core
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.array_conversions import Conversions
 from plugrt.execution.compiled_reader import compile_reader
@@ -38,6 +39,7 @@ class Contents(Conversions):
     if TYPE_CHECKING:
         _shards: Any
         _extra: Any
+        _is_there: Any  # a bool of the core's arrays
         _signature: Signature
 
         @property
@@ -172,6 +174,8 @@ class Contents(Conversions):
         except Internal as error:
             raise_exit(error)
             raise
+        if core is not None:
+            self._is_there = True
         if start:
             record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
         return self
