@@ -106,6 +106,7 @@ static int set_pointer(Buffer *self, PyObject *value, void *unused) {
   self->address = (PJRT_Buffer *)(uintptr_t)address;
   self->pointer = Py_NewRef(value);
   self->usable = address != 0;
+  self->awaited = 0;
   Py_XDECREF(old);
   return 0;
 }
@@ -176,6 +177,7 @@ static PyMemberDef buffer_members[] = {
     {"_lent", T_OBJECT, offsetof(Buffer, lent), READONLY,
      "What destroys it, once the core has lent its memory."},
     {"_reason", T_OBJECT_EX, offsetof(Buffer, reason), 0, "Why it is not usable, for messages."},
+    {"_awaited", T_BOOL, offsetof(Buffer, awaited), 0, "Whether its contents are known to be there."},
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot buffer_slots[] = {

@@ -24,7 +24,7 @@
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* of what Python does where it is NOT_HERE */
 
-enum { KNOWN_PAGES = 1024 };
+enum { KNOWN_PAGES = 1024, PAGE_BITS = 12 };
 enum { MAX_RANK = 6 }; /* of what the core looks at more closely; host values of more are Python's */
 
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
@@ -92,6 +92,7 @@ typedef struct {
   PyObject *reason; /* why it is not usable, as messages say it */
   char usable;      /* neither deleted nor donated */
   char doomed;      /* to be deleted when the last hold ends */
+  char awaited;     /* its contents are there, and stay so until it is deleted or donated */
   unsigned holds, takers; /* launches under way that need it, and that take it; see holds.c */
   PyObject *lent;   /* what destroys it, once its memory is viewed; see view.c */
 } Buffer;
@@ -201,9 +202,12 @@ typedef struct {
   PJRT_Error *(*decrease)(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args *);
 } References;
 extern PyTypeObject *References_Type;
-/* Takes one, and sets a new reference to the owner of the buffer unless that is NULL: DONE. NOT_HERE
-   where Python has to; FAILED with an exception. */
+/* Takes one, and sets a new reference to the owner of the buffer: DONE. NOT_HERE where Python has to;
+   FAILED with an exception. */
 int references_take(References *self, Buffer *buffer, PyObject **owner);
+/* Has `use` look at the memory of a buffer that was waited for, while there is one: as `references_take`.
+   Without the GIL, and under the lock: it is called once or, where the state is NOT_HERE, perhaps never. */
+int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Buffer *), void *with);
 /* Releases it; keeps the exception that is raised, if any, or raises that of a signal meanwhile. */
 void references_drop(References *self, PJRT_Buffer *buffer);
 
@@ -227,6 +231,13 @@ int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype); /* 0, or -
 PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner);
 void host_form_clear(HostForm *self);
 int find_numpy(void); /* 0, or -1 with an exception */
+
+/* ---- memory.c: whether the process has memory at an address ---- */
+/* Whether the first and the last of so many bytes are memory: DONE, FAILED. NOT_HERE if Python has to ask
+   the system, which it does of pages that are not known without `asks_system`. Needs no GIL. */
+int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_system);
+void memory_note(Client *client, uintptr_t begin, Py_ssize_t size); /* they are */
+PyObject *is_readable(PyObject *module, PyObject *address);
 
 /* ---- read.c: buffers that the host addresses ---- */
 extern PyTypeObject *Reader_Type;

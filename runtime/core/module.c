@@ -66,6 +66,8 @@ static PyMethodDef functions[] = {
      "and taken; or the index of the one in held + taken that refuses, and None."},
     {"delete_later", delete_later, METH_O,
      "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
+    {"is_readable", is_readable, METH_O,
+     "is_readable(address): whether it is memory; None where the system does not say."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,

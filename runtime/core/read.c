@@ -11,6 +11,7 @@ typedef struct {
   References *references;
   PyObject *is_memory;            /* is_memory(address, size) */
   HostForm form;                  /* of what is returned */
+  int asks_system;                /* whether memory is found, else Python is asked */
   int views;                      /* the contents are the memory itself, else a copy */
   PJRT_Error *(*ready)(struct PJRT_Buffer_ReadyEvent_Args *);
   PJRT_Error *(*where)(struct PJRT_Buffer_UnsafePointer_Args *);
@@ -47,44 +48,47 @@ static int locate(Reader *self, PJRT_Buffer *buffer, void **data, size_t *size) 
   return 1;
 }
 
-/* Whether that is memory: Python is asked once for each page, as it asks the system. There is none
-   in page 0, which is also what stands for no page. */
-static int is_memory(Reader *self, const void *data) {
-  uintptr_t first = (uintptr_t)data >> 12, last = ((uintptr_t)data + self->form.size - 1) >> 12;
-  uintptr_t *known = self->references->client->known_pages;
-  if (!first) return 0;
-  if (known[first % KNOWN_PAGES] == first && known[last % KNOWN_PAGES] == last) return 1;
+/* Asks Python, once for a page: whether that is memory; -1 with an exception. */
+static int ask_python(Reader *self, const void *data) {
   PyObject *answer = PyObject_CallFunction(
       self->is_memory, "Kn", (unsigned long long)(uintptr_t)data, self->form.size);
   int there = answer ? PyObject_IsTrue(answer) : -1;
   Py_XDECREF(answer);
-  if (there == 1) {
-    known[first % KNOWN_PAGES] = first;
-    known[last % KNOWN_PAGES] = last;
-  }
+  if (there == 1) memory_note(self->references->client, (uintptr_t)data, self->form.size);
   return there;
 }
 
-/* Where the contents of a buffer are that is ready; NULL as in `reader_read`. */
-static void *find(Reader *self, PJRT_Buffer *buffer) {
-  void *data = NULL;
+/* Without the GIL: as `memory_find`, of all that a buffer has, and sets where it is. */
+static int find(Reader *self, PJRT_Buffer *buffer, void **data) {
   size_t size = 0;
-  int found;
-  BEGIN_LIBRARY_CALL
-  found = locate(self, buffer, &data, &size);
-  END_LIBRARY_CALL
-  return found && size >= (size_t)self->form.size && is_memory(self, data) == 1 ? data : NULL;
+  if (!locate(self, buffer, data, &size) || size < (size_t)self->form.size) return FAILED;
+  return memory_find(self->references->client, (uintptr_t)*data, self->form.size, self->asks_system);
 }
 
-/* What keeps the contents, and where they are. */
+typedef struct {
+  Reader *reader;
+  char *to;
+  void *from;
+  int found;
+} Copying;
+
+static void copy_found(void *with, PJRT_Buffer *buffer) {
+  Copying *copying = with;
+  copying->found = find(copying->reader, buffer, &copying->from);
+  if (copying->found == DONE) memcpy(copying->to, copying->from, copying->reader->form.size);
+}
+
+/* What keeps the contents, and where they are. All in one section without the GIL and under the lock. */
 static PyObject *copy(Reader *self, Buffer *buffer, void **contents) {
-  PJRT_Buffer *address = buffer->address;
-  if (references_take(self->references, buffer, NULL) != DONE) return NULL;
-  const void *data = find(self, address);
-  PyObject *bytes = data ? PyBytes_FromStringAndSize(data, self->form.size) : NULL;
-  references_drop(self->references, address);
-  if (PyErr_Occurred()) Py_CLEAR(bytes);
-  if (bytes) *contents = PyBytes_AsString(bytes);
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, self->form.size);
+  if (!bytes) return NULL;
+  Copying copying = {self, PyBytes_AsString(bytes), NULL, FAILED};
+  References *references = self->references;
+  int used = references_use(references, buffer, copy_found, &copying);
+  if (used == DONE && copying.found == NOT_HERE && ask_python(self, copying.from) == 1)
+    used = references_use(references, buffer, copy_found, &copying); /* it may be elsewhere by now */
+  *contents = copying.to;
+  if (used != DONE || copying.found != DONE || PyErr_Occurred()) Py_CLEAR(bytes);
   return bytes;
 }
 
@@ -92,8 +96,15 @@ static PyObject *view(Reader *self, Buffer *buffer, void **contents) {
   PyObject *owner = NULL;
   if (references_take(self->references, buffer, &owner) != DONE) return NULL;
   PyObject *made = view_for(self->references, owner);
-  void *data = made ? find(self, owner_address(owner)) : NULL;
-  if (data) view_set(made, data, self->form.size);
+  void *data = NULL;
+  int found = FAILED;
+  if (made) {
+    BEGIN_LIBRARY_CALL
+    found = find(self, owner_address(owner), &data);
+    END_LIBRARY_CALL
+  }
+  if (found == NOT_HERE) found = ask_python(self, data);
+  if (found == DONE) view_set(made, data, self->form.size);
   else Py_CLEAR(made);
   *contents = data;
   return made;
@@ -105,11 +116,14 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   Buffer *buffer = (Buffer *)held;
   if (client->refused || client->pending || buffer->client != client || !buffer->usable) return NULL;
   PJRT_Buffer *address = buffer->address; /* which lasts as long as the object */
-  int ready;
-  BEGIN_LIBRARY_CALL
-  ready = await_ready(self, address);
-  END_LIBRARY_CALL
-  if (!ready) return NULL;
+  if (!buffer->awaited) {
+    int ready;
+    BEGIN_LIBRARY_CALL
+    ready = await_ready(self, address);
+    END_LIBRARY_CALL
+    if (!ready) return NULL;
+    buffer->awaited = 1;
+  }
   void *contents = NULL;
   PyObject *keeper = self->views ? view(self, buffer, &contents) : copy(self, buffer, &contents);
   if (!keeper) return NULL;
@@ -134,13 +148,14 @@ static PyObject *reader_call(Reader *self, PyObject *args, PyObject *kwargs) {
 }
 
 static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"references", "functions", "is_memory", "shape",
-                          "dtype",      "views",     NULL};
+  static char *names[] = {"references", "functions", "is_memory",   "shape",
+                          "dtype",      "views",     "asks_system", NULL};
   PyObject *references, *functions, *is_memory, *shape, *dtype;
-  int views;
+  int views, asks_system = 0;
   unsigned long long f[3];
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOp", names, References_Type, &references,
-                                   &PyTuple_Type, &functions, &is_memory, &shape, &dtype, &views) ||
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOp|p", names, References_Type, &references,
+                                   &PyTuple_Type, &functions, &is_memory, &shape, &dtype, &views,
+                                   &asks_system) ||
       !PyArg_ParseTuple(functions, "KKK", &f[0], &f[1], &f[2]))
     return -1;
   Client *client = ((References *)references)->client;
@@ -158,6 +173,7 @@ static int reader_init(Reader *self, PyObject *args, PyObject *kwargs) {
   SET_FUNCTION(self->where, f[1]);
   SET_FUNCTION(self->measure, f[2]);
   self->views = views;
+  self->asks_system = asks_system;
   self->is_memory = Py_NewRef(is_memory);
   self->references = (References *)Py_NewRef(references);
   return 0;

@@ -44,21 +44,48 @@ int references_take(References *self, Buffer *buffer, PyObject **owner) {
   if (!call_method(self->acquire)) return FAILED;
   int state = NOT_HERE;
   PJRT_Buffer *address = buffer->address;
-  if (owner) *owner = buffer->usable ? buffer_share(buffer) : NULL;
-  if (owner && !*owner) PyErr_Clear(); /* for want of memory: Python asks for it again */
-  if (owner ? *owner != NULL : buffer->usable) {
+  *owner = buffer->usable ? buffer_share(buffer) : NULL;
+  if (*owner) {
     NEW_ARGS(Buffer_IncreaseExternalReferenceCount, args);
     args.buffer = address;
     BEGIN_LIBRARY_CALL
     if (!client_forget_error(self->client, self->increase(&args))) state = DONE;
     END_LIBRARY_CALL
+  } else {
+    PyErr_Clear(); /* for want of memory: Python asks for it again */
   }
   if (!call_method(self->release)) {
     if (state == DONE) references_drop(self, address);
     state = FAILED;
   }
-  if (owner && state != DONE) Py_CLEAR(*owner);
+  if (state != DONE) Py_CLEAR(*owner);
   return state;
+}
+
+/* Without the GIL: whether it was used. Sets the error of a reference that is not released. */
+static int use_referred(References *self, PJRT_Buffer *buffer, void (*use)(void *, PJRT_Buffer *),
+                        void *with, PJRT_Error **error) {
+  NEW_ARGS(Buffer_IncreaseExternalReferenceCount, taken);
+  NEW_ARGS(Buffer_DecreaseExternalReferenceCount, released);
+  taken.buffer = released.buffer = buffer;
+  if (client_forget_error(self->client, self->increase(&taken))) return NOT_HERE;
+  use(with, buffer);
+  *error = self->decrease(&released);
+  return DONE;
+}
+
+int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Buffer *), void *with) {
+  if (!call_method(self->acquire)) return FAILED;
+  int state = NOT_HERE;
+  PJRT_Error *error = NULL;
+  if (buffer->usable) {
+    PJRT_Buffer *address = buffer->address;
+    BEGIN_LIBRARY_CALL
+    state = use_referred(self, address, use, with, &error);
+    END_LIBRARY_CALL
+  }
+  if (error) client_log_failure(self->client, "Buffer_DecreaseExternalReferenceCount", error);
+  return call_method(self->release) ? state : FAILED;
 }
 
 static int references_init(References *self, PyObject *args, PyObject *kwargs) {

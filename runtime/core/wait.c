@@ -73,12 +73,23 @@ static int take_addresses(const Wait *self, PyObject *given, PJRT_Buffer **taken
   return 1;
 }
 
+/* That they are there: readers need not ask again. */
+static void note_awaited(PyObject *given) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) {
+    PyObject *shards = PyTuple_GetItem(given, i);
+    int split = PyTuple_CheckExact(shards);
+    for (Py_ssize_t part = 0; part < (split ? PyTuple_Size(shards) : 1); part++)
+      ((Buffer *)(split ? PyTuple_GetItem(shards, part) : shards))->awaited = 1;
+  }
+}
+
 static int await_all(const Wait *self, PyObject *given, Py_ssize_t count, PJRT_Buffer **room) {
   if (!take_addresses(self, given, room)) return 0;
   int there = 1;
   BEGIN_LIBRARY_CALL
   for (Py_ssize_t i = 0; there && i < count; i++) there = await_buffer(self, room[i]);
   END_LIBRARY_CALL
+  if (there) note_awaited(given);
   return there;
 }
 

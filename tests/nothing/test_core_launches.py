@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arguments import quick_avals
@@ -33,7 +34,8 @@ from support.library_calls import BYTES, LibraryCalls
 
 assert call_base
 
-TAKE, RELEASE = (f"Buffer_{which}creaseExternalReferenceCount" for which in ("In", "De"))
+TAKE, RELEASE = _REFERENCES
+WAIT, *LOOK = _FUNCTIONS
 
 
 class Owner:
@@ -535,8 +537,10 @@ def test_a_read_gives_back_all_that_it_took() -> None:
         assert bytes(reader(x)) == BYTES
     assert len(asked) == 2
     counts = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
-    assert {name for name, locked in held if locked} == {*counts}
-    assert library.calls["Event_Await"] == 3
+    waits = {"Buffer_ReadyEvent", "Event_Await", "Event_Destroy"}
+    assert {name for name, locked in held if not locked} == waits, "what waits has no lock"
+    assert {name for name, locked in held if locked} == {*counts, *_FUNCTIONS} - waits
+    assert [library.calls[name] for name in waits] == [1] * 3, "then it is known to be there"
     pages = ffi.new("char[]", 4 * mmap.PAGESIZE)
     begin = -int(ffi.cast("uintptr_t", pages)) % mmap.PAGESIZE
     for at, more in ((begin, 1), (begin + 16, 0), (begin + mmap.PAGESIZE - 8, 1), (begin + 8, 0),
@@ -550,8 +554,9 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     library.size += 1
     for name in ("Buffer_ReadyEvent", "Event_Await", "Buffer_UnsafePointer",
                  "Buffer_OnDeviceSizeInBytes", "Event_Destroy", *counts[:1]):  # fmt: skip
-        library.failing = {name}
+        library.failing, x._awaited = {name}, False
         assert reader(x) is None or name == "Event_Destroy", name
+        assert x._awaited == (name not in {"Buffer_ReadyEvent", "Event_Await"})
         library.failing.clear()
         assert library.alive == {"buffer": 2, "event": name == "Event_Destroy"} | dict.fromkeys(
             ("reference", "error"), 0
@@ -568,30 +573,36 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     assert (library.calls[counts[0]], lock.held) == (taken, False)
 
 
-def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock() -> None:
+@pytest.mark.parametrize("where", ["acquire", "release"])
+def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where: str) -> None:
     """The exception of a signal's handler was lost, and the memory given back without the lock."""
     library, lock = LibraryCalls(), Lock()
     raised: list[BaseException] = []
     held: list[tuple[str, bool]] = []
     library.during = lambda name: held.append((name, lock.held))
-    acquire = lock.acquire
+    method = getattr(lock, where)
 
     def interrupted() -> None:
-        if library.alive["reference"] and raised:
+        if where == "release":
+            method()
+        if raised:
             raise raised.pop()
-        acquire()
+        if where == "acquire":
+            method()
 
-    lock.acquire = interrupted  # type: ignore[method-assign]
+    setattr(lock, where, interrupted)
     reader = library.reader(lock, lambda *_: True)
     x = library.buffer()
     for error in (TimeoutError("late"), KeyboardInterrupt()):
         raised.append(error)
         held.clear()
+        x._awaited = False
         with pytest.raises(type(error)):
             reader(x)
         assert not raised
-        assert [name for name, under_lock in held if under_lock] == [TAKE, RELEASE]
-        assert held[0] == ("Buffer_ReadyEvent", False), "what waits has no lock"
+        used = [TAKE, *LOOK, RELEASE] if where == "release" else []
+        assert [name for name, locked in held if locked] == used
+        assert held[0] == (WAIT, False), "what waits has no lock"
         assert not lock.held
         assert library.alive["reference"] == 0
     assert bytes(reader(x)) == BYTES
@@ -604,6 +615,54 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock() -> 
         held.clear()
     gc.collect()
     assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are let go
+
+
+def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library, lock = LibraryCalls(), Lock()
+    raised: list[BaseException] = [KeyboardInterrupt()]
+    held: list[str] = []
+    told: list[type[BaseException]] = []
+    library.during = lambda name: held.append(name) if lock.held else None
+    library.failing = {LOOK[0]}
+    acquire = lock.acquire
+
+    def interrupted() -> None:
+        if library.alive["reference"] and raised:
+            raise raised.pop()
+        acquire()
+
+    lock.acquire = interrupted  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: told.append(report.exc_type))
+    assert library.reader(lock, lambda *_: True, views=True)(library.buffer()) is None
+    assert told == [KeyboardInterrupt]
+    assert (held, lock.held, library.alive["reference"]) == ([TAKE, RELEASE], False, 0)
+
+
+@pytest.mark.parametrize("views", [False, True])
+def test_whether_an_address_is_memory_the_system_says_without_python(views: bool) -> None:
+    room = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
+    nowhere = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE, prot=0))  # which nobody may read
+    open_at, closed_at = (int(ffi.cast("uintptr_t", at)) for at in (room, nowhere))
+    if core.is_readable(open_at) is None:
+        pytest.skip("no system here that says whether an address is memory")
+    readable = [core.is_readable(at) for at in (open_at, open_at + mmap.PAGESIZE - 1, closed_at, 8)]
+    assert readable == [True, True, False, False]
+    asked: list[int] = []
+
+    def ask(address: int, _: int) -> bool:
+        asked.append(address)
+        return True
+
+    library = LibraryCalls()
+    reader = library.reader(Lock(), ask, views=views, asks_system=True)
+    x = library.buffer()
+    assert bytes(reader(x)) == BYTES
+    library._memory = nowhere
+    assert reader(x) is None
+    assert not asked
+    assert library.alive["reference"] == 0
 
 
 def test_interrupts_are_told_one_as_the_context_of_the_other_and_let_go() -> None:

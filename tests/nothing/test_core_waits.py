@@ -27,6 +27,7 @@ def test_all_buffers_are_waited_for_and_their_events_destroyed() -> None:
     assert wait(tuple(four * 40)) is True  # more than fit on the stack
     assert library.calls["Event_Await"] == library.calls["Buffer_ReadyEvent"] == 5 + 160
     assert library.alive["event"] == 0
+    assert all(buffer._awaited for buffer in (one, *four)), "their readers need not wait again"
 
 
 @pytest.mark.parametrize("name", ["Buffer_ReadyEvent", "Event_Await", "Event_Destroy", "no event"])
@@ -37,6 +38,7 @@ def test_what_fails_is_pythons_to_find_again(name: str) -> None:
     assert wait(buffers) is False
     assert library.alive["error"] == 0
     assert library.calls["Buffer_ReadyEvent"] == 1  # the first that failed ends it
+    assert not any(buffer._awaited for buffer in buffers)
     assert library.alive["event"] == (name == "Event_Destroy")
 
 

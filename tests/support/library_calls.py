@@ -73,12 +73,18 @@ class LibraryCalls:
         return int(ffi.cast("uintptr_t", self._functions[name]))
 
     def reader(
-        self, lock: Any, is_memory: Callable[[int, int], bool], *, views: bool = False
+        self,
+        lock: Any,
+        is_memory: Callable[[int, int], bool],
+        *,
+        views: bool = False,
+        asks_system: bool = False,
     ) -> Any:
         """Returns a reader of 16 bytes."""
         references = core.References(self.core, *map(self.address_of, _REFERENCES), lock)
         functions = tuple(map(self.address_of, _FUNCTIONS))
-        return core.Reader(references, functions, is_memory, (16,), np.dtype("u1"), views)
+        form = ((16,), np.dtype("u1"))
+        return core.Reader(references, functions, is_memory, *form, views, asks_system)
 
     def buffer(self) -> Any:
         """Returns a buffer of the client, which it owns."""

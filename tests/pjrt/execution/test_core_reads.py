@@ -64,12 +64,12 @@ def test_the_first_read_of_a_result_is_not_python_s(client: Client, size: int) -
     x = plugrt.device_put(h, client.devices()[0])
     made = [double(x) for _ in range(3)]
     assert "_host" in _read(made[0], 2 * h)  # which finds how such buffers are read
+    made[1].block_until_ready()
+    assert [x._shards._awaited for x in made] == [False, True, False]  # the next need not wait
     called = _read(made[1], 2 * h)
     viewed = np.asarray(made[1]).ctypes.data == made[1].unsafe_buffer_pointer()
     assert viewed == (h.nbytes > SMALL_BYTES)
-    assert not {"_host", "read_to_host"} & {*called}, (
-        called
-    )  # of a page it asks whether it is memory
+    assert not {"_host", "read_to_host"} & {*called}, called
     with plugrt.transfer_guard_device_to_host("log"):  # whose question is Python's
         assert "_host" in _read(made[2], 2 * h)
     durations: list[str] = []

@@ -176,6 +176,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             wait_for(self._spec.handle, pointer)
         except PjrtError as error:
             raise self._explain(error) from None
+        self._awaited = True
 
     def delete(self) -> None:
         # First, so that concurrent calls report the deletion and not a library's error.

@@ -23,13 +23,14 @@ class PythonBuffer:
 
     if not TYPE_CHECKING:  # to mypy two bases with slots do not go together
         __slots__ = (
-            "_dead", "_doomed", "_holds", "_pointer", "_reason", "_spec", "_takers"
+            "_awaited", "_dead", "_doomed", "_holds", "_pointer", "_reason", "_spec", "_takers"
         )  # fmt: skip
 
     _pointer: Any
     _spec: BufferSpec
     _dead: Any
     _reason: str
+    _awaited: bool  # the core's: whether its reads need not wait
     _lent: Any = None  # the core's: what destroys a buffer whose memory it has lent
     _share: Callable[[Any], Any]
 
