@@ -197,7 +197,7 @@ int events_are_set(PyObject *events);
 typedef struct {
   PyObject_HEAD
   Client *client;
-  PyObject *acquire, *release; /* of the lock under which references are taken and released */
+  PyObject *lock; /* under which references are taken and released */
   PJRT_Error *(*increase)(struct PJRT_Buffer_IncreaseExternalReferenceCount_Args *);
   PJRT_Error *(*decrease)(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args *);
 } References;

@@ -6,17 +6,10 @@
 
 PyTypeObject *References_Type;
 
-/* Calls a method of the lock; 0 with an exception. */
-static int call_method(PyObject *method) {
-  PyObject *answer = PyObject_CallNoArgs(method);
-  Py_XDECREF(answer);
-  return answer != NULL;
-}
-
 /* Acquires the lock, again where a signal's handler raised, which is added to what was raised. */
 static int acquire_surely(References *self, Raised *raised) {
   for (int attempts = 100; attempts--;) {
-    if (call_method(self->acquire)) return 1;
+    if (acquire_lock(self->lock) == DONE) return 1;
     if (raised->type) put_back(*raised, (PyObject *)self);
     *raised = set_aside();
   }
@@ -36,12 +29,12 @@ void references_drop(References *self, PJRT_Buffer *buffer) {
     END_LIBRARY_CALL
   }
   if (error) client_log_failure(self->client, "Buffer_DecreaseExternalReferenceCount", error);
-  if (locked) call_method(self->release);
+  if (locked) release_lock(self->lock);
   put_back(raised, (PyObject *)self);
 }
 
 int references_take(References *self, Buffer *buffer, PyObject **owner) {
-  if (!call_method(self->acquire)) return FAILED;
+  if (acquire_lock(self->lock) == FAILED) return FAILED;
   int state = NOT_HERE;
   PJRT_Buffer *address = buffer->address;
   *owner = buffer->usable ? buffer_share(buffer) : NULL;
@@ -54,7 +47,7 @@ int references_take(References *self, Buffer *buffer, PyObject **owner) {
   } else {
     PyErr_Clear(); /* for want of memory: Python asks for it again */
   }
-  if (!call_method(self->release)) {
+  if (release_lock(self->lock) == FAILED) {
     if (state == DONE) references_drop(self, address);
     state = FAILED;
   }
@@ -75,7 +68,7 @@ static int use_referred(References *self, PJRT_Buffer *buffer, void (*use)(void 
 }
 
 int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Buffer *), void *with) {
-  if (!call_method(self->acquire)) return FAILED;
+  if (acquire_lock(self->lock) == FAILED) return FAILED;
   int state = NOT_HERE;
   PJRT_Error *error = NULL;
   if (buffer->usable) {
@@ -85,7 +78,7 @@ int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Bu
     END_LIBRARY_CALL
   }
   if (error) client_log_failure(self->client, "Buffer_DecreaseExternalReferenceCount", error);
-  return call_method(self->release) ? state : FAILED;
+  return release_lock(self->lock) == DONE ? state : FAILED;
 }
 
 static int references_init(References *self, PyObject *args, PyObject *kwargs) {
@@ -99,16 +92,9 @@ static int references_init(References *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "references are made once, of a client that has all functions");
     return -1;
   }
-  PyObject *acquire = PyObject_GetAttrString(lock, "acquire");
-  PyObject *release = acquire ? PyObject_GetAttrString(lock, "release") : NULL;
-  if (!release) {
-    Py_XDECREF(acquire);
-    return -1;
-  }
   SET_FUNCTION(self->increase, increase);
   SET_FUNCTION(self->decrease, decrease);
-  self->acquire = acquire;
-  self->release = release;
+  self->lock = Py_NewRef(lock);
   self->client = (Client *)Py_NewRef(client);
   return 0;
 }
@@ -116,8 +102,7 @@ static int references_init(References *self, PyObject *args, PyObject *kwargs) {
 static int references_traverse(References *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->client);
-  Py_VISIT(self->acquire);
-  Py_VISIT(self->release);
+  Py_VISIT(self->lock);
   return 0;
 }
 
@@ -126,8 +111,7 @@ static void references_dealloc(PyObject *object) {
   References *self = (References *)object;
   PyObject_GC_UnTrack(object);
   Py_XDECREF((PyObject *)self->client);
-  Py_XDECREF(self->acquire);
-  Py_XDECREF(self->release);
+  Py_XDECREF(self->lock);
   free_object(object);
 }
 

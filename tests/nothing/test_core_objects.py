@@ -93,7 +93,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (array, (a, b, c)),
         (deletion, (a,)),
         (put, (client, a, b, c)),
-        (references, (client, a, b)),
+        (references, (client, lock)),
         (reader, (references, c, dtype)),
         (reads, (Held, a, b, lock.acquire, lock.release, call, dtype)),
         (executable, (client, a, specs, ids)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sysconfig
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -49,6 +51,9 @@ def _explain(error: ImportError) -> str:
 
 core, reason = choose_core(config.core)
 """What runs, and why: `plugrt doctor` shows it. It is chosen once, by what first makes arrays."""
+
+new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else core.Lock
+"""Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
 KNOWN_DTYPES = (
     *map(np.dtype, "fildILqQ?hHbBeFD"),

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.compiled_core import core
+from plugrt.compiled_core import new_lock
 from plugrt.interface import HandlerStages
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
@@ -383,10 +383,7 @@ divide_custom_call: Callable[[str], None] = _jax.register_custom_call_as_batch_p
 """Lets XLA divide a custom call that states how many dimensions are a stack, ``num_batch_dims``."""
 
 
-# The core acquires its own without a call.
-_new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else core.Lock
-
-memory_lock = _new_lock()
+memory_lock = new_lock()
 """Held to delete an array, and to take a reference to its memory for the host.
 
 A data race in XLA, jaxlib 0.10: ``np.asarray(x)`` crashes while another thread calls
@@ -415,7 +412,7 @@ in_child: list[bool] = []
 def _renew_lock() -> None:
     global memory_lock, _attempt_memory_lock
     in_child.append(True)
-    memory_lock = _new_lock()  # its owner may be a thread that does not exist in the child
+    memory_lock = new_lock()  # its owner may be a thread that does not exist in the child
     _attempt_memory_lock = _attempt(memory_lock)
 
 

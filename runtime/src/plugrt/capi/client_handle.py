@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,7 +15,7 @@ from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import is_memory
 from plugrt.capi.ownership import own
-from plugrt.compiled_core import core
+from plugrt.compiled_core import core, new_lock
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
@@ -76,7 +75,7 @@ class ClientHandle:
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
         self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
-        self.lock = threading.RLock()
+        self.lock = new_lock()
         """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
         release external references, and to delete a buffer. A finaliser may run at any time, also
         in the thread that holds it.

@@ -14,7 +14,7 @@ from plugrt.capi.buffer import Buffer
 from plugrt.capi.callback_threads import expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
-from plugrt.compiled_core import core
+from plugrt.compiled_core import core, new_lock
 from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
@@ -119,7 +119,7 @@ def _abandon_all() -> None:
         core.forget_calls()
     for handle in list(_live):
         handle.abandon()
-        handle.lock = threading.RLock()
+        handle.lock = new_lock()
     _live.clear()
 
 
