@@ -29,7 +29,8 @@ FIRST = (3, 11)
 TESTS = (
     "tests/nothing/test_compiled_core.py", "tests/pjrt/test_compiled_core.py",
     "tests/nothing/test_core_objects.py", "tests/nothing/test_core_launches.py",
-    "tests/nothing/test_core_last_calls.py",
+    "tests/nothing/test_core_last_calls.py", "tests/nothing/test_core_locks.py",
+    "tests/cpu/client/test_steps.py", "tests/cpu/execution/test_function_reads.py",
     "tests/pjrt/execution", "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
 )  # fmt: skip

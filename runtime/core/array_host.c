@@ -98,14 +98,16 @@ PyObject *array_to_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count
 
 PyObject *set_read_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *host, *array, *unless, *single;
-  if (!PyArg_ParseTuple(args, "OOO!O", &host, &array, &PyTuple_Type, &unless, &single)) return NULL;
+  PyObject *host, *array, *buffer, *unless, *single;
+  if (!PyArg_ParseTuple(args, "OOOO!O", &host, &array, &buffer, &PyTuple_Type, &unless, &single))
+    return NULL;
   reader_name = PyUnicode_InternFromString("reader");
   sharding_name = PyUnicode_InternFromString("sharding");
   if (!reader_name || !sharding_name) return NULL;
   one_device = Py_NewRef(single);
   host_in_python = Py_NewRef(host); /* kept for ever, as the classes are */
   array_in_python = Py_NewRef(array);
+  set_buffer_method(buffer);
   gates = Py_NewRef(unless);
   Py_RETURN_NONE;
 }

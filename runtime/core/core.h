@@ -361,6 +361,10 @@ int release_lock(PyObject *lock); /* DONE; needs no memory, for want of which it
 PyObject *array_host(PyObject *array, PyObject *unused);
 PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
+/* ---- array_buffer.c: the buffers of arrays for Python's protocol ---- */
+int array_getbuffer(PyObject *array, Py_buffer *view, int flags);
+void set_buffer_method(PyObject *method);
+
 /* ---- function_reader.c: reads through functions that a backend gives ---- */
 extern PyTypeObject *FunctionReader_Type;
 /* Whether one of the objects in a tuple is not empty; -1 with an exception. */

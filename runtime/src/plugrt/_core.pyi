@@ -247,6 +247,7 @@ def set_array_class(cls: type, /) -> None: ...
 def set_read_hooks(
     host: Callable[[Any], Any],
     array: Callable[..., Any],
+    buffer: Callable[..., Any],
     unless: tuple[Sized, ...],
     one_device: type,
     /,

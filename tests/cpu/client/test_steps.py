@@ -41,7 +41,7 @@ def test_a_warm_read_runs_no_python(reads: list[Any]) -> None:
     reads.clear()
     y = add(x, x)
     assert np.asarray(y).tolist() == [0, 2, 4, 6]
-    assert np.asarray(y) is np.asarray(y)
+    assert y.__array__() is y.__array__()
     assert not np.asarray(y).flags.writeable
     assert float(xp.sum(add(x, x))) == 12
     assert reads == []
@@ -57,7 +57,7 @@ def test_what_the_core_cannot_read_python_does(
     y = add(x, x)
     adapter.delete(y._shards)
     with pytest.raises(DeletedBuffer):
-        np.asarray(y)
+        y.__array__()  # np.asarray asks for a buffer before, from Python 3.12 on
     assert len(reads) == 1  # which explained it
     adapter.in_child.append(True)  # the lock that the core knows is the parent's
     try:

@@ -44,8 +44,8 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
     wanted = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
     held = bytearray(wanted.tobytes())
     array = _array(held, shape, np.int16, view)
-    host = np.asarray(array)
-    assert np.asarray(array) is host
+    host = array.__array__()
+    assert array.__array__() is host
     np.testing.assert_array_equal(host, wanted, strict=True)
     assert host.strides == wanted.strides or not host.size
     assert (host.flags.writeable, host.flags.owndata, host.flags.c_contiguous) == (

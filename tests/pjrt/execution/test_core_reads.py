@@ -52,7 +52,9 @@ def _read(array: Any, wanted: Any = H) -> list[str]:
     finally:
         sys.setprofile(None)
     np.testing.assert_array_equal(host, wanted)
-    assert (host.dtype, host.flags.writeable, np.asarray(array) is host) == (H.dtype, False, True)
+    assert (host.dtype, host.flags.writeable) == (H.dtype, False)
+    assert array.__array__() is array.__array__()
+    assert np.shares_memory(np.asarray(array), host)  # from Python 3.12 on a view of the one kept
     return seen
 
 
@@ -69,7 +71,7 @@ def test_the_first_read_of_a_result_is_not_python_s(client: Client, size: int) -
     called = _read(made[1], 2 * h)
     viewed = np.asarray(made[1]).ctypes.data == made[1].unsafe_buffer_pointer()
     assert viewed == (h.nbytes > SMALL_BYTES)
-    assert not {"_host", "read_to_host"} & {*called}, called
+    assert not {"_host", "read_to_host", "__buffer__"} & {*called}, called
     with plugrt.transfer_guard_device_to_host("log"):  # whose question is Python's
         assert "_host" in _read(made[2], 2 * h)
     durations: list[str] = []

@@ -201,7 +201,13 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
 if core is not None:
     core.set_array_class(Array)
-    core.set_read_hooks(Deletable._host, Deletable.__array__, (listening,), SingleDeviceSharding)
+    core.set_read_hooks(
+        Deletable._host,
+        Deletable.__array__,
+        Deletable.__buffer__,
+        (listening,),
+        SingleDeviceSharding,
+    )
 
 blank: Callable[[], Array] = type.__call__.__get__(Array)
 """Makes an array whose slots are to be set; ``object.__new__`` takes a third longer."""
