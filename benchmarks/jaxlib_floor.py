@@ -11,7 +11,6 @@ from typing import Any
 
 from harness import Row, arguments, compare, prepare, report
 
-OPTIONS = arguments(__doc__)
 prepare()
 
 import jax  # noqa: E402
@@ -62,6 +61,16 @@ def calling_jaxlib(function: Callable[..., Any], given: Any, donated: Any, take:
     return call
 
 
+def sides(name: str) -> tuple[Callable[[], None], ...]:
+    """Returns the call of that name: jaxlib's launch with its results, plugrt's call and JAX's."""
+    function, given, donated = CALLS[name]
+    return (
+        calling_jaxlib(function, given, donated, take=True),
+        calling(plugrt, function, given, donated),
+        calling(jax, function, given, donated),
+    )
+
+
 def measure() -> list[Row]:
     """Returns for each call jaxlib's launch, that with its results, and plugrt's whole call."""
     rows = []
@@ -77,4 +86,5 @@ def measure() -> list[Row]:
 
 
 if __name__ == "__main__":
-    report("jaxlib's part of JAX's call, on cpu", measure(), OPTIONS.json)
+    options = arguments(__doc__)
+    report("jaxlib's part of JAX's call, on cpu", measure(), options.json)

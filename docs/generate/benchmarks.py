@@ -158,6 +158,18 @@ that the GIL is let go of twice, for the launch and to free the result, as the l
 {rows}
 """
 
+INSTRUCTIONS_CPU_TEXT = """\
+## The instructions of a call on cpu
+
+By `benchmarks/instructions_cpu.py`, of {run}, in the same way: of jaxlib's launch and what makes
+arrays of its results, called from Python with nothing around, of plugrt's call and of JAX's; and
+where what plugrt adds to jaxlib's runs.
+
+| | jaxlib alone | plugrt | JAX | jaxlib to JAX | plugrt to JAX | added: core | added: CPython |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+"""
+
 WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 940, 300, 40, 74, 28, 46
 STYLE = """
     .back { fill: #ffffff } text { font: 13px sans-serif; fill: #1c2430 }
@@ -269,6 +281,7 @@ def page(data: dict[str, Any]) -> str:
               if name in data.get("tables", {})),
             *([_hosts(data["hosts"])] if "hosts" in data else []),
             *([_instructions(data["instructions"])] if "instructions" in data else []),
+            *(_instructions_on_cpu(data[key]) for key in ("instructions_cpu",) if key in data),
             *([_cores(CORES_TEXT, data["cores"])] if "cores" in data else []),
             *([_cores(DEVICES_TEXT, data["devices"])] if "devices" in data else []),
         ]),
@@ -308,6 +321,19 @@ def _instructions(table: dict[str, Any]) -> str:
     counted.append(("all", sum(row[1] for row in counted), sum(row[2] for row in counted)))
     rows = [f"| {name} | {ours:,} | {c:,} | {ours - c:,} |" for name, ours, c in counted]
     return INSTRUCTIONS_TEXT.format(run=table["run"], rows="\n".join(rows))
+
+
+def _instructions_on_cpu(table: dict[str, Any]) -> str:
+    rows = []
+    for row in table["rows"]:
+        alone, ours, theirs = "launch and results", "plugrt's call", "JAX's call"
+        of = row["all"]
+        counts = f"{of[alone]:,} | {of[ours]:,} | {of[theirs]:,}"
+        ratios = f"{of[alone] / of[theirs]:.2f} | {of[ours] / of[theirs]:.2f}"
+        added = [row["places"][p][ours] - row["places"][p][alone] for p in ("the core", "CPython")]
+        told = " | ".join(f"{number:,}" for number in added)
+        rows.append(f"| {row['name']} | {counts} | {ratios} | {told} |")
+    return INSTRUCTIONS_CPU_TEXT.format(run=table["run"], rows="\n".join(rows))
 
 
 def _table(name: str, table: dict[str, Any]) -> str:
@@ -370,6 +396,7 @@ def record(data: dict[str, Any], folder: Path) -> None:
         ("devices", "devices"),
         ("hosts", "library"),
         ("instructions", "instructions"),
+        ("instructions_cpu", "instructions_cpu"),
     ):
         if name in there:
             found = _read(folder, name)

@@ -1,0 +1,92 @@
+"""Counts the instructions of calls by callgrind, by where they run.
+
+That needs ``valgrind`` on the PATH. The load of the machine does not matter to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+CALLS = 500
+PLACES = {
+    "the core": r"_core\.",
+    "CPython": r"/(lib)?python[\d.]+[^/]*$",
+    "the library": r"(xla_cpu_pjrt|libjax_common)\.so",
+    "C's library (malloc, locks)": r"/(libc|libm|libstdc\+\+|libgcc_s|ld-linux)\b",
+}
+"""What runs the instructions, by the file that has them."""
+HELP = "used by this program itself: what callgrind counts"
+
+
+def control(*options: str) -> None:
+    """Has callgrind, in which this process runs, do what the options say."""
+    command = ["callgrind_control", *options, str(os.getpid())]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def count(script: str, number: int) -> list[Counter[str]]:
+    """Returns the instructions of a call, by place, of each of that ``number`` of loops.
+
+    The script, with ``--counted yes``, has `run_loops` make them.
+    """
+    if shutil.which("valgrind") is None:
+        raise SystemExit("this benchmark needs valgrind on the PATH")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "counts"
+        subprocess.run(
+            ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}",
+             sys.executable, script, "--counted", "yes"],
+            check=True, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        found = [_read_counts(f"{out}.{part}") for part in range(1, 2 * number + 1)]
+    return [_subtract(*found[part : part + 2]) for part in range(0, 2 * number, 2)]
+
+
+def run_loops(loops: Iterable[Callable[[], object]]) -> None:
+    """Makes the calls of each loop, then none, and dumps the counts of both."""
+    for loop in loops:
+        for _ in range(3):
+            loop()
+        control("-i", "on")
+        loop()
+        control("-z")
+        loop()
+        control("-d")
+        control("-d")
+        control("-i", "off")
+
+
+def repeat(call: Callable[[], object]) -> Callable[[], None]:
+    """Returns the loop of a call."""
+
+    def loop() -> None:
+        for _ in range(CALLS):
+            call()
+
+    return loop
+
+
+def _read_counts(path: str) -> Counter[str]:
+    """Returns the instructions by place from a dump."""
+    done = subprocess.run(
+        ["callgrind_annotate", "--threshold=100", path], check=True, capture_output=True, text=True
+    )
+    found: Counter[str] = Counter()
+    for number, file in re.findall(r"^ *([\d,]+) \(.*\[(.*)\]$", done.stdout, re.M):
+        place = next((p for p, pattern in PLACES.items() if re.search(pattern, file)), "others")
+        found[place] += int(number.replace(",", ""))
+    return found
+
+
+def _subtract(calls: Counter[str], nothing: Counter[str]) -> Counter[str]:
+    """Returns the instructions of a call of those."""
+    calls.subtract(nothing)
+    return Counter({place: round(number / CALLS) for place, number in calls.items()})
