@@ -49,7 +49,12 @@ int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_syste
 PyObject *is_readable(PyObject *module, PyObject *number) {
   (void)module;
   unsigned long long address = PyLong_AsUnsignedLongLong(number);
-  if (PyErr_Occurred()) return NULL;
-  int found = read_word((uintptr_t)address);
+  int found = FAILED;
+  if (!PyErr_Occurred()) {
+    found = read_word((uintptr_t)address);
+  } else {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return NULL;
+    PyErr_Clear(); /* too great a number for an address, or a negative one */
+  }
   return found == NOT_HERE ? Py_NewRef(Py_None) : PyBool_FromLong(found == DONE);
 }

@@ -12,12 +12,14 @@ import threading
 import traceback
 import weakref
 from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
@@ -649,6 +651,10 @@ def test_whether_an_address_is_memory_the_system_says_without_python(views: bool
         pytest.skip("no system here that says whether an address is memory")
     readable = [core.is_readable(at) for at in (open_at, open_at + mmap.PAGESIZE - 1, closed_at, 8)]
     assert readable == [True, True, False, False]
+    assert [core.is_readable(at) for at in (-1, 1 << 63, 1 << 64)] == [False] * 3
+    handle: Any = SimpleNamespace(known_pages=set())
+    found = [ClientHandle.is_memory(handle, at, 16) for at in (open_at, closed_at, closed_at - 8)]
+    assert found == [True, False, False], "Python does not read it either"
     asked: list[int] = []
 
     def ask(address: int, _: int) -> bool:

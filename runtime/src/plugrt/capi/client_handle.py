@@ -19,10 +19,34 @@ from plugrt.compiled_core import core, new_lock
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
+_NO_MEMORY = 64  # an address in the first page
 _OF_CORE = (
     "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted", "Client_BufferFromHostBuffer",
     "Event_Destroy", "Event_Await", "Error_Destroy",
 )  # fmt: skip
+
+
+def _system_says() -> bool:
+    """Whether the core can ask the system if there is memory at an address, by a trial of two.
+
+    Not where the system is another, or an emulator or a sandbox answers for it.
+    """
+    assert core is not None
+    return core.is_readable(id(core)) is True and core.is_readable(_NO_MEMORY) is False
+
+
+system_says = core is not None and _system_says()
+
+
+def _has_memory(address: int, size: int) -> bool:
+    """Whether the first and the last of ``size`` bytes from ``address`` on can be read.
+
+    As the core asks the system, else as `is_memory` does, which finds memory, too, that the process
+    has and may not read.
+    """
+    ends = (address, address + size - 1)
+    found = {core.is_readable(end) for end in ends} if system_says else {None}
+    return is_memory(address, size) if None in found else False not in found
 
 
 def _do_nothing(args: Any) -> None:
@@ -171,7 +195,7 @@ class ClientHandle:
         pages = {address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS}
         if pages <= self.known_pages:
             return True
-        if not is_memory(address, size):
+        if not _has_memory(address, size):
             return False
         if len(self.known_pages) > _MAX_PAGES:
             self.known_pages.clear()

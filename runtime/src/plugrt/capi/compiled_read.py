@@ -6,6 +6,7 @@ from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.client_handle import system_says
 from plugrt.compiled_core import core
 
 SMALL_BYTES = 1024
@@ -13,19 +14,7 @@ SMALL_BYTES = 1024
 _REFERENCES = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
 _FUNCTIONS = ("Buffer_ReadyEvent", "Buffer_UnsafePointer", "Buffer_OnDeviceSizeInBytes")
 _OF_CLIENT = ("Event_Await", "Event_Destroy", "Buffer_Destroy", "Error_Destroy")
-_NO_MEMORY = 64  # an address in the first page
 _NEEDED = (*_REFERENCES, *_FUNCTIONS, *_OF_CLIENT)
-
-
-def _system_says() -> bool:
-    """Whether the core can ask the system if there is memory at an address, by a trial of two.
-
-    Not where the system is another, or an emulator or a sandbox answers for it.
-    """
-    return core.is_readable(id(core)) is True and core.is_readable(_NO_MEMORY) is False
-
-
-_SYSTEM_SAYS = core is not None and _system_says()
 
 
 def is_small(spec: BufferSpec) -> bool:
@@ -50,5 +39,5 @@ def compile_reader(spec: BufferSpec) -> Any:
         shape=spec.stored_shape,
         dtype=spec.dtype,
         views=not is_small(spec),
-        asks_system=_SYSTEM_SAYS,
+        asks_system=system_says,
     )
