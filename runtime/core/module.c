@@ -54,8 +54,8 @@ static PyMethodDef functions[] = {
     {"forget_runners", forget_runners, METH_O,
      "forget_runners(runners): lets go of what functions keep of a dict that lost some."},
     {"set_read_hooks", set_read_hooks, METH_VARARGS,
-     "set_read_hooks(host, array, buffer, unless, one_device): what reads arrays in Python, while what is not "
-     "empty, and the class of shardings on one device."},
+     "set_read_hooks(host, array, buffer, unless, one_device): what reads arrays in Python, while what "
+     "is not empty, and the class of shardings on one device."},
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
     {"collect_held", collect_held, METH_O,

@@ -1,0 +1,110 @@
+/* Arrays and host values: what they hold, how they are put, copied and read. */
+#ifndef PLUGRT_ARRAYS_H
+#define PLUGRT_ARRAYS_H
+
+/* ---- spares.c: memory of freed objects of a class ---- */
+#ifdef __SANITIZE_ADDRESS__ /* which finds the use of what was freed */
+enum { MOST_SPARES = 0 };
+#else
+enum { MOST_SPARES = 64 };
+#endif
+typedef struct {
+  PyTypeObject *type; /* kept for ever; collected */
+  allocfunc alloc;
+  freefunc free;
+  size_t size; /* of an object, in bytes */
+  int count;
+  PyObject *kept[MOST_SPARES + 1];
+} Spares;
+int spares_init(Spares *self, PyTypeObject *type); /* 0, or -1 with an exception */
+PyObject *spares_make(Spares *self);               /* as tp_alloc */
+void spares_free(Spares *self, PyObject *object);  /* the end of tp_dealloc, of exactly that class */
+
+/* ---- array.c: the base of plugrt.execution.array.Array ---- */
+typedef struct {
+  PyObject_HEAD
+  PyObject *shards, *signature, *extra; /* NULL is None */
+  char is_there; /* whether the contents were waited for */
+} Array;
+extern PyTypeObject *Array_Type, *array_class;
+PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the reference to shards */
+/* Whether an object of that class is referred to weakly, as arrays are that share buffers. */
+int array_is_observed(PyObject *array);
+
+/* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
+PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
+
+/* ---- dtypes.c: what NumPy's values hold ---- */
+int number_of_dtype(PyObject *dtype); /* the same for equal ones; 0 for those that are not known */
+/* The number of a value's dtype, with a view of its elements; 0, and no view, for anything else. */
+int view_host(PyObject *value, Py_buffer *view);
+int view_known(PyObject *value, Py_buffer *view); /* the same, but runs nothing of Python */
+int is_host_data(PyObject *value); /* whether it may have one */
+
+/* ---- host_avals.c: host values in the key of a call ---- */
+/* The aval, a new reference; NULL where Python has to take the call, perhaps with an exception that
+   is not derived from Exception. */
+PyObject *host_aval(PyObject *value, PyObject *token);
+int is_host_value(PyObject *value); /* whether it may have an aval */
+PyObject *known_host_aval(PyObject *value, PyObject *token); /* borrowed; NULL if Python has to look */
+
+/* ---- put.c: host values to buffers ---- */
+typedef struct {
+  PyObject_HEAD
+  Client *client;
+  PyObject *spec, *owner; /* of the buffers; what explains errors */
+  struct PJRT_Client_BufferFromHostBuffer_Args args; /* all but the data */
+  PyObject *keep;                                    /* what the arguments point to */
+  int dtype;                  /* its number */
+  int number;                 /* whether the values are Python's numbers */
+  PyObject *last, *last_made; /* the last number and its buffer */
+} Put;
+extern PyTypeObject *Put_Type;
+/* Sets a new reference to the buffer: DONE. FAILED, or NOT_HERE, as a launch. */
+int put_value(Put *self, PyObject *value, PyObject **made);
+int put_anew(Put *self, PyObject *value, PyObject **made); /* nobody else has the buffer */
+
+/* ---- copy.c: arrays to buffers on another device of the same library ---- */
+extern PyTypeObject *Copy_Type;
+/* Sets a new reference to the copy of an array's buffer: DONE. FAILED, or NOT_HERE, as a launch. */
+int copy_array(PyObject *self, PyObject *array, PyObject **made);
+int copy_is_made(PyObject *self);
+
+/* ---- quick_put.c: device_put ---- */
+PyObject *put_quickly(PyObject *module, PyObject *args);
+
+/* ---- host_form.c: arrays of NumPy over memory of others ---- */
+typedef struct {
+  PyObject *dtype;
+  Py_ssize_t *dims; /* and after them the strides, in bytes */
+  Py_ssize_t size;  /* in bytes */
+  int rank;
+} HostForm;
+int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype); /* 0, or -1 with an exception */
+/* A read-only array over that memory, in row-major order, which `owner` keeps. */
+PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner);
+void host_form_clear(HostForm *self);
+int find_numpy(void); /* 0, or -1 with an exception */
+
+/* ---- collect_held.c: what the arrays of a pytree hold ---- */
+/* collect_held(tree): lists of what its arrays hold, and of their signatures; None where Python has to
+   look. */
+PyObject *collect_held(PyObject *module, PyObject *tree);
+
+/* ---- array_host.c: the host copies of arrays ---- */
+PyObject *array_host(PyObject *array, PyObject *unused);
+PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* ---- array_buffer.c: the buffers of arrays for Python's protocol ---- */
+int array_getbuffer(PyObject *array, Py_buffer *view, int flags);
+void set_buffer_method(PyObject *method);
+
+/* ---- function_reader.c: reads through functions that a backend gives ---- */
+extern PyTypeObject *FunctionReader_Type;
+/* Whether one of the objects in a tuple is not empty; -1 with an exception. */
+int any_is_filled(PyObject *gates);
+/* The contents of what an array holds, which are waited for unless they are there; NULL where Python
+   has to read, perhaps with an exception. */
+PyObject *function_reader_read(PyObject *reader, PyObject *held, int is_there);
+
+#endif

@@ -1,0 +1,79 @@
+/* Calls of jitted functions: what tells one call from another. */
+#ifndef PLUGRT_CALLS_H
+#define PLUGRT_CALLS_H
+
+/* ---- static_arguments.c ---- */
+typedef struct {
+  PyObject *nums, *names; /* sets of those arguments; NULL for none */
+} Statics;
+/* Whether the argument of that name, or without one of that number, is static; -1 with an exception. */
+int is_static(const Statics *which, PyObject *name, Py_ssize_t number);
+/* Appends (where, key of the value), and takes the reference to `where`; makes the list first. */
+int take_static(PyObject **statics, PyObject *where, PyObject *value);
+/* Appends, and takes the reference; NULL has an exception set. */
+int append_new(PyObject *list, PyObject *item);
+void set_static_key(PyObject *function);
+
+/* ---- call_form.c: a call taken apart ---- */
+enum { FLAT, ONE_LEVEL, NESTED };
+typedef struct {
+  PyObject **leaves; /* new references */
+  Py_ssize_t count, room;
+  PyObject *structure; /* stands for the containers and keywords; None without any */
+  PyObject *statics;   /* stands for the static arguments, a tuple */
+  int level; /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
+  PyObject *on_stack[ON_STACK];
+} CallForm;
+/* Takes a call apart: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
+   drop. */
+int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
+void call_form_drop(CallForm *form);
+int set_form_names(void);
+
+/* ---- thread_state.c: what surrounds the calls of a thread ---- */
+PyObject *settings_token(void); /* its settings, a new reference */
+/* The same where the thread traces no function, else NULL, perhaps with an exception. */
+PyObject *token_outside_traces(void);
+int is_guarded(void); /* whether its settings have transfers looked at; -1 with an exception */
+/* change_surroundings(object, name, value): sets an attribute on which these depend. */
+PyObject *change_surroundings(PyObject *module, PyObject *args);
+int set_trace_state(PyObject *state);
+
+/* ---- call_key.c ---- */
+typedef struct {
+  PyObject *token, *args, *kwargs; /* kwargs may be NULL */
+} Call;
+/* A new reference, by which a dict has the runner; NULL, perhaps with an exception, for what Python
+   has to call. `form` is NULL where the values are all there is of the call. Sets the avals of the
+   values, which live as long as the key. */
+PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *values,
+                   PyObject **avals, Py_ssize_t count);
+
+/* ---- last_call.c: the runner of a function's last call ---- */
+typedef struct {
+  PyObject *name;  /* of a keyword */
+  PyObject *fixed; /* the value, if the argument is static; else NULL */
+  PyObject *aval;  /* else that of the value */
+} CallPart;
+typedef struct LastCall {
+  PyObject *token, *runner; /* NULL where none is kept */
+  CallPart *parts;          /* the arguments by position, then those by keyword */
+  Py_ssize_t positional, named;
+  PyObject *runners;               /* the dict that has the runner, to compare with */
+  PyObject *candidate;             /* the runner that is kept if it is found again, to compare with */
+  struct LastCall *before, *after; /* of all that are kept */
+} LastCall;
+/* A new reference to the runner of a call that is like the last one, and its values, borrowed from
+   the arguments; NULL, without an exception, if it is another. It runs nothing of Python. */
+PyObject *last_call_find(const LastCall *self, const Call *call, PyObject **values,
+                         Py_ssize_t *count);
+/* Keeps the runner of a call without containers, at once after it was found in a dict. */
+void last_call_keep(LastCall *self, const Call *call, const Statics *statics,
+                    PyObject *const *avals, Py_ssize_t count, PyObject *runners, PyObject *runner);
+void last_call_forget(LastCall *self);
+int last_call_visit(LastCall *self, visitproc visit, void *arg);
+
+/* ---- calls.c: the base of jitted functions ---- */
+extern PyTypeObject *Calls_Type;
+
+#endif
