@@ -31,7 +31,7 @@ for n in range(10_000):
     try:
         spec.loader.exec_module(module)
         break
-    except (MemoryError, SystemError):  # CPython 3.11 forgets to say of types that it was memory
+    except (MemoryError, SystemError, RuntimeError):  # as CPython says of types and of locks
         pass
     finally:
         _testcapi.remove_mem_hooks()
@@ -95,6 +95,9 @@ def test_the_choice_is_made_once() -> None:
 
 
 @needs_core
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="a Python that crashes where a type finds no memory"
+)
 def test_an_import_that_failed_may_be_tried_again() -> None:
     pytest.importorskip("_testcapi")
     file = importlib.import_module("plugrt._core").__file__
