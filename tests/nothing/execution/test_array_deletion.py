@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-import time
 
+import numpy as np
 import pytest
 
-from plugrt.execution.array_deletion import sharers_lock
+import plugrt
+from plugrt.execution import array_deletion
+from plugrt.execution.array_making import share_buffers
+from plugrt.execution.donation import give_back
+from support.fake_client import FakeClient
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_child_takes_what_another_thread_was_taking() -> None:
-    takes = threading.Event()
+    """The fork waits for nothing: what a signal handler raises in such a wait would be lost."""
+    taking, over, waited = threading.Event(), threading.Event(), list[bool]()
+    x = plugrt.device_put(np.zeros(2, np.float32), FakeClient().devices()[0])
 
     def take() -> None:
-        with sharers_lock:
-            takes.set()
-            time.sleep(0.1)
+        with array_deletion.sharers_lock:
+            taking.set()
+            waited.append(over.wait(20))
 
     thread = threading.Thread(target=take)
     thread.start()
-    takes.wait()
+    taking.wait()
     child = os.fork()
     if child == 0:
-        os._exit(0 if sharers_lock.acquire(timeout=10) else 1)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)
+        made = share_buffers(x, x._signature)
+        give_back([])
+        x.delete()
+        with array_deletion.sharers_lock:
+            os._exit(3 if x.is_deleted() and not made.is_deleted() else 4)
+    over.set()
     thread.join()
-    assert os.waitpid(child, 0)[1] == 0
-    assert sharers_lock.acquire(blocking=False)
-    sharers_lock.release()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert waited == [True]

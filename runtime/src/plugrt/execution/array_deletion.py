@@ -14,13 +14,17 @@ from plugrt.execution.deletion import Deletion
 sharers_lock = threading.RLock()
 """Held while buffers become another array's too, and to take them: who looks finds who has them.
 
-A finaliser may do the same meanwhile.
+A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
 """
-if hasattr(os, "register_at_fork"):  # a thread that the child lacks would have it for ever
-    _release = sharers_lock.release
-    os.register_at_fork(
-        before=sharers_lock.acquire, after_in_parent=_release, after_in_child=_release
-    )
+
+
+def _renew_lock() -> None:
+    global sharers_lock
+    sharers_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # a thread that the child lacks may have it
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @with_checked_methods

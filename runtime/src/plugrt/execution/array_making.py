@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import DeletedBuffer
+from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, array_holding, new_array
-from plugrt.execution.array_deletion import sharers_lock
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Buffer, Layout, Shards
@@ -24,7 +24,7 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     Raises:
         DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
     """
-    with sharers_lock:
+    with array_deletion.sharers_lock:
         held = array._held()
         made = array_holding(held, signature)
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import DeletedBuffer
+from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, duplicate
-from plugrt.execution.array_deletion import sharers_lock
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.plan import Plan
@@ -56,7 +56,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
 
     By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
     """
-    with sharers_lock:
+    with array_deletion.sharers_lock:
         held = array._shards
         if held is None:
             raise DeletedBuffer(array._deleted_message())
@@ -69,7 +69,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
 
 def give_back(taken: Taken) -> None:
     """Gives arrays back what was taken, where they were not deleted meanwhile."""
-    with sharers_lock:
+    with array_deletion.sharers_lock:
         for array, held, extra, loss in reversed(taken):
             if array._extra is loss:
                 array._extra, array._shards = extra, held
