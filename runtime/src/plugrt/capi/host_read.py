@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import element_bits
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.compiled_read import compile_reader, is_small
@@ -239,7 +240,8 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     direct = False
     try:
         size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
-        if size == spec.nbytes and order is not None:
+        whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
+        if whole and size == spec.nbytes and order is not None:
             direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
         if direct and size:
             wait_for(handle, pointer)
