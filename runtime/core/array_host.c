@@ -38,8 +38,10 @@ static PyObject *read_here(Array *self) {
   if (any_is_filled(gates)) return NULL;
   PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
   int is_buffer = PyType_IsSubtype(Py_TYPE(held), Buffer_Type);
+  /* A launch under way may be taking it as another array's, and end only when this thread goes on. */
+  int is_there = self->is_there && Py_REFCNT(held) == 2;
   PyObject *host = is_buffer ? read_buffer(self->signature, held)
-                             : read_by_functions(self->signature, held, self->is_there);
+                             : read_by_functions(self->signature, held, is_there);
   if (host && self->shards == held) {
     PyObject *old = self->extra;
     self->extra = Py_NewRef(host);

@@ -1,10 +1,13 @@
 /* Holds: the buffers of a launch, kept from being deleted or donated while it is being made.
 
-   The devices of a launch may wait for each other. Where one of them refuses its argument, because
-   another thread has taken it since the launch began, the others wait for ever. So a launch on several
-   devices holds its arguments on all of them before the first one launches: a deletion meanwhile is
-   made when the last hold ends. A launch on any number of devices says which buffers it takes: one on
-   several refuses these, and one that would take what is held leaves it, and has it copied.
+   The devices of a launch may wait for each other: where one of them refuses its argument, because
+   another thread has taken it since the launch began, the others wait for ever. On one device, too, a
+   launch with a buffer and one that takes it may both wait for ever (xla-cpu-pjrt 0.0.1, jaxlib 0.10).
+   So a launch holds its arguments on all devices before the first one launches: a deletion meanwhile
+   is made when the last hold ends. And it says which buffers it takes: other launches refuse these,
+   and one that would take what is held leaves it, and has it copied.
+
+   A read holds its buffer in the same way.
 
    Counts change with the GIL held, and nothing here waits: a program's function of Python may delete
    its arguments. */
@@ -18,7 +21,7 @@ static Buffer *part_of(PyObject *argument, Py_ssize_t parts, Py_ssize_t part) {
 
 /* Makes the deletion that came while a buffer was held; what is raised stays, but for an interrupt of
    the deletion, which is then raised: FAILED. */
-static int end_hold(Buffer *buffer) {
+static int delete_doomed(Buffer *buffer) {
   if (buffer->holds || !buffer->doomed) return DONE;
   buffer->doomed = 0;
   Raised raised = set_aside();
@@ -29,11 +32,15 @@ static int end_hold(Buffer *buffer) {
   return state;
 }
 
+int buffer_end_hold(Buffer *buffer) {
+  buffer->holds--;
+  return delete_doomed(buffer);
+}
+
 int hold_arguments(const HeldLaunch *launch) {
   Py_ssize_t parts = launch->parts;
   Py_ssize_t taken = launch->donated ? PyTuple_Size(launch->donated) : 0;
-  if (parts == 1 && !taken) return DONE;
-  for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
+  for (Py_ssize_t i = 0; i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
       if (part_of(launch->arguments[i], parts, part)->takers) return NOT_HERE;
   for (Py_ssize_t i = 0; i < taken; i++) {
@@ -41,7 +48,7 @@ int hold_arguments(const HeldLaunch *launch) {
     for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
       if (part_of(launch->arguments[number], parts, part)->holds) return NOT_HERE;
   }
-  for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
+  for (Py_ssize_t i = 0; i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
       part_of(launch->arguments[i], parts, part)->holds++;
   for (Py_ssize_t i = 0; i < taken; i++) {
@@ -60,13 +67,13 @@ int release_arguments(const HeldLaunch *launch) {
     for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
       part_of(launch->arguments[number], parts, part)->takers--;
   }
-  for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
+  for (Py_ssize_t i = 0; i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
       part_of(launch->arguments[i], parts, part)->holds--;
   int state = DONE;
-  for (Py_ssize_t i = 0; parts > 1 && i < launch->count; i++)
+  for (Py_ssize_t i = 0; i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
-      if (end_hold(part_of(launch->arguments[i], parts, part)) == FAILED) state = FAILED;
+      if (delete_doomed(part_of(launch->arguments[i], parts, part)) == FAILED) state = FAILED;
   return state;
 }
 
@@ -100,7 +107,7 @@ static int release(PyObject *held, PyObject *taken) {
   for (Py_ssize_t i = 0; i < PyTuple_Size(taken); i++) buffer_in(taken, i)->takers--;
   for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++) buffer_in(held, i)->holds--;
   for (Py_ssize_t i = 0; i < PyTuple_Size(held); i++)
-    if (end_hold(buffer_in(held, i)) == FAILED) state = FAILED;
+    if (delete_doomed(buffer_in(held, i)) == FAILED) state = FAILED;
   return state;
 }
 

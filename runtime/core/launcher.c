@@ -27,10 +27,12 @@ static int take_arguments(Launcher *self, PyObject *const *arguments, const Exec
    out and refuses. */
 static int may_repeat(Launcher *self, const Execution *execution) {
   if (!self->mark || self->executable->parts == 1) return 0;
-  PJRT_Buffer **first = execution->arguments[0];
-  for (size_t i = 1; i < execution->count; i++)
-    for (size_t j = 0; j < i; j++)
-      if (first[i] == first[j]) return 1;
+  for (Py_ssize_t part = 0; part < self->executable->parts; part++) {
+    PJRT_Buffer **given = execution->arguments[part];
+    for (size_t i = 1; i < execution->count; i++)
+      for (size_t j = 0; j < i; j++)
+        if (given[i] == given[j]) return 1;
+  }
   return 0;
 }
 

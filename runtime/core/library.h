@@ -73,6 +73,8 @@ typedef struct {
 int hold_arguments(const HeldLaunch *launch); /* DONE; NOT_HERE where Python has to see to it */
 /* Ends it, and makes the deletions that came meanwhile: DONE, or FAILED where these are interrupted. */
 int release_arguments(const HeldLaunch *launch);
+/* Ends one that was counted in `holds`, and makes the deletion that came meanwhile: as above. */
+int buffer_end_hold(Buffer *buffer);
 PyObject *call_holding(PyObject *module, PyObject *args);
 PyObject *delete_later(PyObject *module, PyObject *buffer);
 int add_holds(void);

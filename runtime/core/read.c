@@ -115,6 +115,7 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   Client *client = self->references->client;
   Buffer *buffer = (Buffer *)held;
   if (client->refused || client->pending || buffer->client != client || !buffer->usable) return NULL;
+  if (buffer->takers) return NULL;
   PJRT_Buffer *address = buffer->address; /* which lasts as long as the object */
   if (!buffer->awaited) {
     int ready;
@@ -125,7 +126,9 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
     buffer->awaited = 1;
   }
   void *contents = NULL;
+  buffer->holds++; /* a launch that took it now would be waited for under the lock */
   PyObject *keeper = self->views ? view(self, buffer, &contents) : copy(self, buffer, &contents);
+  if (buffer_end_hold(buffer) == FAILED) Py_CLEAR(keeper);
   if (!keeper) return NULL;
   PyObject *made = host_form_over(&self->form, contents, keeper);
   Py_DECREF(keeper);

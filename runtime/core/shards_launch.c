@@ -67,7 +67,9 @@ static int take_arguments(ShardsLauncher *self, PyObject *const *arguments, Py_s
     Py_DECREF(parts);
     if (state != DONE) return state;
   }
-  return gifts_are_given_once(&self->gifts, taken, count) ? DONE : NOT_HERE;
+  for (Py_ssize_t i = PyTuple_Size(self->launches); i--;)
+    if (!gifts_are_given_once(&self->gifts, taken + i * count, count)) return NOT_HERE;
+  return DONE;
 }
 
 /* Launches once; a new reference to the arrays of the results. `token` is NULL if none is wanted. */

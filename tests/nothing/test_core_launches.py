@@ -234,6 +234,24 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     assert library.calls["Event_Destroy"] == 2
 
 
+def test_a_launch_on_one_device_holds_what_it_is_given() -> None:
+    library = LibraryCalls()
+    _, _, runner = _program(library)
+    x = _array(library.buffer())
+    take = lambda *given: core.call_holding((), (x._shards,), *given)  # noqa: E731
+    found: list[int] = []
+
+    def during(name: str) -> None:
+        if name == "LoadedExecutable_Execute":
+            found.append(take(int)[0])
+
+    library.during = during
+    runner((x,))
+    assert found == [0], "another launch took it meanwhile"
+    assert take(lambda: runner((x,))) == (-1, "slow")
+    assert take(int) == (-1, 0)
+
+
 def test_a_call_during_which_python_forked_is_not_counted_in_the_child() -> None:
     library = LibraryCalls()
     _, _, runner = _program(library)

@@ -16,7 +16,7 @@ from plugrt.independent_parts import are_independent, is_small
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
-from plugrt_cpu import serialization
+from plugrt_cpu import adapter, serialization
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device
 from plugrt_cpu.shards import await_all
@@ -123,6 +123,32 @@ def test_donation(client: Client) -> None:
     kept = put(client)
     loaded.execute([kept, put(client)], ExecuteOptions(non_donatable_input_indices=(0,)))
     assert values(kept) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("exchanges", [False, True])
+@pytest.mark.parametrize("by_core", [False, True])
+def test_donated_parts_that_a_view_keeps_are_deleted_while_nothing_is_launched(
+    client: Client, monkeypatch: pytest.MonkeyPatch, exchanges: bool, by_core: bool
+) -> None:
+    """jaxlib crashes where a launch on several devices finds an array deleted."""
+    loaded = client.compile(add(donate=True), FOUR)
+    if exchanges:  # as programs whose parts do
+        loaded._replicas, loaded._fresh = None, False  # type: ignore[attr-defined]
+    locks: list[Any] = []
+    delete = adapter._delete_if_free
+
+    def note(array: Any, lock: Any) -> bool:
+        locks.append(lock)
+        return delete(array, lock)
+
+    monkeypatch.setattr(adapter, "_delete_if_free", note)
+    given, kept = put(client), put(client)
+    views = [buffer.to_host() for buffer in given]
+    (loaded.launcher if by_core else loaded.execute)([given, kept])
+    assert all(b.is_deleted() for b in given)
+    assert locks
+    assert {*map(id, locks)} == {id(client.launch_lock)}  # type: ignore[attr-defined]
+    assert [view[0] for view in views] == [0, 1, 2, 3]
 
 
 def test_refusals_come_before_any_launch(client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -309,3 +310,59 @@ def test_one_array_donated_twice_that_is_moved_for_both_arguments() -> None:
     for result in sums(x, x):
         np.testing.assert_array_equal(np.asarray(result), 2 * N)
     assert x.is_deleted()
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_one_part_that_is_donated_and_passed_again_is_refused_before_a_launch(
+    exchange: bool,
+) -> None:
+    if len(devices()) < 4:
+        pytest.skip("no 4 devices here")
+    over = NamedSharding(Mesh(np.array(devices()[:4]), ("i",)), PartitionSpec("i"))
+    taken, kept = ([device_put(N, device) for device in devices()[:4]] for _ in range(2))
+    kept[1] = taken[1]
+    arrays = [
+        plugrt.make_array_from_single_device_arrays((4 * N.size,), over, parts)
+        for parts in (taken, kept)
+    ]
+    adding = lambda x, y: add(x, (x * y).sum() if exchange else y)  # noqa: E731
+    donating = jit(adding, donate_argnums=0)
+    donating(*(device_put(np.tile(N, 4), over) for _ in arrays))
+    with pytest.raises(InvalidArgument, match="donated"):
+        donating(*arrays)
+    for array in arrays:
+        np.testing.assert_array_equal(np.asarray(array), np.tile(N, 4))
+
+
+def test_a_read_of_what_a_launch_is_taking_has_nobody_wait_for_it() -> None:
+    """The launch ends when its function of Python has, which deletes another array."""
+    one = NamedSharding(Mesh(np.array(devices()[:1]), ("i",)), PartitionSpec("i"))
+    same = lambda x: plugrt.make_array_from_single_device_arrays(x.shape, one, [x])  # noqa: E731
+    called, reads = threading.Event(), threading.Event()
+    others = [device_put(N) for _ in range(4)]
+
+    def give(value: Any) -> Any:
+        called.set()
+        if len(others) == 1:
+            reads.wait(60)
+            time.sleep(0.2)
+        others.pop().delete()
+        return np.asarray(value)
+
+    kind = plugrt.ShapeDtypeStruct(N.shape, N.dtype)
+    donating = jit(lambda x: add(x, plugrt.pure_callback(give, kind, x)), donate_argnums=0)
+    for _ in range(3):
+        donating(same(device_put(N))).block_until_ready()
+    made = add(device_put(N), 0).block_until_ready()
+    called.clear()
+
+    def read() -> None:
+        called.wait(60)
+        reads.set()
+        with pytest.raises(DeletedBuffer):
+            np.asarray(made)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        np.testing.assert_array_equal(np.asarray(donating(same(made))), 2 * N)
+        reading.result()

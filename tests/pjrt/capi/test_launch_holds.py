@@ -10,14 +10,18 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from plugrt.capi import launch_holds
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
 from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_python
 from plugrt.compiled_core import core
 from plugrt.errors import Internal
+from plugrt.interface import CompileOptions
 from support.library_calls import LibraryCalls
-from support.xla_cpu import needs_library, run_python
+from support.xla_cpu import DONATED, add, needs_library, run_python
 
 needs_core = pytest.mark.skipif(core is None, reason="no compiled core here")
 
@@ -420,3 +424,21 @@ def test_a_call_that_holds_leaves_no_references() -> None:
     for _ in range(3):
         calls()
     assert [*map(sys.getrefcount, things)] == counts
+
+
+def test_a_launch_on_one_device_holds_what_it_is_given(client: Client, device: Device) -> None:
+    """Where a program was loaded that takes its arguments, which both could wait for."""
+    loaded = client.compile(add(), CompileOptions())
+    x = client.buffer_from_host(np.ones(4, "f4"), device)
+    client.compile(add(donate=DONATED), CompileOptions())
+    loaded.execute([(x,), (x,)])
+    launch, found = loaded._launch, list[int]()  # type: ignore[attr-defined]
+
+    def take_and_launch(args: Any) -> Any:
+        found.append(launch_holds._call_holding((), (x,), int)[0])
+        return launch(args)
+
+    loaded._launch = take_and_launch  # type: ignore[attr-defined]
+    loaded.execute([(x,), (x,)])
+    assert found == [0]
+    assert launch_holds._call_holding((), (x,), int) == (-1, 0)

@@ -443,8 +443,12 @@ def delete_between_launches(array: Any, launch_lock: threading.RLock) -> None:
     might launch and so wait for a thread that waits for it: nothing is made that is collected.
     """
     doomed = _second(array)
-    if doomed is None:
-        return
+    if doomed is not None:
+        end_between_launches(doomed, launch_lock)
+
+
+def end_between_launches(doomed: Any, launch_lock: threading.RLock) -> None:
+    """Deletes an array that nothing else refers to, as `delete_between_launches`."""
     with _already_deleted:
         while not _delete_if_free(doomed, launch_lock):
             with memory_lock:

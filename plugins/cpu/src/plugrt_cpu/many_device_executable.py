@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
@@ -70,7 +71,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             explain=_explain,
             tidy=adapter.collect_garbage,
             donated=tuple(self._donated),
-            delete=adapter.delete,
+            delete=partial(_delete_part, self._client.launch_lock),
         )
         return launcher
 
@@ -198,12 +199,13 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             shards.prepare_deletion()
         doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
 
-        def end() -> None:
-            with adapter.memory_lock:
-                for raw in doomed:
-                    raw.delete()
-                for shards in donated:
-                    shards.delete()
+        def end() -> None:  # another launch may look at these, and crashes where they are deleted
+            lock = self._client.launch_lock
+            for raw in doomed:
+                adapter.end_between_launches(raw, lock)
+            for shards in donated:
+                for part in shards._parts or (shards.raw,):
+                    adapter.delete_between_launches(part, lock)
 
         return end
 
@@ -234,12 +236,16 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return list(map(CpuShards, made, self._result_types, self._result_places)), token
 
     def _require_distinct(self, arguments: Sequence[CpuShards]) -> None:
-        first = [id(s.parts()[0] if s.is_split else s.raw) for s in arguments]
+        given = [set(map(id, s.parts() if s.is_split else (s.raw,))) for s in arguments]
         for i in self._donated:
-            if first.count(first[i]) > 1:
+            if any(i != j and given[i] & other for j, other in enumerate(given)):
                 raise InvalidArgument(
                     f"argument {i} of {self._executable.name!r} is donated and passed twice"
                 )
+
+
+def _delete_part(launch_lock: threading.RLock, array: Any) -> None:
+    adapter.delete_between_launches(array, launch_lock)
 
 
 def _do_nothing() -> None:

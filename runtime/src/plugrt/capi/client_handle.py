@@ -69,6 +69,7 @@ class ClientHandle:
         "buffer_destroy",
         "core",
         "destroy_args",
+        "donates",
         "drop_reference",
         "exiting",
         "free_buffer",
@@ -111,6 +112,8 @@ class ClientHandle:
         """
         self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount", self.lock)
         """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
+        self.donates = False
+        """Whether a program was loaded whose launches take buffers: others' hold theirs then."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.host_read.HostReader` objects that no thread is using."""
         self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()

@@ -1,11 +1,12 @@
 """`launch_holding`: launches with buffers that no thread deletes or donates while it is being made.
 
-The devices of a launch may wait for each other. Where one of them refuses its argument, because
+The devices of a launch may wait for each other: where one of them refuses its argument, because
 another thread has taken it since the launch began, the others wait for ever (xla-cpu-pjrt 0.0.1).
-So a launch on several devices holds its arguments on all of them before the first one launches: a
-deletion meanwhile is made when the last hold ends. A launch on any number of devices says which
-buffers it takes: one on several refuses these, and one that would take what is held has the library
-copy it. Nothing waits: a program's function of Python may delete the program's arguments.
+On one device, too, a launch with a buffer and one that takes it may both wait for ever, under JAX
+as well. So a launch holds its arguments on all devices before the first one launches: a deletion
+meanwhile is made when the last hold ends. And it says which buffers it takes: other launches
+refuse these, and one that would take what is held has the library copy it. Nothing waits: a
+program's function of Python may delete the program's arguments.
 """
 
 from __future__ import annotations
@@ -134,25 +135,22 @@ def launch_holding(
     launch: Callable[[Sequence[Shards], ExecuteOptions | None], T],
     arguments: Sequence[Shards],
     options: ExecuteOptions | None,
-    devices: int,
     donation: Donation | None,
 ) -> T:
     """Returns ``launch(arguments, options)``, while what it needs is held.
 
     Raises `DeletedBuffer` for an argument that a launch of another thread takes.
     """
-    held = _buffers(arguments) if devices > 1 else ()
+    held = _buffers(arguments)
     kept = options.non_donatable_input_indices if options else ()
     taken = donation.taken(arguments, kept) if donation else {}
     buffers = tuple(buffer for i in taken for buffer in _buffers(arguments[i : i + 1]))
-    if not held and not buffers:
-        return launch(arguments, options)
     found, results = _call_holding(held, buffers, launch, arguments, options)
     if found >= len(held):
         used = [i for i in taken if any(b is buffers[found - len(held)] for b in arguments[i])]
         identifier = options.launch_id if options else 0
         copying = ExecuteOptions(identifier, (*kept, *used))
-        copied = launch_holding(launch, arguments, copying, devices, donation)
+        copied = launch_holding(launch, arguments, copying, donation)
         assert donation is not None
         donation.mark_copied([arguments[i] for i in used])
         return copied

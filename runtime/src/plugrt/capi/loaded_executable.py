@@ -66,7 +66,10 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self._checked_signature = None
         self._launch = library.get_hot_slot("LoadedExecutable_Execute")
         handle.launchers.add(self)
-        self._donation = Donation(self._executable) if donates else None
+        self._donation = None
+        if donates:
+            self._donation = Donation(self._executable)
+            handle.donates = True
         self._deleted = False
         self._arity = None
         self._launch_args = []

@@ -64,8 +64,8 @@ class ProgramLaunches(LaunchErrors):
 
     def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         """Launches on one device; the caller guarantees the arguments' number, types and client."""
-        if self._donation is not None:
-            return launch_holding(self._launch_on_one, arguments, None, 1, self._donation)
+        if self._handle.donates:
+            return launch_holding(self._launch_on_one, arguments, None, self._donation)
         return self._launch_on_one(arguments)
 
     def _launch_on_one(
@@ -78,14 +78,14 @@ class ProgramLaunches(LaunchErrors):
             launch_args = self._launch_args.pop()
         except IndexError:
             if self._arity is None:
-                return self._execute(arguments, None)
+                return self._execute_held(arguments, None, None)
             launch_args = LaunchArgs(self._pointer, 1, len(arguments), len(self._first_specs))
         args, block, fixed, pristine, places, everything, produced = launch_args.hot
         block[fixed] = pristine
         try:
             places[everything] = [*map(_get_pointer, arguments)]
         except (TypeError, ValueError, AttributeError):
-            return self._execute(arguments, None)  # which finds the fault, if there is one
+            return self._execute_held(arguments, None, None)  # which finds the fault, if any
         if self._launch_ids:
             args.options.launch_id = next(self._launch_ids)
         error = self._launch(args)
@@ -120,7 +120,7 @@ class ProgramLaunches(LaunchErrors):
                 return self._execute_held(arguments, options, events or None)
             return self._launch_on_all(arguments, events)
 
-        return launch_holding(launch, arguments, None, len(self._devices), self._donation)
+        return launch_holding(launch, arguments, None, self._donation)
 
     def _launch_on_all(self, arguments: Sequence[Shards], events: Any) -> Sequence[Shards]:
         if self._donation:
@@ -173,7 +173,7 @@ class ProgramLaunches(LaunchErrors):
         def launch(arguments: Sequence[Shards], options: ExecuteOptions | None) -> Sequence[Shards]:
             return self._execute_held(arguments, options, events)
 
-        return launch_holding(launch, arguments, options, len(self._devices), self._donation)
+        return launch_holding(launch, arguments, options, self._donation)
 
     def _execute_held(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any
