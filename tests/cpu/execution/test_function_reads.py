@@ -100,9 +100,11 @@ def test_a_read_waits_before_it_takes_the_lock_under_which_it_looks(kind: str) -
         assert bytes(np.asarray(waited_for)) == b"abcd"
         return told
 
-    assert read_again(make(bytearray(b"abcd"))) == asked[2:]
+    alone = make(bytearray(b"abcd"))
+    assert read_again(alone) == asked[2:]
     another_s = bytearray(b"abcd")  # which a launch may be taking
-    assert read_again(make(another_s)) == asked
+    shared = make(another_s)
+    assert read_again(shared) == asked
 
 
 def test_an_array_that_was_waited_for_is_known_to_be_there() -> None:
