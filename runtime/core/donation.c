@@ -45,8 +45,22 @@ int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t c
   return 1;
 }
 
-int donation_take(const Donation *self, PyObject *const *values, PyObject **taken) {
+/* Whether the launch is given a second time what it takes, which backends refuse. */
+static int is_given_twice(const Donation *self, PyObject *const *values, PyObject *const *held,
+                          Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < self->count; i++) {
+    PyObject *shards = ((Array *)values[self->numbers[i]])->shards;
+    int times = 0;
+    for (Py_ssize_t j = 0; shards && j < count; j++) times += held[j] == shards;
+    if (times > 1) return 1;
+  }
+  return 0;
+}
+
+int donation_take(const Donation *self, PyObject *const *values, PyObject *const *held,
+                  Py_ssize_t count, PyObject **taken) {
   if (!self->count) return DONE;
+  if (is_given_twice(self, values, held, count)) return NOT_HERE; /* before others find that it is taken */
   PyObject *loss = deletion_for(self->taker);
   if (!loss) return FAILED;
   Py_ssize_t i = 0; /* no Python runs from here on, which could share the buffers meanwhile */

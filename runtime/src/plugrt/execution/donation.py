@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, duplicate
 from plugrt.execution.array_making import share_buffers
@@ -34,7 +34,9 @@ class Donation:
 
         Raises:
             DeletedBuffer: an array has nothing any more.
+            InvalidArgument: the launch is given it again, as another argument.
         """
+        self._refuse_repeated(values, shards)
         loss = Deletion(self._taker)
         for i, position in self._arguments:
             array = values[i]
@@ -49,6 +51,23 @@ class Donation:
             if keeper is not None:
                 shards[position] = duplicate(keeper)._held()
             del keeper  # what this call takes next is not needed by it
+
+    def _refuse_repeated(self, values: Sequence[Any], shards: list[Any]) -> None:
+        """Raises `InvalidArgument` where the launch would be given again what it takes.
+
+        As backends do, but before other threads find that it is taken.
+        """
+        ids = [*map(id, shards)]
+        if len({*ids}) == len(ids):
+            return
+        for i, position in self._arguments:
+            if position < 0 or type(values[i]) is not Array:
+                continue
+            own = shards[position]
+            if own is values[i]._shards and ids.count(id(own)) > 1:
+                raise InvalidArgument(
+                    f"argument {i} of {self._taker!r} is donated and passed twice"
+                )
 
 
 def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
