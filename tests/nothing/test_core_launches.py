@@ -234,6 +234,19 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     assert library.calls["Event_Destroy"] == 2
 
 
+def test_what_is_donated_and_given_again_is_left_to_python_untaken() -> None:
+    library = LibraryCalls()
+    _, _, runner = _program(library, arity=2, donated=(0,))
+    x, y = (_array(library.buffer()) for _ in range(2))
+    seen: list[Any] = []
+    library.during = lambda name: seen.append((name, x._shards))
+    held = x._shards
+    assert runner((x, x)) == "slow"
+    assert (x._shards, seen) == (held, [])
+    assert runner((x, y)) != "slow"
+    assert x._shards is None
+
+
 def test_a_launch_on_one_device_holds_what_it_is_given() -> None:
     library = LibraryCalls()
     _, _, runner = _program(library)

@@ -17,6 +17,7 @@ import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
 from plugrt.execution import array_making
 from plugrt.execution.array import array_holding
+from plugrt.execution.array_deletion import Deletable
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.donation import Donation, Taken, give_back
 from plugrt.execution.transfer import device_put
@@ -117,6 +118,17 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
                 call()
             np.testing.assert_array_equal(x, N)
     np.testing.assert_array_equal(f(device_put(N), device_put(N)), 2 * N)
+
+
+def test_what_is_donated_and_passed_again_is_not_taken_before_it_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Other threads would find meanwhile that it is gone."""
+    f, x, taken = jit(lambda x, y: add(x, y), donate_argnums=0), device_put(N), list[Any]()
+    monkeypatch.setattr(Deletable, "_mark_lost", lambda array, loss: taken.append(array))
+    with pytest.raises(InvalidArgument, match=r"argument x of .* is donated, .* argument y"):
+        f(x, x)
+    assert taken == []
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
