@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from plugrt_cpu import interrupts
 from support.apart import runs_apart
 from support.distributions import run_python
+from support.interruption import Interruption
 from support.platforms import platform_environment
 
 pytestmark = runs_apart("test-lifetimes")
@@ -143,6 +145,38 @@ def test_an_interrupt_while_the_thread_is_started_leaves_nothing_behind(
     assert ended.is_set() is started
     for done in list(interrupts._under_way):  # of the work that was begun
         assert done.wait(60)
+
+
+def test_an_interrupt_at_any_line_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is raised, and the work that was begun is done."""
+    monkeypatch.setattr(interrupts, "is_alone", lambda: True)
+    for line in itertools.count():
+        begun, ended = list[int](), list[int]()
+        interruption, before = Interruption(interrupts.__file__, line), sys.gettrace()
+        raised, found = False, None
+
+        def work(begun: list[int] = begun, ended: list[int] = ended) -> str:
+            begun.append(1)
+            ended.append(1)
+            return "made"
+
+        sys.settrace(interruption)
+        try:
+            found = interrupts.run_uninterrupted(work)
+        except KeyboardInterrupt:
+            raised = True
+        finally:
+            sys.settrace(before)
+        assert (found, raised) == ((None, True) if interruption.came else ("made", False)), line
+        for thread in threading.enumerate():
+            if isinstance(thread, interrupts.CompileThread):
+                thread.join(60)
+        assert gc.isenabled()
+        assert not interrupts._under_way, line
+        assert ended == begun
+        if not interruption.came:
+            break
+    assert line > 10
 
 
 def test_an_interrupt_within_a_collection_is_not_lost() -> None:

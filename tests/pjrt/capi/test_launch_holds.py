@@ -6,8 +6,7 @@ import itertools
 import signal
 import sys
 import threading
-from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_pyt
 from plugrt.compiled_core import core
 from plugrt.errors import Internal
 from plugrt.interface import CompileOptions
+from support.interruption import Interruption
 from support.library_calls import LibraryCalls
 from support.xla_cpu import DONATED, add, needs_library, run_python
 
@@ -268,42 +268,11 @@ def test_an_interrupted_deletion_is_raised_after_the_others_are_made(
     assert len(deleted) == 3
 
 
-class _Interruption:
-    """Raises `KeyboardInterrupt` at one line of what a module runs: the n-th that it comes to.
-
-    Not where Python looks for no signals: where the block of a ``with`` or a ``try`` has ended.
-    """
-
-    def __init__(self, filename: str, line: int) -> None:
-        self._filename, self._left = filename, line
-        self._lines = Path(filename).read_text().splitlines()
-        self._entered = set[tuple[FrameType, int]]()
-        self.came = False
-
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if frame.f_code.co_filename != self._filename:
-            return None
-        if event == "line" and not self.came and not self._ends_block(frame):
-            self._left -= 1
-            if self._left < 0:
-                self.came = True
-                raise KeyboardInterrupt
-        return self
-
-    def _ends_block(self, frame: FrameType) -> bool:
-        before, line = self._lines[frame.f_lineno - 2 : frame.f_lineno]
-        if not line.lstrip().startswith("with "):
-            return before.strip() == "finally:"
-        is_entered = (frame, frame.f_lineno) in self._entered
-        self._entered.add((frame, frame.f_lineno))
-        return is_entered
-
-
 def test_an_interrupt_at_any_line_leaves_nothing_held() -> None:
     make, deleted = _in_python([])
     for line in itertools.count():
         x, y = make(), make()
-        interruption, before = _Interruption(launch_holds.__file__, line), sys.gettrace()
+        interruption, before = Interruption(launch_holds.__file__, line), sys.gettrace()
         deleted.clear()
         sys.settrace(interruption)
         try:

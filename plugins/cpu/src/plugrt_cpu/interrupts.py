@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -37,18 +36,16 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     """
     # A collection meanwhile, in whichever thread, could run finalisers; see `tracebacks`.
     pausing = gc.isenabled() and is_alone()
-    done = threading.Event()
-    _under_way.add(done)
-    if threading.current_thread() is not threading.main_thread():
-        return _run(work, done)
     # The lists are emptied here: the thread may outlive this call briefly, and would keep
     # the client alive.
     todo, results = [work], list[T]()
+    if threading.current_thread() is not threading.main_thread():
+        return _run(todo)
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            results.append(_run(todo.pop(), done))
+            results.append(_run(todo))
         except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
             errors.append(error)
         finally:
@@ -66,9 +63,7 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
         CompileThread(target=run, name="plugrt-cpu-compile").start()
         finished.acquire()
     except BaseException:
-        with suppress(IndexError):  # the work has begun, and goes on
-            todo.pop()
-            _under_way.discard(done)
+        todo.clear()  # unless the work has begun, which goes on
         raise
     finally:
         if pausing:
@@ -78,9 +73,16 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     return results.pop()
 
 
-def _run(work: Callable[[], T], done: threading.Event) -> T:
+def _run(todo: list[Callable[[], T]]) -> T:
+    """Returns what the work gives, which is noted as under way by the thread that does it.
+
+    No interrupt comes between the two, as it might in the main thread, which would leave the note.
+    The note is there before the work is taken: without work to do, nothing is begun any more.
+    """
+    done = threading.Event()
     try:
-        return work()
+        _under_way.add(done)
+        return todo.pop()()
     finally:
         _under_way.discard(done)
         done.set()
