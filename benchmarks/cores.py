@@ -10,15 +10,19 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, human, write_json
+from harness import Row, arguments, human, write_json
 
 PLATFORMS = ("cpu", "xla_cpu")
 CORES = ("c", "python")
 Budgets = dict[str, tuple[float | None, float | None]]
-"""By a call's name: the most that it may take of JAX's in the core, on cpu and on a library."""
+"""By a call's name: the most that it may take of JAX's in the core, on cpu and on a library.
+
+Other benchmarks that measure one of these calls take its budget from here, by `judge`.
+"""
 
 BUDGETS: Budgets = {
     "jitted call, 2 arguments": (0.85, 0.35),
@@ -34,7 +38,21 @@ BUDGETS: Budgets = {
     "tree of 40 in and out": (0.8, 0.6),
     "compiled object": (1.0, None),
     "device_put of 16 B": (None, 0.06),
+    "device_put of 64 MB": (0.6, 0.6),
 }
+
+OVER_DEVICES = (0.7, 0.7)
+"""Of a call over 4 devices: what is put for it is not counted."""
+
+
+def judge(rows: list[Row], platform: str, budgets: Budgets) -> list[Row]:
+    """Returns the rows with the budgets of their calls on a platform; others keep their own."""
+    column = PLATFORMS.index(platform)
+    found = [budgets.get(row.name, (None, None))[column] for row in rows]
+    return [
+        row if most is None else replace(row, budget=most)
+        for row, most in zip(rows, found, strict=True)
+    ]
 
 
 def measure(script: str, platform: str, core: str) -> dict[str, dict[str, Any]]:

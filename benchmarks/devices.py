@@ -9,24 +9,27 @@ import cores
 
 from harness import arguments
 
-SHARDED = (0.7, 0.7)
-"""Of calls without an exchange, in which nothing is put."""
-
 BUDGETS: cores.Budgets = {
-    "x + 1": SHARDED,
-    "16 arguments, 16 results": SHARDED,
-    "jit: one keyword": SHARDED,
-    "jit: dict of 2 in and out": SHARDED,
-    "jit: donate one": SHARDED,
-    "pmap: one keyword": SHARDED,
-    "pmap: dict of 2": SHARDED,
-    "pmap: donate one": SHARDED,
-    "a @ b, one all-reduce": (1.0, 1.0),
-    "psum in shard_map": (0.85, 0.85),
-    "psum in pmap": (0.85, 0.85),
-    "device_put of 64 MB": (1.0, 1.0),
+    **dict.fromkeys(
+        (
+            "x + 1",
+            "16 arguments, 16 results",
+            "jit: one keyword",
+            "jit: dict of 2 in and out",
+            "jit: donate one",
+            "pmap: one keyword",
+            "pmap: dict of 2",
+            "pmap: donate one",
+            "a @ b, one all-reduce",
+            "psum in shard_map",
+            "psum in pmap",
+        ),
+        cores.OVER_DEVICES,
+    ),
+    "device_put of 64 MB": cores.BUDGETS["device_put of 64 MB"],
     "reshard of 64 MB, (x, y) to (y, x)": (0.8, 0.8),
 }
+
 
 if __name__ == "__main__":
     cores.report(

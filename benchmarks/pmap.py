@@ -7,6 +7,7 @@ from harness import Row, arguments, compare, prepare, report
 DEVICES = 4
 prepare(DEVICES)
 
+import cores  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -26,13 +27,13 @@ def measure() -> list[Row]:
             f"pmap x + 1 on {DEVICES} devices",
             lambda: plus(mine).block_until_ready(),
             lambda: plus_jax(others).block_until_ready(),
-            0.85,
+            cores.OVER_DEVICES[0],
         ),
         compare(
             f"pmap psum on {DEVICES} devices",
             lambda: total(mine).block_until_ready(),
             lambda: total_jax(others).block_until_ready(),
-            1.0,
+            cores.OVER_DEVICES[0],
         ),
         compare(
             "pmap x + 1, NumPy argument",

@@ -20,6 +20,8 @@ MEGABYTES = 64
 OPTIONS = arguments(__doc__, platform="cpu, or xla_cpu: the library of xla-cpu-pjrt")
 PLATFORM = prepare_platform(OPTIONS.platform, DEVICES)
 
+import cores  # noqa: E402
+import devices  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -52,15 +54,12 @@ def put(host: Any, *entries: Any) -> tuple[Any, Any]:
     return plugrt.device_put(host, ours), jax.device_put(host, theirs)
 
 
-def awaited(
-    name: str, ours: Callable[[], Any], theirs: Callable[[], Any], budget: float | None = None
-) -> Row:
+def awaited(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Row:
     """Returns the row of two calls whose results are waited for."""
     return compare(
         name,
         lambda: plugrt.block_until_ready(ours()),
         lambda: jax.block_until_ready(theirs()),
-        budget,
     )
 
 
@@ -119,16 +118,13 @@ def measure_calls() -> list[Row]:
     rows = plugrt.device_put(host[:DEVICES], plugrt.sharding.PmapSharding(plugrt.devices()))
     jrows = jax.pmap(lambda v: v)(host[:DEVICES])
     found = [
-        awaited("x + 1", lambda: plus(x), lambda: jplus(jx), 0.85),
+        awaited("x + 1", lambda: plus(x), lambda: jplus(jx)),
         awaited("x + 1, without jit", lambda: x + 1, lambda: jx + 1),
         awaited("x + y, y from NumPy", lambda: add(x, host), lambda: jadd(jx, host)),
-        awaited("a @ b, one all-reduce", lambda: dot(a, b), lambda: jdot(ja, jb), 1.0),
-        awaited(
-            "16 arguments, 16 results", lambda: many(*[x] * 16), lambda: jmany(*[jx] * 16), 1.0
-        ),
-        # JAX's pmap has more around the launch, which is jaxlib's on both sides.
-        awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb), 0.85),
-        awaited("psum in pmap", lambda: each(rows), lambda: jeach(jrows), 0.85),
+        awaited("a @ b, one all-reduce", lambda: dot(a, b), lambda: jdot(ja, jb)),
+        awaited("16 arguments, 16 results", lambda: many(*[x] * 16), lambda: jmany(*[jx] * 16)),
+        awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb)),
+        awaited("psum in pmap", lambda: each(rows), lambda: jeach(jrows)),
     ]
     if PLATFORM == "cpu":
         found += [
@@ -194,10 +190,10 @@ def measure_moves() -> list[Row]:
     large = np.ones((MEGABYTES, 1 << 18), np.float32)
     rows = []
     tiles, swapped = over("x", "y"), over("y", "x")
-    for name, host, put_most, move_most in (
-        ("256 B", small, None, None),
-        ("1 MB", np.ones((512, 512), np.float32), None, None),
-        (f"{MEGABYTES} MB", large, 1.0, 0.8),
+    for name, host in (
+        ("256 B", small),
+        ("1 MB", np.ones((512, 512), np.float32)),
+        (f"{MEGABYTES} MB", large),
     ):
         x, jx = put(host, "x", "y")
         rows += [
@@ -205,13 +201,11 @@ def measure_moves() -> list[Row]:
                 f"device_put of {name}",
                 lambda host=host: plugrt.device_put(host, tiles[0]),
                 lambda host=host: jax.device_put(host, tiles[1]),
-                put_most,
             ),
             awaited(
                 f"reshard of {name}, (x, y) to (y, x)",
                 lambda x=x: plugrt.device_put(x, swapped[0]),
                 lambda jx=jx: jax.device_put(jx, swapped[1]),
-                move_most,
             ),
         ]
         if PLATFORM == "cpu":
@@ -239,8 +233,9 @@ def measure_copies(name: str, x: Any, theirs: Callable[[], Any]) -> list[Row]:
 
 
 if __name__ == "__main__":
+    rows = [*measure_calls(), *measure_forms(), *measure_moves()]
     report(
         f"A mesh of {DEVICES} virtual devices of {PLATFORM}",
-        [*measure_calls(), *measure_forms(), *measure_moves()],
+        cores.judge(rows, PLATFORM, devices.BUDGETS),
         OPTIONS.json,
     )

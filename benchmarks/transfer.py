@@ -6,6 +6,7 @@ from harness import Row, arguments, compare, prepare, report
 
 prepare()
 
+import cores  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -18,7 +19,7 @@ def measure() -> list[Row]:
     for name, count, budgets in (
         ("4 floats", 4, (0.3, None)),
         ("64 kB", 16_384, (None, None)),
-        ("64 MB", 16_777_216, (0.6, 1.0)),
+        ("64 MB", 16_777_216, (cores.BUDGETS["device_put of 64 MB"][0], 1.0)),
     ):
         host = np.ones(count, np.float32)
         rounds = 15 if count < 1e6 else 7

@@ -60,7 +60,7 @@ libraries, exports and linear algebra.
   (In `pmap`, `psum` is four replicas of `f32[8]` here and four partitions of `f32[1, 8]` in JAX.)
   What it alone
   takes of JAX's whole call, until its results are there, is in the rows "jaxlib's launch alone" of
-  the calls over 4 devices: 0.9 to 1.2 from run to run, so that 0.85 would need less than jaxlib's
+  the calls over 4 devices: 0.9 to 1.2 from run to run, so that 0.7 would need less than jaxlib's
   launch takes. The whole call is C: what is around the launch takes 3 µs in a loop, and some 40
   between launches, the end of the last result among it, as XLA's threads have the processor
   meanwhile and it forgets all else. The lock of launches and the bound on those in flight wait for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import re
 import sys
@@ -138,6 +139,25 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     before = copy.deepcopy(data)
     generate.record(data, tmp_path)
     assert data == before
+
+
+def test_the_figures_are_judged_by_the_budgets(
+    data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the calls that are measured alone, too, which have no softer ones."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    cores, devices = (importlib.import_module(name) for name in ("cores", "devices"))
+    for name, budgets in (("cores", cores.BUDGETS), ("devices", devices.BUDGETS)):
+        for row in data[name]["rows"]:
+            budget = budgets.get(row["name"], (None, None))[cores.PLATFORMS.index(row["platform"])]
+            holds = None if budget is None else row["c"] <= budget
+            assert (row["budget"], row["holds"]) == (budget, holds), row
+    assert set(devices.BUDGETS.values()) == {(0.7, 0.7), (0.6, 0.6), (0.8, 0.8)}
+    assert {row["budget"] for row in data["tables"]["pmap"]["rows"]} == {None, 0.7}
+    harness = importlib.import_module("harness")
+    rows = [harness.row(name, [(0.9, 1.0)], 2.0) for name in ("jitted call, 2 arguments", "new")]
+    judged = cores.judge(rows, "cpu", cores.BUDGETS)
+    assert [(row.budget, row.holds) for row in judged] == [(0.85, False), (2.0, True)]
 
 
 def test_the_command_that_measures_writes_each_table() -> None:
