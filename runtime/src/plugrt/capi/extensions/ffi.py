@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import element_type_to_dtype
+from plugrt.capi.abi.element_types import element_bits, element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
+from plugrt.capi.packed_elements import pack_elements, packed_size, unpack_elements
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
 
@@ -115,24 +116,34 @@ def answer_metadata(frame: Any) -> bool:
 
 
 def _call(handler: Handler, frame: Any) -> None:
-    arguments = _arrays(frame.args, False)
-    handler(arguments, _arrays(frame.rets, True), _attributes(frame.attrs))
+    arguments = [_array(buffer, False) for buffer in _buffers(frame.args)]
+    buffers = _buffers(frame.rets)
+    results = [_array(buffer, True) for buffer in buffers]
+    handler(arguments, results, _attributes(frame.attrs))
+    for buffer, result in zip(buffers, results, strict=True):
+        if result.size and element_bits(result.dtype) < 8:
+            packed = pack_elements(result)
+            ffi.memmove(buffer.data, packed.tobytes(), packed.size)
 
 
-def _arrays(buffers: Any, writeable: bool) -> list[npt.NDArray[Any]]:
-    """Returns the arrays among arguments or results; tokens, which have no data, are left out."""
+def _buffers(buffers: Any) -> list[Any]:
+    """Returns those of arguments or results; tokens, which have no data, are left out."""
     found = [ffi.cast("XLA_FFI_Buffer*", buffers.values[i]) for i in range(buffers.size)]
-    return [_array(buffer, writeable) for buffer in found if buffer.dtype != _TOKEN]
+    return [buffer for buffer in found if buffer.dtype != _TOKEN]
 
 
 def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
-    """Returns a view of a buffer, valid during the call."""
+    """Returns a view of a buffer, valid during the call; of packed elements a copy."""
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
     dtype = element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    if size == 0:
+    count = int(np.prod(shape, dtype=np.int64))
+    if count == 0:
         return np.empty(shape, dtype)
-    view = np.frombuffer(ffi.buffer(buffer.data, size), dtype).reshape(shape)
+    memory = np.frombuffer(ffi.buffer(buffer.data, packed_size(count, dtype)), np.uint8)
+    if element_bits(dtype) < 8:
+        view = unpack_elements(memory, dtype, count).reshape(shape)
+    else:
+        view = memory.view(dtype).reshape(shape)
     view.flags.writeable = writeable
     return view
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
-from plugrt.capi.abi.element_types import dtype_to_element_type
+from plugrt.capi.abi.element_types import dtype_to_element_type, element_bits
 from plugrt.capi.extensions.ffi import (
     ARRAY,
     BUFFER,
@@ -24,6 +24,7 @@ from plugrt.capi.extensions.ffi import (
 )
 from plugrt.capi.extensions.ffi_functions import FUNCTIONS, take_error
 from plugrt.capi.extensions.ffi_states import Context, States
+from plugrt.capi.packed_elements import pack_elements, unpack_elements
 from plugrt.errors import Unimplemented, error_from_code
 from plugrt.interface import Handler
 
@@ -78,9 +79,11 @@ def call_stage(
     frame.ctx = _kept(ffi.new_handle(context), keep)
     frame.stage = context.stage
     _fill_buffers(frame.args, arguments, keep)
-    _fill_buffers(frame.rets, results, keep)
+    packed = _fill_buffers(frame.rets, results, keep)
     _fill_attributes(frame.attrs, attributes, keep)
     _raise_error(ffi.cast("XLA_FFI_Handler*", address)(frame))
+    for result, memory in packed:
+        result[...] = unpack_elements(memory, result.dtype, result.size).reshape(result.shape)
 
 
 def handler_version(address: int, of_library: tuple[int, int], api: Any = None) -> tuple[int, int]:
@@ -139,19 +142,25 @@ def _raise_error(error: Any) -> None:
         raise error_from_code(*take_error(error))
 
 
-def _fill_buffers(target: Any, arrays: Sequence[npt.NDArray[Any]], keep: list[Any]) -> None:
+def _fill_buffers(
+    target: Any, arrays: Sequence[npt.NDArray[Any]], keep: list[Any]
+) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]]:
+    """Returns the arrays whose elements the handler has packed, and where it has them."""
     target.struct_size = ffi.sizeof("XLA_FFI_Values")
     target.size = len(arrays)
-    buffers = [_buffer(array, keep) for array in arrays]
+    packed = [(a, pack_elements(a)) for a in arrays if element_bits(a.dtype) < 8]
+    memory = {id(array): bytes_ for array, bytes_ in packed}
+    buffers = [_buffer(array, memory.get(id(array), array), keep) for array in arrays]
     target.types = _kept(ffi.new("int[]", [BUFFER] * len(arrays)), keep)
     target.values = _kept(ffi.new("void*[]", buffers), keep)
+    return packed
 
 
-def _buffer(array: npt.NDArray[Any], keep: list[Any]) -> Any:
+def _buffer(array: npt.NDArray[Any], memory: npt.NDArray[Any], keep: list[Any]) -> Any:
     buffer = _kept(ffi.new("XLA_FFI_Buffer*"), keep)
     buffer.struct_size = ffi.sizeof("XLA_FFI_Buffer")
     buffer.dtype = _data_type(array.dtype)
-    buffer.data = ffi.cast("void*", array.ctypes.data)
+    buffer.data = ffi.cast("void*", _kept(memory, keep).ctypes.data)
     buffer.rank = array.ndim
     buffer.dims = _kept(ffi.new("int64_t[]", list(array.shape)), keep)
     return buffer
