@@ -14,6 +14,7 @@ from plugrt.capi.abi.element_types import dtype_to_element_type
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Memory
+from plugrt.capi.events import lend
 from plugrt.errors import InvalidArgument, OutOfRange, PjrtError
 from plugrt.interface import OptionValue, TensorType
 
@@ -101,14 +102,15 @@ class AsyncTransfer:
                 f"{size} bytes at offset {offset} do not fit buffer {index}, to which "
                 f"{self._handle.library.owner} gives {whole} bytes"
             )
-        args = self._call(
-            "TransferData",
-            buffer_index=index,
-            data=view,
-            offset=offset,
-            transfer_size=size,
-            is_last_transfer=last,
-        )
+        with lend(view):
+            args = self._call(
+                "TransferData",
+                buffer_index=index,
+                data=view,
+                offset=offset,
+                transfer_size=size,
+                is_last_transfer=last,
+            )
         self._handle.hold(args.done_with_h2d_transfer, view)
 
     def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
@@ -121,15 +123,16 @@ class AsyncTransfer:
                 f"{TensorType(array.shape, array.dtype)}"
             )
         view = np.ascontiguousarray(array)
-        args = self._call(
-            "TransferLiteral",
-            buffer_index=index,
-            data=ffi.cast("void*", view.ctypes.data),
-            shape_dims=spec.dims,
-            shape_num_dims=len(spec.shape),
-            shape_element_type=spec.element_type,
-            shape_layout=spec.layout,
-        )
+        with lend(view):
+            args = self._call(
+                "TransferLiteral",
+                buffer_index=index,
+                data=ffi.cast("void*", view.ctypes.data),
+                shape_dims=spec.dims,
+                shape_num_dims=len(spec.shape),
+                shape_element_type=spec.element_type,
+                shape_layout=spec.layout,
+            )
         self._handle.hold(args.done_with_h2d_transfer, view)
 
     def fail(self, index: int, error: PjrtError) -> None:

@@ -17,7 +17,7 @@ from plugrt.capi.buffer_base import BufferBase, as_made_by_launches
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.compiled_read import is_small
 from plugrt.capi.devices import Device, Memory
-from plugrt.capi.events import Event, await_and_destroy
+from plugrt.capi.events import Event, await_transfer, lend
 from plugrt.capi.extensions import layouts
 from plugrt.capi.host_read import minor_to_major, read, wait_for
 from plugrt.capi.launch_holds import delete_later
@@ -316,8 +316,11 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         # donates the buffer during this call, unless there is an external reference.
         reference = self._refer_if_possible()
         try:
-            args = self._call("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
-            await_and_destroy(self._spec.handle, args.event)
+            with lend(out):
+                args = self._call(
+                    "Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size
+                )
+            await_transfer(self._spec.handle, args.event, out)
         except PjrtError as error:
             raise self._explain(error) from None
         finally:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-Callback = TypeVar("Callback")
+Kept = TypeVar("Kept")
 
 _state = threading.local()
 _keys = itertools.count(1)
@@ -27,14 +27,14 @@ def expect(call: object) -> int:
     return key
 
 
-def keep_forever(callback: Callback) -> Callback:
-    """Keeps a C callback alive until the process ends, and returns it.
+def keep_forever(kept: Kept) -> Kept:
+    """Keeps a C callback, or memory of the host, alive until the process ends, and returns it.
 
     At exit the interpreter clears this package's modules; another library may release a capsule
     after that.
     """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
-    return callback
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return kept
 
 
 def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:

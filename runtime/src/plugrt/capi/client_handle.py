@@ -220,7 +220,7 @@ class ClientHandle:
         with self.lock:
             waiting, self.pending = self.pending, []
         for event, source in waiting:
-            if self._has_ended(event):
+            if self.has_ended(event):
                 self.release("Event_Destroy", "event", event)
             else:
                 with self.lock:
@@ -229,7 +229,7 @@ class ClientHandle:
             with self.lock:
                 self.core.pending = bool(self.pending)
 
-    def _has_ended(self, event: Any) -> bool:
+    def has_ended(self, event: Any) -> bool:
         """Whether a transfer has ended; False if the library cannot tell."""
         args = new_struct("struct PJRT_Event_IsReady_Args")
         args.event = event

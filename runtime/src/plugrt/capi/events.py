@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from plugrt import interface
@@ -10,7 +11,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.callback_threads import expect, expected, keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.log import logger
-from plugrt.errors import PjrtError
+from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface_checks import require_callback
 
 
@@ -58,9 +59,42 @@ def _on_ready(error: Any, key: Any) -> None:
     callback(event._handle.library.take_error(error) if error else None)
 
 
-def await_and_destroy(handle: ClientHandle, pointer: Any) -> None:
-    """Waits for an event that the caller owns, destroys it, and raises its error."""
+@contextmanager
+def lend(memory: object) -> Iterator[None]:
+    """Lends memory of the host to a library, which gives an event for the end of its use.
+
+    Where it gives none that is an event, the memory is kept for ever: nothing tells how long the
+    library reads or writes it.
+    """
     try:
-        handle.library.call("Event_Await", event=pointer)
+        yield
+    except InvalidReply:
+        keep_forever(memory)
+        raise
+
+
+def await_transfer(handle: ClientHandle, pointer: Any, memory: object) -> None:
+    """Waits for the event of a transfer from or to the host's ``memory``, and destroys it.
+
+    Raises its error. Where it has not come when the library says that waiting has ended, the memory
+    is kept for ever, as the library may still use it.
+    """
+    library = handle.library
+    try:
+        waited = library.call("Event_Await", event=pointer)
+        if _is_under_way(handle, pointer):
+            raise library.invalid(waited, "the event was not ready when waiting for it had ended")
+    except PjrtError:
+        if not handle.has_ended(pointer):
+            keep_forever(memory)
+        raise
     finally:
         handle.release("Event_Destroy", "event", pointer)
+
+
+def _is_under_way(handle: ClientHandle, pointer: Any) -> bool:
+    """Whether the library says that an event has not come; False if it cannot tell."""
+    try:
+        return not handle.event_is_ready(pointer)
+    except PjrtError:
+        return False

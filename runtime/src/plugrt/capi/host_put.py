@@ -16,6 +16,7 @@ from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec, tiled_layout
 from plugrt.capi.compiled_put import ARGS, MADE, compile_put, is_known
 from plugrt.capi.devices import Device, Memory
+from plugrt.capi.events import lend
 from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.errors import (
     FailedPrecondition,
@@ -179,7 +180,8 @@ class Transfers:
         error = self._launch(args)
         if error:
             raise handle.library.take_error(error)
-        handle.library.check_handles(args, MADE)
+        with lend(array):
+            handle.library.check_handles(args, MADE)
         event = args.done_with_host_buffer
         if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not handle.event_is_ready(
             event

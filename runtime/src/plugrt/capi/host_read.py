@@ -14,7 +14,7 @@ from plugrt.capi.abi.element_types import element_bits
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.compiled_read import compile_reader, is_small
-from plugrt.capi.events import await_and_destroy
+from plugrt.capi.events import await_transfer, lend
 from plugrt.capi.loading.library import Library
 from plugrt.capi.ownership import own
 from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
@@ -211,14 +211,15 @@ def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArr
     if spec.nbytes == 0:
         wait_for(handle, pointer)
         return out
-    args = library.call(
-        "Buffer_ToHostBuffer",
-        src=pointer,
-        host_layout=spec.layout,
-        dst=ffi.cast("void*", out.__array_interface__["data"][0]),
-        dst_size=spec.nbytes,
-    )
-    await_and_destroy(handle, args.event)
+    with lend(out):
+        args = library.call(
+            "Buffer_ToHostBuffer",
+            src=pointer,
+            host_layout=spec.layout,
+            dst=ffi.cast("void*", out.__array_interface__["data"][0]),
+            dst_size=spec.nbytes,
+        )
+    await_transfer(handle, args.event, out)
     return out
 
 

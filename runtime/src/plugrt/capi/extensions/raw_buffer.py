@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.devices import Memory
-from plugrt.capi.events import await_and_destroy
+from plugrt.capi.events import await_transfer, lend
 from plugrt.errors import OutOfRange
 
 
@@ -45,24 +45,27 @@ class RawBuffer:
         """Returns bytes of the memory; waits for them."""
         self._check(offset, size)
         out = ffi.new("char[]", max(size, 1))
-        args = self._table.call(
-            "RawBuffer_CopyRawDeviceToHost",
-            buffer=self._pointer,
-            dst=out,
-            offset=offset,
-            transfer_size=size,
-        )
-        await_and_destroy(self._handle, args.event)
+        with lend(out):
+            args = self._table.call(
+                "RawBuffer_CopyRawDeviceToHost",
+                buffer=self._pointer,
+                dst=out,
+                offset=offset,
+                transfer_size=size,
+            )
+        await_transfer(self._handle, args.event, out)
         return bytes(ffi.buffer(out, size))
 
     def write(self, offset: int, content: bytes) -> None:
         """Writes bytes to the memory; waits until they are there."""
         self._check(offset, len(content))
-        args = self._table.call(
-            "RawBuffer_CopyRawHostToDevice",
-            buffer=self._pointer,
-            src=ffi.from_buffer(content),
-            offset=offset,
-            transfer_size=len(content),
-        )
-        await_and_destroy(self._handle, args.event)
+        view = ffi.from_buffer(content)
+        with lend(view):
+            args = self._table.call(
+                "RawBuffer_CopyRawHostToDevice",
+                buffer=self._pointer,
+                src=view,
+                offset=offset,
+                transfer_size=len(content),
+            )
+        await_transfer(self._handle, args.event, view)
