@@ -68,17 +68,21 @@ class Floor:
 
     def launch(
         self, program: str, array: npt.NDArray[np.float32], arguments: int, results: int,
-        replicas: int = 1, wait: bool = False,
+        replicas: int = 1, wait: bool = False, options: CompileOptions | None = None,
     ) -> Timer:  # fmt: skip
-        """Times launches of a program on as many arguments as it takes, each like ``array``."""
+        """Times launches of a program on as many arguments as it takes, each like ``array``.
+
+        On the first devices, as many as ``replicas``, or on those of ``options``: there each
+        argument's part on a device is like ``array``.
+        """
         code = program.encode()
-        ids = tuple((i,) for i in range(replicas))
-        options = compile_options(
-            CompileOptions(num_replicas=replicas, device_assignment=DeviceAssignment(ids))
-        )
+        if options is None:
+            ids = tuple((i,) for i in range(replicas))
+            options = CompileOptions(num_replicas=replicas, device_assignment=DeviceAssignment(ids))
+        written = compile_options(options)
         made = self._c.floor_compile(
-            code, len(code), options, len(options), replicas, arguments, results,
-            array.ctypes.data, array.size,
+            code, len(code), written, len(written), options.num_replicas * options.num_partitions,
+            arguments, results, array.ctypes.data, array.size,
         )  # fmt: skip
         return lambda count: self._call("floor_launch", made, wait, count)
 

@@ -266,12 +266,17 @@ def prepare(devices: int = 1) -> None:
     refuse_late()
 
 
-def prepare_library() -> Path:
-    """As `prepare`, for the library of the wheel xla-cpu-pjrt; returns its path."""
+def find_library() -> Path:
+    """Returns the path of the library of the wheel xla-cpu-pjrt; without it, ends the process."""
     folders = find_spec("xla_plugins")
     if folders is None or not folders.submodule_search_locations:
         raise SystemExit("this benchmark needs the library: pip install xla-cpu-pjrt==0.0.1")
-    library = Path(folders.submodule_search_locations[0]) / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+    return Path(folders.submodule_search_locations[0]) / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+
+
+def prepare_library() -> Path:
+    """As `prepare`, for the library of the wheel xla-cpu-pjrt; returns its path."""
+    library = find_library()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla_cpu:{library}"
     os.environ["JAX_PLATFORMS"] = "xla_cpu"

@@ -1,11 +1,10 @@
 """What programs over a mesh of four virtual devices cost, and moving arrays to and over it.
 
 On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for each.
-On cpu, rows "jaxlib's launch alone" have jaxlib's launch with nothing around it, or where plugrt
-launches on each device by itself those launches, and the wait for the results, beside JAX's whole
-call: what no host can save. "Jaxlib's launch and results" is that without the wait. Rows "jaxlib's
-copies alone" have so the copies of the two parts that a reshard moves, and "memcpy" those by NumPy
-to memory in use.
+Rows "the launch alone" have the backend's launch with nothing around it, and the wait for the
+results, beside JAX's whole call: what no host can save (launches_alone.py). On cpu, "the launch and
+results" is that without the wait, rows "jaxlib's copies alone" have so the copies of the two parts
+that a reshard moves, and "memcpy" those by NumPy to memory in use.
 """
 
 from __future__ import annotations
@@ -13,7 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness import Row, arguments, compare, prepare_platform, report
+from harness import (
+    Row,
+    Timer,
+    arguments,
+    compare,
+    compare_timers,
+    prepare_platform,
+    report,
+    timed,
+)
 
 DEVICES = 4
 MEGABYTES = 64
@@ -24,14 +32,11 @@ import cores  # noqa: E402
 import devices  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+from launches_alone import launch_alone, launch_by_jaxlib  # noqa: E402
 
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
 from plugrt_cpu import adapter  # noqa: E402
-
-WHOLE = [("launch alone", True)]
-BOTH = [("launch and results", False), *WHOLE]
-"""Rows of jaxlib's part, and whether they wait for the results."""
 
 AXES = ("x", "y")
 OURS = plugrt.make_mesh((2, 2), AXES)
@@ -63,27 +68,9 @@ def awaited(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ro
     )
 
 
-def alone(function: Any, *values: Any, wait: bool = True) -> Callable[[], Any]:
-    """Returns launches of the jitted function's program by jaxlib alone, which wait for it."""
-    program = function.lower(*values).compile().runtime_executable()
-    program = getattr(program, "_loaded", program)  # without the bound on launches in flight
-    program.execute([value._shards for value in values])  # which finds out how it is launched
-    if program._replicas:
-        steps = [(launch, handlers) for launch, _, handlers in program._replicas.launches]
-        rows = [list(row) for row in zip(*(v._shards.parts() for v in values), strict=True)]
-    else:
-        steps, rows = [(program._launch, program._handlers)], [[v._shards.raw for v in values]]
-
-    def call() -> None:
-        with program._client.launch_lock:
-            adapter.prepare_several_devices()
-            made: list[Any] = []
-            for (launch, handlers), row in zip(steps, rows, strict=True):
-                made += adapter.take_results(launch(row), handlers, False)
-        if wait:
-            adapter.wait_for_all(made)
-
-    return call
+def beside(name: str, ours: Timer, theirs: Callable[[], Any]) -> Row:
+    """Returns the row of a launch beside JAX's call, whose results are waited for."""
+    return compare_timers(name, ours, timed(lambda: jax.block_until_ready(theirs())))
 
 
 def measure_calls() -> list[Row]:
@@ -126,17 +113,18 @@ def measure_calls() -> list[Row]:
         awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb)),
         awaited("psum in pmap", lambda: each(rows), lambda: jeach(jrows)),
     ]
+    for name, theirs, function, *values in (
+        ("a @ b, one all-reduce", lambda: jdot(ja, jb), dot, a, b),
+        ("psum in shard_map", lambda: jtotal(jb), total, b),
+        ("psum in pmap", lambda: jeach(jrows), each, rows),
+    ):
+        ours = launch_alone(PLATFORM, function, *values)
+        found.append(beside(f"{name}: the launch alone", ours, theirs))
     if PLATFORM == "cpu":
-        found += [
-            awaited(f"{name}: jaxlib's {what}", alone(*ours, wait=wait), theirs)
-            for name, ours, theirs, parts in (
-                ("a @ b, one all-reduce", (dot, a, b), lambda: jdot(ja, jb), WHOLE),
-                ("16 arguments, 16 results", (many, *[x] * 16), lambda: jmany(*[jx] * 16), BOTH),
-                ("psum in shard_map", (total, b), lambda: jtotal(jb), WHOLE),
-                ("psum in pmap", (each, rows), lambda: jeach(jrows), WHOLE),
-            )
-            for what, wait in parts
-        ]
+        for what, wait in (("launch and results", False), ("launch alone", True)):
+            ours = timed(launch_by_jaxlib(many, *[x] * 16, wait=wait))
+            name = f"16 arguments, 16 results: the {what}"
+            found.append(beside(name, ours, lambda: jmany(*[jx] * 16)))
     return found
 
 

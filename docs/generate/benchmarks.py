@@ -130,7 +130,8 @@ DEVICES_TEXT = """\
 
 By `benchmarks/devices.py`, of {run}, on 4 virtual devices. As in the table before: JAX's time, the
 ratio with the compiled core and that with Python, on the cpu plugin and on a PJRT library. Results
-are waited for.
+are waited for. Rows "the launch alone" have, in both columns, jaxlib's functions or the library's
+with nothing around them (`benchmarks/launches_alone.py`).
 
 | call | JAX, cpu | C | Python | JAX, library | C | Python |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -295,16 +296,17 @@ def page(data: dict[str, Any]) -> str:
 
 
 def _cores(text: str, table: dict[str, Any]) -> str:
-    calls: dict[str, list[str]] = {}
+    calls: dict[str, dict[str, list[str]]] = {}
     for row in table["rows"]:
         ratio = _figure(row["c"])
         if row["budget"] is not None:
             ratio += f" ({_budget(row)})"
-        calls.setdefault(row["name"], []).extend([_time(row["jax"]), ratio, _figure(row["python"])])
-    rows = [  # a call that is measured on cpu alone has no figures of the library
-        f"| {name} | {' | '.join(figures + [''] * (6 - len(figures)))} |"
-        for name, figures in calls.items()
-    ]
+        figures = [_time(row["jax"]), ratio, _figure(row["python"])]
+        calls.setdefault(row["name"], {})[row["platform"]] = figures
+    rows = []
+    for name, found in calls.items():
+        cells = [cell for p in ("cpu", "xla_cpu") for cell in found.get(p, ["", "", ""])]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
     return text.format(run=table["run"], rows="\n".join(rows))
 
 
