@@ -1,10 +1,14 @@
 """Makes ``pjrt.h`` and ``sizes.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
 
-Run ``python runtime/core/generate.py`` after a change there; a test keeps them in step.
+And the two files that name the core's sources, ``sources.h`` for the core and ``core_sources.py``
+for Python, so that a core of other sources is not taken for theirs. Run ``python
+runtime/core/generate.py`` after a change there or in the core; a test keeps them in step. Where two
+branches changed the core, git may find a conflict in these files: what this makes resolves it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from plugrt.capi.abi import declarations
@@ -48,7 +52,42 @@ def sizes_h() -> str:
 
 
 FILES = {"pjrt.h": lambda: c_header(MADE), "sizes.h": sizes_h}
+"""Beside this file."""
+
+
+def source_lines(folder: Path = HERE) -> list[str]:
+    """Returns a line for each source of the core; a line each, that git may merge them."""
+    found = [path for path in sorted(folder.glob("*.[ch]")) if path.name != "sources.h"]
+    return [f"{p.name} {hashlib.sha256(p.read_bytes()).hexdigest()[:12]}" for p in found]
+
+
+def sources_h() -> str:
+    """Returns what the core says of its sources."""
+    lines = "".join(f'    "{line}\\n"\n' for line in source_lines())
+    made = "/* Made by generate.py from the other files here; do not edit. */\n"
+    return f"{made}static const char core_sources[] =\n{lines}    ;\n"
+
+
+def core_sources_py() -> str:
+    """Returns what Python compares that with."""
+    lines = "".join(f"{line}\n" for line in source_lines())
+    return f'''"""Which sources the compiled core is built from, for `compiled_core`.
+
+Made by ``runtime/core/generate.py`` from the files there; do not edit.
+"""
+
+SOURCES = """\\
+{lines}"""
+'''
+
+
+SOURCE_FILES = {
+    HERE / "sources.h": sources_h,
+    HERE.parent / "src/plugrt/core_sources.py": core_sources_py,
+}
+"""Made last, since the headers are sources too."""
 
 if __name__ == "__main__":
-    for name, text in FILES.items():
-        (HERE / name).write_text(text(), encoding="utf-8")
+    made = {HERE / name: text for name, text in FILES.items()} | SOURCE_FILES
+    for path, text in made.items():
+        path.write_text(text(), encoding="utf-8")

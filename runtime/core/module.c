@@ -2,6 +2,7 @@
 
    Types and hooks are the process's: the core runs in the main interpreter alone, once. */
 #include "core.h"
+#include "sources.h"
 
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
   PyObject *made = PyType_FromSpec(spec);
@@ -87,7 +88,7 @@ static int fill(PyObject *module) {
     return -1;
   }
   int failed =
-      add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+      PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) || add_lock(module) ||

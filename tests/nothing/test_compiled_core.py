@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
 import runpy
 import sys
@@ -14,6 +16,7 @@ import pytest
 
 from plugrt import compiled_core
 from plugrt.compiled_core import choose_core
+from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError, SettingInUse
 from plugrt.settings.declarations import Config, config
 from support import children
@@ -81,6 +84,46 @@ def test_python_is_chosen_where_the_core_is_not(
         choose_core("c")
 
 
+STALE = "built from other sources .* Install plugrt again.*pip install -e runtime"
+
+
+@pytest.mark.parametrize("known", [{}, {"SOURCES": "array.c 0123456789ab\n"}])
+def test_python_is_chosen_where_the_core_is_of_other_sources(
+    monkeypatch: pytest.MonkeyPatch, known: dict[str, str]
+) -> None:
+    """As after ``git pull`` in an editable installation: what Python uses may not be in it."""
+    stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
+    importing = types.SimpleNamespace(import_module=lambda _: stale)
+    monkeypatch.setattr(compiled_core, "importlib", importing)
+    core, reason = choose_core(None)
+    assert core is None
+    assert re.match(f"/there/_core.abi3.so was {STALE}", reason)
+    with pytest.raises(ConfigError, match=f"PLUGRT_CORE=c .*{STALE}.*unset PLUGRT_CORE"):
+        choose_core("c")
+    assert choose_core("python") == (None, "PLUGRT_CORE=python")
+
+
+@pytest.mark.parametrize("asked", [None, "c"])
+def test_the_doctor_says_that_the_core_is_of_other_sources(
+    tmp_path: Path, asked: str | None
+) -> None:
+    """Where the core that is found has nothing of what Python uses."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, types\n"
+        "sys.modules['plugrt._core'] = types.SimpleNamespace(__file__='old.so')\n",
+        encoding="utf-8",
+    )
+    environ = {k: v for k, v in os.environ.items() if k != "PLUGRT_CORE"}
+    environ |= {"PYTHONPATH": str(tmp_path)} | ({"PLUGRT_CORE": asked} if asked else {})
+    command = [sys.executable, "-m", "plugrt", "doctor", "--json"]
+    done = children.run(command, timeout=100, env=environ)
+    found = json.loads(done.stdout)
+    assert found["core"] == "" if asked else found["core"].startswith("python (old.so was built")
+    [said] = found["problems"] if asked else [found["core"]]
+    assert re.search(f"old.so was {STALE}", said)
+    assert (done.returncode, found["ok"]) == ((1, False) if asked else (0, True)), done.stderr
+
+
 def test_a_value_that_is_neither_names_the_variable() -> None:
     with pytest.raises(ConfigError, match=r"PLUGRT_CORE='rust'.*c \| python"):
         _ = Config({"PLUGRT_CORE": "rust"}).core
@@ -111,3 +154,22 @@ def test_the_headers_of_the_core_are_made_from_the_declarations() -> None:
     files = runpy.run_path(str(CORE / "generate.py"))["FILES"]
     for name, text in files.items():
         assert (CORE / name).read_text(encoding="utf-8") == text(), f"run {CORE}/generate.py"
+
+
+def test_the_core_and_python_name_the_sources_as_they_are(tmp_path: Path) -> None:
+    """Else a core built before a change would be taken for the one after it."""
+    made = runpy.run_path(str(CORE / "generate.py"))
+    for path, text in made["SOURCE_FILES"].items():
+        assert path.read_text(encoding="utf-8") == text(), f"run {CORE}/generate.py"
+    lines = SOURCES.splitlines(keepends=True)
+    named = re.findall(r'^ *"(.*)\\n"$', (CORE / "sources.h").read_text(encoding="utf-8"), re.M)
+    assert [f"{line}\n" for line in named] == lines
+    assert {line.split()[0] for line in lines} == {
+        path.name for path in CORE.iterdir() if path.suffix in (".c", ".h")
+    } - {"sources.h"}
+    for name in ("array.c", "sources.h"):
+        (tmp_path / name).write_bytes((CORE / name).read_bytes())
+    [before] = made["source_lines"](tmp_path)
+    (tmp_path / "array.c").write_text("changed", encoding="utf-8")
+    assert before + "\n" in lines
+    assert made["source_lines"](tmp_path) != [before]

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+SOURCES: str
+
 class Client:
     """The functions of a library by which buffers are destroyed and programs launched."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError
 from plugrt.settings.declarations import config
 from plugrt.settings.surroundings import surroundings
@@ -19,22 +20,36 @@ from plugrt.settings.surroundings import surroundings
 def choose_core(asked: str | None) -> tuple[Any, str]:
     """Returns the extension, None for Python, and why it is that; ``asked`` is PLUGRT_CORE.
 
-    The extension where nothing is asked for and it is there, else Python. Raises `ConfigError`
-    where ``"c"`` is asked for and the extension cannot be loaded.
+    The extension where nothing is asked for and it is there, built from the sources of these files,
+    else Python. Raises `ConfigError` where ``"c"`` is asked for and there is no such extension.
     """
     if asked == "python":
         return None, "PLUGRT_CORE=python"
     try:
         found = importlib.import_module("plugrt._core")
+        why, refusal = _explain_other_sources(found), None
     except ImportError as error:
-        why = _explain(error)
-        if asked is None:
-            return None, why
-        raise ConfigError(
-            f"PLUGRT_CORE=c asks for the compiled core, which is not there: {why}; or unset "
-            "PLUGRT_CORE"
-        ) from error
-    return found, "PLUGRT_CORE=c" if asked else "the compiled core is installed"
+        found, why, refusal = None, _explain(error), error
+    if not why:
+        return found, "PLUGRT_CORE=c" if asked else "the compiled core is installed"
+    if asked is None:
+        return None, why
+    raise ConfigError(
+        f"PLUGRT_CORE=c asks for the compiled core, which is not there: {why}; or unset PLUGRT_CORE"
+    ) from refusal
+
+
+def _explain_other_sources(found: Any) -> str:
+    """Returns why this core is not that of these Python files; "" where it is.
+
+    An editable installation has another after ``git pull``, which builds nothing again.
+    """
+    if getattr(found, "SOURCES", None) == SOURCES:
+        return ""
+    return (
+        f"{found.__file__} was built from other sources than plugrt's Python files belong to. "
+        'Install plugrt again, which builds it (in a clone "pip install -e runtime" or "make demo")'
+    )
 
 
 def _explain(error: ImportError) -> str:

@@ -1,0 +1,61 @@
+"""Which sources the compiled core is built from, for `compiled_core`.
+
+Made by ``runtime/core/generate.py`` from the files there; do not edit.
+"""
+
+SOURCES = """\
+array.c adc871d98140
+array_buffer.c 6a820800a6ab
+array_host.c 9e2d503a01c8
+arrays.h 56b3cb90c8b6
+bounded_launcher.c 4e9c3d6b56b9
+buffer.c bdb62b87330f
+call_form.c b544c602b611
+call_key.c 0f79da3495df
+calls.c 7ef732ccc8f0
+calls.h 5c15e3b79a56
+client.c c286a7f07066
+collect_held.c 16509d904cac
+copy.c 5b8794f7f028
+core.h 922c6798303b
+deletion.c 64b78b766334
+donation.c 5475041bfcd8
+dtypes.c 1493fa7d042e
+events.c 030b2b5a0ae9
+exceptions.c 6a8d86e6edef
+executable.c 057b8c184a10
+function_launcher.c 19843ced0d05
+function_reader.c 60bdf354c5ff
+gifts.c 4b220da40c91
+holds.c 2eb502708d92
+host_avals.c d8f2ca82d9ca
+host_form.c 654e8142398a
+last_call.c 294b54e52f43
+launch_errors.c 39a641422613
+launch_results.c 1c821ca68fca
+launcher.c 2349c5247e27
+launches.h 21380e6dbf0b
+library.h 055ae04dbf91
+lock.c 2b50e37684f8
+memory.c c16c4f364c02
+module.c f5811bd97648
+outputs.c da2db72b1cc6
+pjrt.h 2c7ef9bb2591
+placing.c d03d5f4ae2ed
+put.c db1ccc3fb3ac
+quick_put.c 3536d0e7b678
+read.c 3ac34143d85d
+references.c e7a2c7a96327
+reordered.c 69d2738afb21
+runner.c f84aa8701aff
+shards_launch.c 3e76c20b1151
+shards_launcher.c 1604c5b520fa
+shards_wait.c a9590491ff80
+sizes.h 078f6d8ad133
+spares.c ae3d191acf16
+static_arguments.c b512a6a1b548
+thread_state.c 514f17b45c1b
+tree.c 13d306f1fc9d
+view.c ce8662fca2c1
+wait.c b317fd1df03a
+"""
