@@ -30,6 +30,7 @@ class FourDevices:
         self.control = Control(path)
         mesh = plugrt.sharding.Mesh(np.array(self.client.devices()), ("x",))
         self.rows = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
+        self.whole = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec())
 
     def close(self) -> None:
         plugrt.clear_caches()

@@ -62,6 +62,13 @@ def test_what_exchanges_something(line: str, alone: bool) -> None:
     assert are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
 
 
+@pytest.mark.parametrize("name", ["replica-id", "partition-id"])
+def test_the_number_of_a_part_is_no_exchange_where_it_is_known(name: str) -> None:
+    for hlo in (f"%r = u32[] {name}()", b"\x12" + bytes([len(name)]) + name.encode() + b"\x1a"):
+        assert not are_independent(hlo)
+        assert are_independent(hlo, numbered=True)
+
+
 def test_results_are_apart_and_go_on_as_they_are(client: Client) -> None:
     loaded = client.compile(add(), FOUR)
     first = loaded.execute([put(client), put(client, offset=10)])[0]

@@ -12,8 +12,10 @@ import pytest
 
 import plugrt
 from plugrt import lax
+from plugrt.capi import program_launches
 from plugrt.capi.client import Client
 from plugrt.capi.host_put import Transfers
+from plugrt.capi.launch_order import launches_one_by_one
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
@@ -107,6 +109,28 @@ def test_warm_calls_over_devices_run_no_python(
         found = function(*([placed[name]] if name in placed else args))
         for one, other in zip(plugrt.tree.leaves(found), plugrt.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(np.asarray(one), other * factor, name)
+
+
+def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(
+    over: FourDevices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(program_launches, "launches_one_by_one", _noting(told))
+    add = plugrt.jit(lambda a, b: a + b)
+    x, whole = over.put(), plugrt.device_put(H, over.whole)
+    number = plugrt.pmap(lambda a: a + lax.axis_index("i"), "i", devices=over.client.devices())
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(add(x, whole)), H + H)
+        np.testing.assert_array_equal(np.asarray(number(H)), H + np.arange(4)[:, None])
+    assert told == [True, True]
+
+
+def _noting(told: list[Any]) -> Any:
+    def note(*args: Any) -> bool:
+        told.append(launches_one_by_one(*args))
+        return bool(told[-1])
+
+    return note
 
 
 def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: FourDevices) -> None:
