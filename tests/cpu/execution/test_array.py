@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import operator
 import pickle
 import sys
 import weakref
@@ -14,8 +15,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt.compiled_core import core
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
+from plugrt.execution.array_base import ArrayBase
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
@@ -341,27 +344,35 @@ def test_the_process_ends_quietly(keep: str) -> None:
     assert done.stdout.startswith("done")
 
 
-def view_of(x: Any) -> memoryview:
-    """The buffer of an array: by ``memoryview`` where Python asks classes for one (PEP 688)."""
-    if sys.version_info >= (3, 12):
-        return memoryview(x)
-    with pytest.raises(TypeError, match="bytes-like"):
-        memoryview(x)
-    buffer: memoryview = x.__buffer__(0)
-    return buffer
-
-
 def test_the_buffer_is_a_read_only_view_that_outlives_the_array() -> None:
+    """By ``memoryview`` where Python asks the core for it, from 3.12 on."""
     host = np.arange(6, dtype=np.float32).reshape(2, 3)
-    x = device_put(host.copy())
-    view = view_of(x)
+    x, half = device_put(host.copy()), device_put(np.zeros(2, ml_dtypes.bfloat16))
+    get: Any = memoryview
+    if core is None or sys.version_info < (3, 12):
+        with pytest.raises(TypeError, match="bytes-like"):
+            memoryview(x)
+        get = operator.methodcaller("_buffer", 0)
+    view = get(x)
     assert (view.readonly, view.shape, view.format) == (True, (2, 3), "f")
     x.delete()
     assert view.tolist() == host.tolist()
     with pytest.raises(DeletedBuffer):
-        x.__buffer__(0)
+        get(x)
     with pytest.raises(BufferError, match="bfloat16 has no buffer"):
-        device_put(np.zeros(2, ml_dtypes.bfloat16)).__buffer__(0)
+        get(half)
+
+
+def test_contents_that_are_kept_keep_no_array() -> None:
+    """As NumPy's views of a ``__buffer__`` of Python's would, from 3.12 on: it keeps its object."""
+    assert not any("__buffer__" in vars(cls) for cls in Array.__mro__ if cls is not ArrayBase)
+    arrays = [device_put(np.full(4, i, np.float32)) for i in range(3)]
+    kept = [np.asarray(x) for x in arrays]
+    ends = [weakref.ref(x) for x in arrays]
+    del arrays
+    gc.collect()
+    assert [end() for end in ends] == [None] * 3
+    assert [host[0] for host in kept] == [0, 1, 2]
 
 
 def test_a_finaliser_that_is_set_later_runs_for_each_array(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,7 @@ if core is not None:
     core.set_read_hooks(
         Deletable._host,
         Deletable.__array__,
-        Deletable.__buffer__,
+        Deletable._buffer,
         (listening,),
         SingleDeviceSharding,
     )

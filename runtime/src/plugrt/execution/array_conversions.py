@@ -39,6 +39,7 @@ class Conversions(Methods):
         def _host(self) -> npt.NDArray[Any]: ...
         def _only_buffer(self, use: str) -> Buffer: ...
         def __copy__(self) -> Self: ...
+        def __buffer__(self, flags: int, /) -> memoryview: ...  # the core's, from Python 3.12 on
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -64,11 +65,13 @@ class Conversions(Methods):
             filter_traceback(error)
             raise
 
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """Waits and returns a read-only view of the contents (``memoryview(x)``, `np.frombuffer`).
+    def _buffer(self, flags: int, /) -> memoryview:
+        """Waits and returns a read-only view of the contents, for `__buffer__` of the core.
 
-        Python asks from 3.12 on (PEP 688). On 3.11 no class written in Python has buffers: there
-        ``memoryview(np.asarray(x))`` serves. The view outlives the array, as `np.asarray`'s does.
+        That is what ``memoryview(x)`` and `np.frombuffer` ask for, from Python 3.12 on. It is no
+        ``__buffer__`` of Python's (PEP 688), whose views keep the array: NumPy asks for one before
+        all else, so that a kept `np.asarray` would keep the memory on the device. Without the core,
+        and on 3.11, ``memoryview(np.asarray(x))`` serves. The view outlives the array.
         `BufferError` for dtypes without a format code in the protocol, such as bfloat16.
         """
         host = self._host()
