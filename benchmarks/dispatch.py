@@ -75,6 +75,7 @@ def call_forms(four: Any) -> list[Row]:
         compare("two NumPy", lambda: plus(four, four), lambda: plus_jax(four, four)),
         compare("Python scalar + array", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
         compare("dict of 2", *both(lambda d: d["a"] + d["b"], {"a": four, "b": four})),
+        compare("None beside an array", *both(lambda a, b: a if b is None else a + b, four, None)),
         compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y)),
         compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3)),
         compare("donate one", *(donating(w) for w in (plugrt, jax))),

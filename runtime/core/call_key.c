@@ -7,8 +7,9 @@ PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *valu
   Py_ssize_t head = plain ? 1 : 3, ready = 0;
   for (; ready < count; ready++) {
     PyObject *value = values[ready];
-    avals[ready] = Py_TYPE(value) == array_class ? Py_NewRef(((Array *)value)->signature)
-                                                 : host_aval(value, call->token);
+    if (Py_TYPE(value) == array_class) avals[ready] = Py_NewRef(((Array *)value)->signature);
+    else if (value == Py_None) avals[ready] = Py_NewRef((PyObject *)Py_TYPE(value));
+    else avals[ready] = host_aval(value, call->token);
     if (!avals[ready]) break;
   }
   /* After those functions, which are Python's: other threads run in them, and the garbage collector

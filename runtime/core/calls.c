@@ -51,7 +51,7 @@ static int find(Calls *self, const Call *call, const CallForm *form, PyObject *c
 
 static int is_known(PyObject *value) {
   if (Py_TYPE(value) == array_class) return ((Array *)value)->signature != NULL;
-  return is_host_value(value);
+  return value == Py_None || is_host_value(value);
 }
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its

@@ -62,6 +62,7 @@ PyObject *forget_runners(PyObject *module, PyObject *runners) {
 static int is_alike(const CallPart *part, PyObject *value, PyObject *token) {
   if (part->fixed) return value == part->fixed;
   if (Py_TYPE(value) == array_class) return ((Array *)value)->signature == part->aval;
+  if (value == Py_None) return (PyObject *)Py_TYPE(value) == part->aval;
   return known_host_aval(value, token) == part->aval;
 }
 

@@ -1,4 +1,5 @@
-/* Reordered: a runner for the same arguments in another order, as a dict has its own. */
+/* Reordered: a runner for the same arguments in another order, as a dict has its own, and for more of
+   them than it takes: None is no leaf of a pytree. */
 #include "core.h"
 
 PyTypeObject *Reordered_Type;
@@ -6,7 +7,8 @@ PyTypeObject *Reordered_Type;
 typedef struct {
   PyObject_HEAD
   PyObject *run;     /* takes them in the order of the pytree */
-  Py_ssize_t count;  /* the number of arguments */
+  Py_ssize_t given;  /* the number of arguments */
+  Py_ssize_t count;  /* the number of those taken */
   Py_ssize_t *order; /* which of those given is each of those taken */
 } Reordered;
 
@@ -21,14 +23,15 @@ PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py
 
 PyObject *reordered_run(PyObject *object, PyObject *const *values, Py_ssize_t count) {
   Reordered *self = (Reordered *)object;
-  if (count != self->count) {
+  if (count != self->given) {
     PyErr_SetString(PyExc_ValueError, "a runner was called with another number of arguments");
     return NULL;
   }
   PyObject *on_stack[ON_STACK] = {NULL}, **taken = on_stack;
-  if (count > ON_STACK && !(taken = PyMem_Malloc(count * sizeof *taken))) return PyErr_NoMemory();
-  for (Py_ssize_t i = 0; i < count; i++) taken[i] = values[self->order[i]];
-  PyObject *made = run_any(self->run, NULL, taken, count);
+  if (self->count > ON_STACK && !(taken = PyMem_Malloc(self->count * sizeof *taken)))
+    return PyErr_NoMemory();
+  for (Py_ssize_t i = 0; i < self->count; i++) taken[i] = values[self->order[i]];
+  PyObject *made = run_any(self->run, NULL, taken, self->count);
   if (taken != on_stack) PyMem_Free(taken);
   return made;
 }
@@ -53,9 +56,10 @@ static PyObject *reordered_call(Reordered *self, PyObject *args, PyObject *kwarg
 }
 
 static int reordered_init(Reordered *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"order", "run", NULL};
+  static char *names[] = {"order", "given", "run", NULL};
   PyObject *order, *run;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O", names, &PyTuple_Type, &order, &run))
+  Py_ssize_t given;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nO", names, &PyTuple_Type, &order, &given, &run))
     return -1;
   if (self->order) {
     PyErr_SetString(PyExc_TypeError, "a runner is made once");
@@ -70,11 +74,12 @@ static int reordered_init(Reordered *self, PyObject *args, PyObject *kwargs) {
   for (Py_ssize_t i = 0; i < self->count; i++) {
     self->order[i] = PyLong_AsSsize_t(PyTuple_GetItem(order, i));
     if (PyErr_Occurred()) return -1;
-    if (self->order[i] < 0 || self->order[i] >= self->count) {
+    if (self->order[i] < 0 || self->order[i] >= given) {
       PyErr_SetString(PyExc_IndexError, "an order names an argument that there is not");
       return -1;
     }
   }
+  self->given = given;
   self->run = Py_NewRef(run);
   return 0;
 }

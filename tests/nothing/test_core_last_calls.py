@@ -197,13 +197,15 @@ def test_calls_left_to_python_leave_no_references() -> None:
 
 
 def test_a_reordered_runner_takes_as_many_arguments_as_its_order() -> None:
-    run = core.Reordered((1, 2, 0), tuple)
+    run = core.Reordered((1, 2, 0), 3, tuple)
     assert run("abc") == ("b", "c", "a")
+    assert core.Reordered((2, 0), 3, tuple)("abc") == ("c", "a")
+    assert core.Reordered((), 2, tuple)("ab") == ()
     for wrong in ("ab", "abcd"):
         with pytest.raises(ValueError, match="another number of arguments"):
             run(wrong)
     for order in ((1, 2), (-1, 0)):
         with pytest.raises(IndexError, match="that there is not"):
-            core.Reordered(order, tuple)
+            core.Reordered(order, 2, tuple)
     with pytest.raises(TypeError, match="made once"):
-        run.__init__((0,), tuple)
+        run.__init__((0,), 1, tuple)

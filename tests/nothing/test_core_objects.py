@@ -77,7 +77,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
     with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
         core.Runner(launcher, 1, (0,), (put,), constants, (0,), "f", outputs, c, d)
-    reordered = core.Reordered((0,), a)
+    reordered = core.Reordered((0,), 1, a)
     jitted: Any = core.Calls()
     runners: dict[Any, Any] = {}
     jitted._runners = runners
@@ -221,7 +221,7 @@ def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None
         core.FunctionLauncher(Collecting(), 1, None, (), None, (), None),
         core.Tree(1, None, Collecting()),
         core.Outputs((None,), (-1,), (), Collecting(), None),
-        core.Reordered((), Collecting()),
+        core.Reordered((), 0, Collecting()),
     ]
     array, calls, deletion = core.Array(), core.Calls(), core.Deletion()
     array._shards, deletion._code = Collecting(), Collecting()

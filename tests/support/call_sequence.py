@@ -32,6 +32,7 @@ PLAIN = [
     "unused",
     "sum",
     "keywords",
+    "optional",
     "nested",
     "closed",
     "compiled",
@@ -127,7 +128,9 @@ class CallSequence:
         for _ in range(arity_of(self.functions[name])):
             fitting = [x for x in self.arrays if x.shape == shape]
             chance = self.random.random()
-            if fitting and chance < 0.4:
+            if name == "optional" and chance < 0.4:
+                args.append(None)
+            elif fitting and chance < 0.4:
                 args.append(self.random.choice(fitting))
             elif chance > 0.75:
                 args.append(self.host_value(shape))
@@ -146,6 +149,8 @@ class CallSequence:
         def nest(depth: int) -> Any:
             kind = self.random.randrange(4) if depth else 0
             if kind == 0:
+                if chance() < 0.15:
+                    return None
                 return x if chance() < 0.97 else self.argument()
             parts = [nest(depth - 1) for _ in range(self.random.randrange(4))]
             if kind == 3:
@@ -164,7 +169,9 @@ class CallSequence:
 
     def donate(self) -> tuple[str, list[str]]:
         """Calls a function that takes its arguments with its results, and with what it may not."""
-        name = self.random.choice(["donate", "donate_both", "donate_name", "donate_dict"])
+        name = self.random.choice(
+            ["donate", "donate_both", "donate_name", "donate_dict", "donate_beside"]
+        )
         f, outcomes = self.functions[name], []
         state, other = device_put(np.full(4, 2, "float32")), device_put(np.ones(4, "float32"))
         kinds = self.random.choices(["", "", "twice", "shared", "seen", "again"], k=4)
@@ -172,6 +179,7 @@ class CallSequence:
             seen = weakref.ref(state) if kind == "seen" else None
             same = plugrt.jit(lambda a: a)(state) if kind == "shared" else None
             buffer = state.addressable_shards[0].data
+            other = None if name == "donate_beside" else other
             text, result = outcome_of(lambda s=state, o=other: f(s, o))
             if kind == "again":
                 outcomes.append(outcome_of(lambda s=state, o=other: f(s, o))[0])

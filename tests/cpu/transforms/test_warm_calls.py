@@ -68,6 +68,7 @@ def test_a_dict_of_whatever_else_goes_beside_one_of_arrays() -> None:
             ({}, 0), ({"a": x}, 3), ({"b": x}, 3), ({"a": x, "b": x}, 6), ({"a": x, "b": host}, 6),
             ({"a": host, "b": x}, 6), ({"a": x, "b": 2.0, "c": x}, 8), ({"a": {"b": x}}, 3),
             ({"a": [x, host]}, 6), (OrderedDict(a=x), 3), ({"a": x, "b": None, "c": x}, 6),
+            (None, 0), (host, 3),
         ]:  # fmt: skip
             assert float(total(d)) == wanted
 
@@ -171,6 +172,46 @@ def test_a_warm_call_with_nested_containers_is_not_flattened(
     f({"b": {"v": [x]}, "a": {"w": [x, x]}})
     monkeypatch.setattr("plugrt.execution.tree.flatten", None)
     assert np.asarray(f({"b": {"v": [x]}, "a": {"w": [x, x]}})).tolist() == [0, 0]
+
+
+def test_a_warm_call_with_none_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
+    f = plugrt.jit(lambda *args, **kwargs: _count(args) * 100 + _count(kwargs))
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        ((None,), {}), ((x, None), {}), ((None, x), {}), ((x, None, y), {}),
+        ((), {"b": None, "a": x}), ((x,), {"a": None}), (({"b": x, "a": None},), {}),
+        (({"b": x, "a": y, "c": None},), {}), (([None, x], (None,)), {}),
+        (([{"b": [x, None]}, None],), {"k": None}), ((None, 2.0, np.float32([3])), {}),
+        (([None, 2.0], None), {}),
+    ]  # fmt: skip
+    wanted = [np.asarray(f(*args, **kwargs)) for args, kwargs in calls]
+    assert len({value.tobytes() for value in wanted}) == len(calls)
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):  # also as the last call
+        for (args, kwargs), value in zip(calls, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(f(*args, **kwargs)), value)
+
+
+def test_a_warm_call_of_a_compiled_function_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
+    compiled = plugrt.jit(lambda a, b, c: a + c if b is None else b).lower(x, None, y).compile()
+    compiled(x, None, y)
+    with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
+        compiled(None, x, y)
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):
+        assert np.asarray(compiled(x, None, y)).tolist() == [3, 3]
+
+
+def _count(tree: Any) -> Any:
+    """Returns a number that tells apart the pytrees above, and where None is in them."""
+    if tree is None:
+        return 0.5
+    if isinstance(tree, dict):
+        return 3 + sum(_count(x) * ord(key) for key, x in tree.items())
+    if isinstance(tree, list | tuple):
+        return 7 * len(tree) + sum(_count(x) * (i + 2) for i, x in enumerate(tree))
+    return xp.sum(xp.asarray(tree))
 
 
 def test_containers_nested_without_end_are_refused() -> None:

@@ -55,13 +55,14 @@ def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = 
     return HostAval(shape, dtype, weak)
 
 
-def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
+def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
     """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
     None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
-    scalars (`as_arrays`). Deleted arrays are not detected here.
+    scalars (`as_arrays`). Deleted arrays are not detected here. ``none`` stands for None among the
+    leaves, where a call was not flattened.
     """
-    avals: list[Aval] = []
+    avals: list[Any] = []
     keep = avals.append
     settings = None
     for x in leaves:
@@ -79,6 +80,8 @@ def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
             keep(scalars[cls])
         elif cls is int:
             keep(intern_host_aval((), scalar_dtype(x), True))
+        elif x is None and none is not None:
+            keep(none)
         else:
             return None
     return avals
@@ -165,8 +168,11 @@ def nested_leaves(
     return tuple(structure), leaves
 
 
-def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Returns a call with each leaf of `nested_leaves` replaced by its number there."""
+def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
+    """Returns a call with each leaf of `nested_leaves` replaced by its number, and how many.
+
+    None has a number there, and stays what it is, a container without leaves.
+    """
     numbers = count()
 
     def number(x: Any) -> Any:
@@ -174,9 +180,11 @@ def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, d
             return {key: number(value) for key, value in x.items()}
         if type(x) is tuple or type(x) is list:
             return type(x)([number(value) for value in x])
-        return next(numbers)
+        i = next(numbers)
+        return None if x is None else i
 
-    return tuple(map(number, args)), {name: number(x) for name, x in kwargs.items()}
+    numbered = number(args), number(kwargs)
+    return numbered, next(numbers)
 
 
 def read_arguments(

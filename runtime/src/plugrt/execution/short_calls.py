@@ -18,6 +18,7 @@ from plugrt.execution.arguments import (
 from plugrt.settings.declarations import config
 
 _token = config.token
+_NONE = type(None)
 Run = Callable[[Sequence[Any]], Any]
 
 
@@ -27,7 +28,7 @@ def find_short_call(
     """Returns a cache key and the leaves of a call with built-in containers alone.
 
     None for other calls. The core makes the same keys. ``statics`` stands for static arguments,
-    which are none of the others.
+    which are none of the others. None is among the leaves, with its class for an aval.
     """
     structure: tuple[Any, ...] | None = None
     leaves: Sequence[Any] = args
@@ -35,16 +36,16 @@ def find_short_call(
         structure, leaves = (*kwargs,), (*args, *kwargs.values())
     # A container in the first place decides without a look at the others.
     first = type(args[0]) if args else None
-    avals = None if first is dict or first is list or first is tuple else quick_avals(leaves)
+    avals = None if first is dict or first is list or first is tuple else quick_avals(leaves, _NONE)
     if avals is None:  # there are containers, or leaves of other types
         structure, leaves = quick_leaves(args, kwargs)
-        avals = avals_of_arrays(leaves) or quick_avals(leaves)
+        avals = avals_of_arrays(leaves) or quick_avals(leaves, _NONE)
         if avals is None:
             try:
                 structure, leaves = nested_leaves(args, kwargs)
             except RecursionError:  # the flattening of pytrees goes deeper, or says so
                 return None
-            avals = avals_of_arrays(leaves) or quick_avals(leaves)
+            avals = avals_of_arrays(leaves) or quick_avals(leaves, _NONE)
         if avals is None:
             return None
     elif structure is None and not statics:
@@ -53,12 +54,18 @@ def find_short_call(
 
 
 def reorder_leaves(args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Run:
-    """Returns ``run`` for leaves in the order of `find_short_call` instead of the pytree's."""
-    order, _ = tree.flatten(number_leaves(args, kwargs))
-    if order == sorted(order):
+    """Returns ``run`` for the leaves of `find_short_call` instead of the pytree's.
+
+    Those of dicts have another order there, and None is among them.
+    """
+    numbered, count = number_leaves(args, kwargs)
+    order, _ = tree.flatten(numbered)
+    if order == [*range(count)]:
         return run
     if core is not None:
-        reordered: Run = core.Reordered(tuple(order), run)
+        reordered: Run = core.Reordered(tuple(order), count, run)
         return reordered
+    if len(order) < 2:  # of which `itemgetter` makes no tuple
+        return lambda values: run([values[i] for i in order])
     take = itemgetter(*order)
     return lambda values: run(take(values))
