@@ -31,6 +31,7 @@ BUDGETS: Budgets = {
     "two NumPy": (1.3, 0.5),
     "Python scalar + array": (1.0, 0.6),
     "dict of 2": (1.0, 0.6),
+    "namedtuple": (1.0, 0.6),
     "None beside an array": (1.0, 0.6),
     "one keyword": (1.0, 0.6),
     "static by name": (1.0, 0.6),

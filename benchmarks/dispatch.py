@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness import (
     Row,
@@ -31,6 +31,13 @@ import numpy as np  # noqa: E402
 import plugrt  # noqa: E402
 
 jax.config.update("jax_enable_x64", False)
+
+
+class Pair(NamedTuple):
+    """A named tuple as an argument."""
+
+    a: Any
+    b: Any
 
 
 def both(function: Callable[..., Any], *args: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
@@ -75,6 +82,7 @@ def call_forms(four: Any) -> list[Row]:
         compare("two NumPy", lambda: plus(four, four), lambda: plus_jax(four, four)),
         compare("Python scalar + array", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
         compare("dict of 2", *both(lambda d: d["a"] + d["b"], {"a": four, "b": four})),
+        compare("namedtuple", *both(lambda p: p.a + p.b, Pair(four, four))),
         compare("None beside an array", *both(lambda a, b: a if b is None else a + b, four, None)),
         compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y)),
         compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3)),

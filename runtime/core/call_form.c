@@ -1,7 +1,7 @@
 /* CallForm: a call taken apart, as plugrt.execution.arguments.quick_leaves and nested_leaves do:
    its leaves, and what stands for the containers around them and for its static values.
 
-   Built-in containers are opened, the leaves of a dict in its own order. */
+   Built-in containers are opened, the leaves of a dict in its own order, and named tuples. */
 #include <string.h>
 
 #include "core.h"
@@ -13,6 +13,9 @@ enum { DEEPEST = 50 };
 static int is_container(PyObject *x) {
   return PyDict_CheckExact(x) || PyTuple_CheckExact(x) || PyList_CheckExact(x);
 }
+
+/* Whether it may be a named tuple: Python keeps no runner of a call with another class of tuples. */
+static int is_node(PyObject *x) { return PyTuple_Check(x) && !PyTuple_CheckExact(x); }
 
 static int take_leaf(CallForm *form, PyObject *leaf) {
   if (form->count == form->room) {
@@ -58,11 +61,25 @@ static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out)
 
 static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
 
+/* A list of what a tuple has, whatever its class iterates over. */
+static PyObject *list_of_tuple(PyObject *tuple) {
+  Py_ssize_t count = PyTuple_Size(tuple);
+  PyObject *made = PyList_New(count);
+  for (Py_ssize_t i = 0; made && i < count; i++)
+    PyList_SetItem(made, i, Py_NewRef(PyTuple_GetItem(tuple, i)));
+  return made;
+}
+
+static PyObject *list_of_parts(PyObject *x) {
+  if (PyDict_CheckExact(x)) return PyDict_Values(x);
+  return PyTuple_Check(x) ? list_of_tuple(x) : PySequence_List(x);
+}
+
 static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
-  if (!is_container(x))
+  if (!is_container(x) && !is_node(x))
     return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
   if (depth == DEEPEST) return NOT_HERE;
-  PyObject *values = PyDict_CheckExact(x) ? PyDict_Values(x) : PySequence_List(x);
+  PyObject *values = list_of_parts(x);
   if (!values) return FAILED;
   PyObject *mark = PyDict_CheckExact(x)
                        ? keys_after((PyObject *)&PyDict_Type, x, NULL)
@@ -108,14 +125,17 @@ static int level_of(PyObject *x) {
     Py_ssize_t at = 0;
     PyObject *key, *value;
     while (PyDict_Next(x, &at, &key, &value))
-      if (is_container(value)) return NESTED;
+      if (is_container(value) || is_node(value)) return NESTED;
     return ONE_LEVEL;
   }
+  if (is_node(x)) return NESTED;
   int is_list = PyList_CheckExact(x);
   if (!is_list && !PyTuple_CheckExact(x)) return FLAT;
   Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
-  for (Py_ssize_t i = 0; i < count; i++)
-    if (is_container(is_list ? PyList_GetItem(x, i) : PyTuple_GetItem(x, i))) return NESTED;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *part = is_list ? PyList_GetItem(x, i) : PyTuple_GetItem(x, i);
+    if (is_container(part) || is_node(part)) return NESTED;
+  }
   return ONE_LEVEL;
 }
 
@@ -138,7 +158,7 @@ static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const 
     found = is_static(which, key, 0);
     if (found < 0) return FAILED;
     if (found) state = take_static(statics, Py_NewRef(key), value);
-    else if (is_container(value)) form->level = NESTED;
+    else if (is_container(value) || is_node(value)) form->level = NESTED;
     if (!found) ++*dynamic;
   }
   return state;

@@ -27,7 +27,7 @@ def describe(value: Any) -> str:
         items = ", ".join(f"{key!r}: {describe(v)}" for key, v in value.items())
         return f"{type(value).__name__} {{{items}}}"
     if isinstance(value, tuple | list):
-        return f"{type(value).__name__} [{', '.join(map(describe, value))}]"
+        return f"{type(value).__name__} [{', '.join(map(describe, value[:]))}]"
     if isinstance(value, np.ndarray | np.generic):
         data = np.ascontiguousarray(value).tobytes().hex()
         return f"{type(value).__name__} {value.dtype}{value.shape} {data} {value.flags.writeable}"

@@ -18,7 +18,7 @@ import numpy as np
 import plugrt
 from plugrt import Array, device_put
 from support.call_outcomes import describe, outcome_of
-from support.called_functions import make_functions
+from support.called_functions import Pair, Three, make_functions
 
 DTYPES = ["float32"] * 6 + ["int32"] * 2 + ["bool", "float64", "complex64", "float16"]
 SHAPES = [(4,)] * 6 + [(), (2, 3), (0, 3)]
@@ -147,7 +147,7 @@ class CallSequence:
         x, chance = device_put(np.full(4, self.random.randrange(5), "float32")), self.random.random
 
         def nest(depth: int) -> Any:
-            kind = self.random.randrange(4) if depth else 0
+            kind = self.random.randrange(5) if depth else 0
             if kind == 0:
                 if chance() < 0.15:
                     return None
@@ -156,6 +156,9 @@ class CallSequence:
             if kind == 3:
                 names = self.random.sample(["a", "b", "c"], k=len(parts))
                 return dict(zip(names, parts, strict=True))
+            if kind == 4:
+                parts = [nest(depth - 1) for _ in "ab"]
+                return Three(parts) if chance() < 0.1 else Pair(*parts)
             return parts if kind == 1 else tuple(parts)
 
         args = [nest(self.random.randrange(4)) for _ in range(self.random.randrange(3))]
@@ -164,7 +167,11 @@ class CallSequence:
             if name == "n":
                 keywords[name] = self.random.choice([1, 2.5, True, (1, 2), [1], np.float32(2), 1j])
             else:
-                keywords[name] = "same" if name == "how" else nest(self.random.randrange(2))
+                keywords[name] = (
+                    self.random.choice(["same", "pair"])
+                    if name == "how"
+                    else nest(self.random.randrange(2))
+                )
         return self.make_calls("forms", args, keywords)
 
     def donate(self) -> tuple[str, list[str]]:
@@ -369,6 +376,6 @@ def describe_kind(value: Any) -> str:
         return str(value._signature)
     if type(value) is dict:
         return f"{{{', '.join(f'{key}: {describe_kind(part)}' for key, part in value.items())}}}"
-    if type(value) in (list, tuple):
-        return f"{type(value).__name__} [{', '.join(map(describe_kind, value))}]"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__} [{', '.join(map(describe_kind, value[:]))}]"
     return describe(value)

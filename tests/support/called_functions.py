@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,23 @@ def _forms(*args: Any, n: Any = 1, how: Any = None, **more: Any) -> Any:
     total = functools.reduce(lambda a, b: a + b, plugrt.tree.leaves((args, more)), 0)
     if how == "same":
         return {"same": args, "more": more}
+    if how == "pair":
+        return Pair(total, [Pair(None, total)])
     return {"sum": total * n, "more": [(total - 1, None), collections.OrderedDict(o=total)]}
+
+
+class Pair(NamedTuple):
+    """Iterates otherwise than over its items, which are the parts of the pytree."""
+
+    a: Any
+    b: Any
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class Three(tuple[Any, ...]):
+    """No pytree, though a tuple."""
 
 
 class Scale:

@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -201,6 +201,59 @@ def test_a_warm_call_of_a_compiled_function_takes_none(monkeypatch: pytest.Monke
     monkeypatch.setattr("plugrt.execution.tree.flatten", None)
     for _ in range(3):
         assert np.asarray(compiled(x, None, y)).tolist() == [3, 3]
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Vector(NamedTuple):
+    """Iterates over something else, as pytrees do not see."""
+
+    x: Any
+    y: Any
+
+    def __iter__(self) -> Any:
+        return iter("abc")
+
+
+class Unknown(tuple[Any, ...]):
+    pass
+
+
+def test_a_warm_call_with_named_tuples_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
+    seen: list[Any] = []
+
+    @plugrt.jit
+    def f(first: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(first)
+        return Vector(first[0] * 3 + first[1], [Point(None, rest), more])
+
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        ((Point(x, y),), {}), ((Vector(x, y),), {}), (((x, y),), {}), (([x, y],), {}),
+        ((Point(y, x), x), {}), ((Point(x, 2.0),), {"k": [Point(y, {"b": x, "a": None})]}),
+    ]  # fmt: skip
+    wanted = [f(*args, **kwargs) for args, kwargs in calls]
+    assert [*map(type, seen)] == [Point, Vector, tuple, list, Point, Point]
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):
+        for (args, kwargs), value in zip(calls, wanted, strict=True):
+            found = f(*args, **kwargs)
+            assert type(found) is Vector
+            assert repr(found[:]) == repr(value[:])
+    assert len(seen) == len(calls)
+
+
+def test_a_tuple_of_another_class_is_no_container() -> None:
+    x = plugrt.device_put(np.ones(2, np.float32))
+    f = plugrt.jit(lambda p: p[0] + p[1])
+    f(Point(x, x))
+    f((x, x))
+    for _ in range(2):
+        with pytest.raises(plugrt.errors.NotAnArray, match="Unknown"):
+            f(Unknown((x, x)))
 
 
 def _count(tree: Any) -> Any:

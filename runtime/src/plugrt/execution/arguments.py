@@ -11,6 +11,7 @@ import numpy as np
 
 from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import accepted_dtypes, host_array, python_scalar, scalar_dtype
 from plugrt.execution.signature import Signature
@@ -143,7 +144,10 @@ def quick_leaves(
 def nested_leaves(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    """Returns what `quick_leaves` does of calls whose containers have containers in them."""
+    """Returns what `quick_leaves` does of calls whose containers have containers in them.
+
+    Named tuples are opened as well.
+    """
     structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
     leaves: list[Any] = []
     mark, keep = structure.append, leaves.append
@@ -157,6 +161,9 @@ def nested_leaves(
             elif cls is tuple or cls is list:
                 mark((cls, len(x)))
                 open_all(x)
+            elif cls is not Array and (node := tree.open_node(x)) is not None:
+                mark(node[1])
+                open_all(node[0])
             else:
                 mark(None)
                 keep(x)
@@ -169,9 +176,10 @@ def nested_leaves(
 
 
 def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
-    """Returns a call with each leaf of `nested_leaves` replaced by its number, and how many.
+    """Returns a pytree with the number of each leaf of `nested_leaves` in its place, and how many.
 
-    None has a number there, and stays what it is, a container without leaves.
+    None has a number there, and stays what it is, a container without leaves. Containers but dicts
+    are lists, which have their leaves in the same order.
     """
     numbers = count()
 
@@ -179,7 +187,9 @@ def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, i
         if type(x) is dict:
             return {key: number(value) for key, value in x.items()}
         if type(x) is tuple or type(x) is list:
-            return type(x)([number(value) for value in x])
+            return [number(value) for value in x]
+        if (node := tree.open_node(x)) is not None:
+            return [number(value) for value in node[0]]
         i = next(numbers)
         return None if x is None else i
 

@@ -25,7 +25,7 @@ Run = Callable[[Sequence[Any]], Any]
 def find_short_call(
     args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Any, ...] = ()
 ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
-    """Returns a cache key and the leaves of a call with built-in containers alone.
+    """Returns a cache key and the leaves of a call with built-in containers and named tuples alone.
 
     None for other calls. The core makes the same keys. ``statics`` stands for static arguments,
     which are none of the others. None is among the leaves, with its class for an aval.

@@ -11,6 +11,7 @@ import atexit
 import builtins
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -169,6 +170,23 @@ def entries(tree: Any) -> dict[Any, Any] | None:
         return None
     level = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
     return dict(zip(level.entries, level.children, strict=True))
+
+
+_named: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
+    """Returns the parts of a named tuple, and what stands for it in the key of a call.
+
+    None for anything else.
+    """
+    cls = type(x)
+    if not issubclass(cls, tuple):
+        return None
+    if (is_named := _named.get(cls)) is None:  # classes may be registered otherwise with optree
+        is_named = _named[cls] = structure(x).kind is optree.PyTreeKind.NAMEDTUPLE
+    parts = [*tuple.__iter__(x)]  # as optree does: the class may have another way to iterate
+    return (parts, (cls, len(parts))) if is_named else None
 
 
 def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:

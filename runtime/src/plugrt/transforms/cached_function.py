@@ -109,7 +109,7 @@ class CachedFunction(CallBase, Generic[P, R]):
     def _find_short_call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
-        """Returns a cache key and the leaves of a call with built-in containers alone.
+        """Returns a cache key and the leaves of a call with known containers alone.
 
         None for other calls. The key of arrays alone is the one that `__call__` looks for.
         """
