@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import plugrt
 from plugrt import monitoring
-from plugrt.errors import InvalidIndex
+from plugrt.errors import DeletedBuffer, InvalidIndex
 from plugrt.execution.live_arrays import live_arrays
 from plugrt.plugins.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding, PositionalSharding
@@ -62,6 +63,30 @@ def test_indexing_in_place(dim: int, key: Any, reads: list[Any]) -> None:
     assert len(reads) == 1
     again = part + x[key]  # one computation takes slices of several devices
     np.testing.assert_array_equal(again, A[key] * 2)
+
+
+USES: list[Any] = [
+    np.asarray, lambda part: part.block_until_ready(),
+    lambda part: plugrt.block_until_ready([part]), plugrt.device_get,
+    lambda part: plugrt.device_put(part, devices()[0]), lambda part: part.unsafe_buffer_pointer(),
+    lambda part: part.__dlpack__(), lambda part: part + 1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", range(len(USES)))
+@pytest.mark.parametrize("end", ["donated", "deleted"])
+def test_a_part_of_what_is_gone_is_named_with_the_reason(end: str, use: int) -> None:
+    """The part is an array of the same memory, and has nothing that says who took it."""
+    x = plugrt.pmap(lambda a: a * 2)(A)
+    part = x[1]
+    if end == "donated":
+        plugrt.pmap(lambda a: a + 1, donate_argnums=0)(x)
+    else:
+        x.delete()
+    with pytest.raises(DeletedBuffer) as caught:
+        USES[use](part)
+    assert re.search(r"(array|buffer) \(?float32\[6,4\]", str(caught.value)), caught.value
+    assert re.search("was (deleted|donated)", str(caught.value)), caught.value
 
 
 @behaviour(110, "other indices of arrays over devices are computed, by NumPy's rules")

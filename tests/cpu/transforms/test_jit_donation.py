@@ -15,7 +15,7 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
-from plugrt.execution import array_making
+from plugrt.execution import array_making, loaded_program
 from plugrt.execution.array import array_holding
 from plugrt.execution.array_deletion import Deletable
 from plugrt.execution.array_making import share_buffers
@@ -288,6 +288,40 @@ def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
     with pytest.raises(DeletedBuffer, match="was donated to 'f'"):
         np.asarray(given[0])
     np.testing.assert_array_equal(np.asarray(given[1]), N)
+
+
+@pytest.mark.parametrize("kind", ["one", "two", "many", "compiled", "passed", "donated"])
+def test_what_a_failing_launch_has_meanwhile_is_named_by_another(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread's gives it back before one finds out why there was nothing to launch with."""
+    functions: dict[str, Any] = {
+        "one": jit(lambda x: add(x, x)),
+        "two": jit(lambda x, y: add(x, y)),
+        "many": jit(lambda x, y: (add(x, y), add(x, x))),
+        "compiled": jit(lambda x: add(x, x)).lower(device_put(N)).compile(),
+        "passed": jit(lambda x: (x, add(x, x))),
+        "donated": jit(lambda x, y: add(x, y), donate_argnums=1),
+    }
+    function, count = functions[kind], 2 if kind in ("two", "many", "donated") else 1
+    x = device_put(N)
+    for _ in range(3):
+        function(*[x, device_put(N)][:count])
+    others = Donation(SimpleNamespace(name="f", kept=(0,), donated=(0,)))  # type: ignore[arg-type]
+    taken: Taken = []
+    others.take([x], [x._shards], taken)
+    explain: Any = loaded_program.raise_explained
+
+    def give_back_and_explain(*arguments: Any) -> None:
+        give_back(taken)
+        explain(*arguments)
+
+    monkeypatch.setattr(loaded_program, "raise_explained", give_back_and_explain)
+    said = r"'<lambda>': the array float32\[4096\] was donated meanwhile to a launch that failed"
+    with pytest.raises(DeletedBuffer, match=said):
+        function(*[x, device_put(N)][:count])
+    give_back(taken)
+    function(*[x, device_put(N)][:count])
 
 
 @pytest.mark.parametrize("kinds", ["donated, donated", "donated, deleted", "deleted, deleted"])

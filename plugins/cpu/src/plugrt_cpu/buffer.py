@@ -12,7 +12,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplement
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
-from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate_use
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.tracebacks import collecting, stop_recording
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, array_type, layout_of
@@ -70,14 +70,14 @@ class CpuBuffer(Buffer):
         try:
             self.raw.block_until_ready()
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
 
     def on_device_size_in_bytes(self) -> int:
         self._require_alive()
         try:
             return int(self.raw.on_device_size_in_bytes())
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
 
     def copy_to_device(self, device: Device) -> CpuBuffer:
         target = require_device(self._client, device)
@@ -93,7 +93,7 @@ class CpuBuffer(Buffer):
             try:
                 return adapter.address(self.raw)
             except JAXLIB_ERRORS as error:
-                raise translate(error) from error
+                raise translate_use(error, self._title()) from error
         pointer: int = self.to_host().__array_interface__["data"][0]
         return pointer
 
@@ -124,12 +124,15 @@ class CpuBuffer(Buffer):
                 return BorrowingBuffer(copied, self.type, place)
             raw = adapter.copy(self.raw, place.raw_devices, place.sharding)
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
         return CpuBuffer(raw, self.type, place)
 
     def _require_alive(self) -> None:
         if self.is_deleted():
-            raise DeletedBuffer(f"the buffer {self.type} on {self.device!r} was deleted or donated")
+            raise DeletedBuffer(f"{self._title()} was deleted or donated")
+
+    def _title(self) -> str:
+        return f"the buffer {self.type} on {self.device!r}"
 
     def __repr__(self) -> str:
         return f"<buffer {self.type} on {self.device!r}>"
@@ -176,7 +179,7 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
         capsule, keeper = adapter.to_dlpack(raw)
         return dlpack.view(capsule, keeper, tensor_type.shape, dtype)
     except JAXLIB_ERRORS as error:
-        raise translate(error) from error
+        raise translate_use(error, f"an array {tensor_type}") from error
 
 
 def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:

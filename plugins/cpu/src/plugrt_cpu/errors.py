@@ -49,3 +49,11 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
 
         return blame(cls(message))
     return cls(message)
+
+
+def translate_use(error: BaseException, what: object) -> PlugrtError:
+    """As `translate`; jaxlib does not say that it is ``what`` that was deleted."""
+    found = translate(error)
+    if isinstance(found, DeletedBuffer) and found is not error:
+        return DeletedBuffer(f"{what} was deleted or donated")
+    return found

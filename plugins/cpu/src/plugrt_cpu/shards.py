@@ -12,7 +12,7 @@ from plugrt.interface import Buffer, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import Place
-from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate_use
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.shards_wait import wait_for_class
 from plugrt_cpu.types import array_type
@@ -83,9 +83,10 @@ class CpuShards(Sequence[Buffer]):
         """
         for raw in self._parts or (self.raw,):
             if raw.is_deleted():
-                raise DeletedBuffer(
-                    f"an array {self.type} on {list(self.place.devices)} was deleted"
-                )
+                raise DeletedBuffer(f"{self._title()} was deleted or donated")
+
+    def _title(self) -> str:
+        return f"an array {self.type} on {list(self.place.devices)}"
 
     def block_until_ready(self) -> None:
         """Waits until the contents of all buffers are there."""
@@ -100,7 +101,7 @@ class CpuShards(Sequence[Buffer]):
                     self.require_alive()
                 raw.block_until_ready()
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
 
     def to_host(self) -> npt.NDArray[Any]:
         """Returns the contents of the first buffer, as its `CpuBuffer.to_host` does."""
@@ -142,7 +143,7 @@ class CpuShards(Sequence[Buffer]):
         try:
             parts = [self.raw] if self.place.single else adapter.split(self.raw)
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
         self._parts = parts
         return parts
 
@@ -213,7 +214,7 @@ class _Shard(CpuBuffer):
         try:
             self._raw_to_await().block_until_ready()
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise translate_use(error, self._title()) from error
 
 
 await_all = wait_for_class(CpuShards)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from plugrt.compiled_core import core
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.array_conversions import Conversions
 from plugrt.execution.compiled_reader import compile_reader
-from plugrt.execution.deletion import Deletion
 from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
@@ -44,6 +43,8 @@ class Contents(Conversions):
 
         @property
         def sharding(self) -> Sharding: ...
+        def _deleted_message(self) -> str: ...
+        def _raise_deleted(self, error: DeletedBuffer) -> NoReturn: ...
 
     def _live(self) -> Shards:
         return self._open_shards(self._held())
@@ -60,13 +61,6 @@ class Contents(Conversions):
         if held is None:
             raise DeletedBuffer(self._deleted_message())
         return held
-
-    def _deleted_message(self) -> str:
-        loss = self._extra
-        what = f"the array {self._signature.tensor_type} was"
-        return (
-            f"{what} {loss if isinstance(loss, Deletion) else 'deleted'}; it cannot be used again"
-        )
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
@@ -90,6 +84,8 @@ class Contents(Conversions):
             except Internal as error:
                 raise_exit(error)
                 raise
+            except DeletedBuffer as error:
+                self._raise_deleted(error)
             self._extra = host
             if start:
                 record_event_duration_secs(
@@ -174,6 +170,8 @@ class Contents(Conversions):
         except Internal as error:
             raise_exit(error)
             raise
+        except DeletedBuffer as error:
+            self._raise_deleted(error)
         if core is not None:
             self._is_there = True
         if start:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.argument_errors import with_checked_methods
+from plugrt.errors import DeletedBuffer
 from plugrt.execution.array_contents import Contents
 from plugrt.execution.deletion import Deletion
 
@@ -58,6 +59,36 @@ class Deletable(Contents):
         """Whether the array was deleted or donated."""
         held = self._shards
         return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
+
+    def _deleted_message(self) -> str:
+        with sharers_lock:  # who deletes or takes it right now says why before the end
+            held, loss = self._shards, self._extra
+        if isinstance(loss, Deletion):
+            return f"{self._what()} was {loss}; it cannot be used again"
+        if held is None:
+            return f"{self._what()} was deleted; it cannot be used again"
+        return self._shared_loss_message() if self.is_deleted() else self._given_back_message()
+
+    def _shared_loss_message(self, report: str = "") -> str:
+        return (
+            f"{self._what()} has no data any more, since another array of the same memory was "
+            f"deleted or donated{report}; it cannot be used again"
+        )
+
+    def _given_back_message(self) -> str:
+        return (
+            f"{self._what()} was donated meanwhile to a launch that failed, and given back: use it "
+            "again"
+        )
+
+    def _raise_deleted(self, error: DeletedBuffer) -> NoReturn:
+        """Raises what explains that the backend says of a buffer that it is gone."""
+        if self._shards is None:
+            raise DeletedBuffer(self._deleted_message()) from error
+        raise DeletedBuffer(self._shared_loss_message(f" ({error})")) from error
+
+    def _what(self) -> str:
+        return f"the array {self._signature.tensor_type}"
 
     def _shares(self, held: Any) -> bool:
         """Whether another array that is alive holds these buffers, which this one has or had."""

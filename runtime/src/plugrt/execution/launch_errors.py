@@ -12,16 +12,22 @@ from plugrt.execution.plan import Plan
 
 
 def raise_explained(
-    error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
+    error: Exception,
+    values: Sequence[Any],
+    given: Sequence[Any],
+    plan: Plan,
+    constants: Sequence[Array],
 ) -> NoReturn:
     """Raises what explains the error of a launch of ``values``; else the error itself.
 
+    ``given`` is what the launch took of those that it needs, as far as that was found.
     `DeletedBuffer` names a deleted argument or constant, `InvalidArgument` an array that is donated
     and also needed otherwise. What a Python function of the program raised to end the process is
     raised as it was (`raise_exit`).
     """
     raise_exit(error)
     _refuse_deleted(error, values, plan, constants)
+    _refuse_given_back(error, values, given, plan)
     for i in plan.donated:
         if any(values[i] is constant for constant in constants):
             raise InvalidArgument(
@@ -54,6 +60,21 @@ def _refuse_deleted(
         if constant.is_deleted():
             raise DeletedBuffer(
                 f"an array in the closure of {plan.name!r}: {constant._deleted_message()}"
+            ) from error
+
+
+def _refuse_given_back(
+    error: Exception, values: Sequence[Any], given: Sequence[Any], plan: Plan
+) -> None:
+    """Refuses an array that had nothing when the launch took it, and has it again.
+
+    Another thread donated it to a launch that failed. What backends say of None in its place may be
+    anything.
+    """
+    for i, held in zip(plan.needed, given, strict=False):
+        if held is None:
+            raise DeletedBuffer(
+                f"{plan.describe(i)} of {plan.name!r}: {values[i]._given_back_message()}"
             ) from error
 
 

@@ -116,14 +116,16 @@ class LoadedProgram:
         two = len(avals) == 2
 
         def run_single(values: Sequence[Any]) -> Array:
+            given: Sequence[Any] = ()
             try:
                 if two:  # the usual number, unrolled
                     first, second = values
-                    [shards] = execute([first._shards, second._shards])
+                    given = [first._shards, second._shards]
                 else:
-                    [shards] = execute([x._shards for x in values])
+                    given = [x._shards for x in values]
+                [shards] = execute(given)
             except Exception as error:  # noqa: BLE001  # always raised again, explained
-                explain(values, error)
+                explain(values, error, given)
             array = make()  # as `array_holding`, without the call
             array._shards = shards
             array._signature = signature
@@ -132,13 +134,14 @@ class LoadedProgram:
 
         def place_and_run(values: Sequence[Any]) -> Array:
             taken: Taken = []
+            given: list[Any] = []
             try:
                 given = place(values)  # type: ignore[misc]
                 if donation:
                     donation.take(values, given, taken)
                 [shards] = execute(given)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken)
+                fail(values, error, taken, given)
             array = make()
             array._shards = shards
             array._signature = signature
@@ -182,13 +185,14 @@ class LoadedProgram:
 
         def run(values: Sequence[Any]) -> list[Array] | dict[Any, Array]:
             taken: Taken = []
+            given: list[Any] = []
             try:
                 given = place(values) if place else [x._shards for x in values]
                 if donation:
                     donation.take(values, given, taken)
                 outputs = execute(given)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken)
+                fail(values, error, taken, given)
             made = [*starmap(make, nothings)]
             if keys is None:
                 for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
@@ -235,6 +239,7 @@ class LoadedProgram:
                     )
             new: dict[int, Array] = {}
             taken: Taken = []
+            shards: list[Any] = []
             try:
                 shards = place(values)
                 # Before the launch: what takes the buffers from now on finds that they are shared.
@@ -249,7 +254,7 @@ class LoadedProgram:
                 closed_over = [constant._held() for constant in constants[:fed]]
                 outputs = execute([*shards[:kept], *closed_over])
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken)
+                fail(values, error, taken, shards)
             made = [*map(array_holding, outputs, results)]
             for (output, *_), array in zip(forwarded, passed):  # noqa: B905  # hot
                 made.insert(output, array)
@@ -265,16 +270,23 @@ class LoadedProgram:
         aval = avals[i]
         return not isinstance(aval, HostAval) and lies_as_taken(aval, i, self.launch)
 
-    def _fail(self, values: Sequence[Any], error: BaseException, taken: Taken) -> NoReturn:
+    def _fail(
+        self, values: Sequence[Any], error: BaseException, taken: Taken, given: Sequence[Any]
+    ) -> NoReturn:
         """Gives back what a launch of ``values`` took, and raises what explains the error."""
         give_back(taken)
         if isinstance(error, Exception):
-            self.explain(values, error)
+            self.explain(values, error, given)
         raise error
 
-    def explain(self, values: Sequence[Any], error: Exception) -> NoReturn:
-        """Raises what explains the error of a launch of ``values``; else the error itself."""
-        raise_explained(error, values, self.plan, self.constants)
+    def explain(
+        self, values: Sequence[Any], error: Exception, given: Sequence[Any] = ()
+    ) -> NoReturn:
+        """Raises what explains the error of a launch of ``values``; else the error itself.
+
+        ``given`` is what the launch took of those that it needs.
+        """
+        raise_explained(error, values, given, self.plan, self.constants)
 
     def delete(self) -> None:
         """Unloads the executable."""
