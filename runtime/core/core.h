@@ -61,6 +61,7 @@ typedef struct {
                           PyObject **results, PyObject **wait);
   int (*is_ready)(PyObject *self, Py_ssize_t count);
   Py_ssize_t produced;
+  int waits_for_uses; /* a launch waits for others that use what it takes, which may wait for it */
 } Launching;
 int is_launching(PyObject *object); /* whether it is one of the classes that begin with this */
 

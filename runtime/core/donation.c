@@ -57,8 +57,15 @@ static int is_given_twice(const Donation *self, PyObject *const *values, PyObjec
   return 0;
 }
 
+/* Whether something else refers to what an array has, as a launch by another thread that uses it. */
+static int is_used(const Array *array) {
+  enum { OWN = 2 }; /* references: the array's and the runner's */
+  Py_ssize_t others = Py_REFCNT(array->shards) - OWN;
+  return others > 0 && others > is_lent(array->extra, array->shards);
+}
+
 int donation_take(const Donation *self, PyObject *const *values, PyObject *const *held,
-                  Py_ssize_t count, PyObject **taken) {
+                  Py_ssize_t count, int alone, PyObject **taken) {
   if (!self->count) return DONE;
   if (is_given_twice(self, values, held, count)) return NOT_HERE; /* before others find that it is taken */
   PyObject *loss = deletion_for(self->taker);
@@ -67,6 +74,7 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
   for (; i < self->count; i++) {
     Array *array = (Array *)values[self->numbers[i]];
     if (!array->shards || array->shards == Py_None || array_is_observed((PyObject *)array)) break;
+    if (alone && is_used(array)) break;
     taken[2 * i] = array->shards;
     taken[2 * i + 1] = array->extra;
     array->shards = NULL;

@@ -97,14 +97,16 @@ static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : P
 static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"launch",         "results", "take",    "take_arguments",
                           "argument_class", "unless",  "explain", "donated",
-                          "is_deleted",     "delete",  "tidy",    NULL};
+                          "is_deleted",     "delete",  "tidy",    "waits_for_uses",
+                          NULL};
   PyObject *launching, *take, *taking, *argument_class, *unless, *explaining;
   PyObject *donated = NULL, *is_deleted = Py_None, *delete = Py_None, *tidy = Py_None;
+  int waits = 0;
   Py_ssize_t produced;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOO!OO!O|O!OOO", names, &launching, &produced,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOO!OO!O|O!OOOp", names, &launching, &produced,
                                    &take, &PyTuple_Type, &taking, &argument_class, &PyTuple_Type,
                                    &unless, &explaining, &PyTuple_Type, &donated, &is_deleted,
-                                   &delete, &tidy))
+                                   &delete, &tidy, &waits))
     return -1;
   if (self->launch || produced < 0) {
     PyErr_SetString(PyExc_TypeError, "a launcher is made once, of a program with results");
@@ -124,6 +126,7 @@ static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObje
   self->explain = or_null(explaining);
   self->tidy = or_null(tidy);
   self->head.produced = produced;
+  self->head.waits_for_uses = waits;
   self->head.launch = launch;
   return 0;
 }

@@ -36,6 +36,13 @@ static void lent_dealloc(PyObject *object) {
   free_object(object);
 }
 
+int is_lent(PyObject *host, PyObject *held) {
+  PyObject *base = base_of(host);
+  int found = base && Py_TYPE(base) == Lent_Type && ((Lent *)base)->buffer.obj == held;
+  Py_XDECREF(base);
+  return found;
+}
+
 int any_is_filled(PyObject *gates) {
   for (Py_ssize_t i = 0, count = PyTuple_Size(gates); i < count; i++) {
     Py_ssize_t size = PyObject_Size(PyTuple_GetItem(gates, i));
@@ -140,9 +147,14 @@ static PyType_Spec function_reader_spec = {"plugrt._core.FunctionReader", sizeof
                                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                                            function_reader_slots};
 
+static PyMemberDef lent_members[] = {
+    {"obj", T_OBJECT, offsetof(Lent, buffer) + offsetof(Py_buffer, obj), READONLY, "What lends it."},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyType_Slot lent_slots[] = {
     {Py_tp_doc, "A buffer of what an array holds, for the NumPy array over it."},
     {Py_tp_dealloc, lent_dealloc},
+    {Py_tp_members, lent_members},
     {0, NULL},
 };
 static PyType_Spec lent_spec = {"plugrt._core.Lent", sizeof(Lent), 0,

@@ -50,6 +50,13 @@ void host_form_clear(HostForm *self) {
   self->dims = NULL;
 }
 
+PyObject *base_of(PyObject *host) {
+  if (!host || Py_TYPE(host) != array_type) return NULL; /* another's attributes may run Python */
+  PyObject *base = PyObject_GetAttrString(host, "base");
+  if (!base) PyErr_Clear();
+  return base;
+}
+
 int find_numpy(void) {
   PyObject *numpy = PyImport_ImportModule("numpy._core._multiarray_umath");
   PyObject *capsule = numpy ? PyObject_GetAttrString(numpy, "_ARRAY_API") : NULL;

@@ -85,10 +85,10 @@ int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject 
 int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t count,
                       PyObject *puts);
 /* Takes from the arrays what they have, before the launch, and says that it is gone; `taken` has room
-   for two of each. DONE; NOT_HERE where Python has to look, as another array may have the buffers;
-   FAILED with an exception. */
+   for two of each. DONE; NOT_HERE where Python has to look, as another array may have the buffers, or,
+   if `alone`, another launch; FAILED with an exception. */
 int donation_take(const Donation *self, PyObject *const *values, PyObject *const *held,
-                  Py_ssize_t count, PyObject **taken);
+                  Py_ssize_t count, int alone, PyObject **taken);
 /* After the launch: drops what was taken, or gives it back where there was no launch. */
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);

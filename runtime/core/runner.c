@@ -74,7 +74,8 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
 /* Launches with what is held: a launch that was made has taken what is donated, whatever fails then. */
 static int launch(Runner *self, PyObject *const *values, PyObject **held, PyObject **results,
                   PyObject **taken) {
-  int state = donation_take(&self->donation, values, held, self->count + self->fed, taken);
+  int alone = self->launcher->waits_for_uses;
+  int state = donation_take(&self->donation, values, held, self->count + self->fed, alone, taken);
   if (state != DONE) return state;
   state = self->launcher->launch((PyObject *)self->launcher, held, self->count + self->fed, results);
   donation_end(&self->donation, values, taken, state == DONE);

@@ -310,7 +310,9 @@ class LaunchSteps:
 
     A launch takes the arguments numbered in ``donated``: of these, ``delete(argument)`` is called
     after it where ``is_deleted(argument)`` is not true. ``tidy()`` is called after each thousand
-    launches, and gives back what the runtime keeps of them.
+    launches, and gives back what the runtime keeps of them. With ``waits_for_uses``, a launch waits
+    until others have begun that use what it takes, and they may wait for it: so a copy is taken of
+    what anything else refers to.
     """
 
     launch: Callable[[list[Any]], Any]
@@ -323,6 +325,7 @@ class LaunchSteps:
     is_deleted: Callable[[Any], bool] | None = None
     delete: Callable[[Any], object] | None = None
     tidy: Callable[[], object] | None = None
+    waits_for_uses: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             is_deleted=adapter.is_deleted,
             delete=adapter.delete,
             tidy=adapter.collect_garbage,
+            waits_for_uses=True,
         )
 
     def _explain(self, error: Exception, raws: list[Any]) -> Exception:

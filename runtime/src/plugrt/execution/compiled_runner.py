@@ -84,6 +84,7 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             is_deleted=steps.is_deleted,
             delete=steps.delete,
             tidy=steps.tidy,
+            waits_for_uses=steps.waits_for_uses,
         )
     return core.FunctionLauncher(
         launch=launcher,

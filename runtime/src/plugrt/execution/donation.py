@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
+
+import numpy as np
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution import array_deletion
-from plugrt.execution.array import Array, duplicate
+from plugrt.execution.array import Array, array_holding, duplicate
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.plan import Plan
+
+_TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
 
 Taken = list[tuple[Array, Any, Any, Deletion]]
 """Of each array what it had, its buffers and its host copy, and why it has them no more."""
 
 
 class Donation:
-    """The arguments that a call donates, by the plan of its program."""
+    """The arguments that a call donates, by the plan of its program.
 
-    __slots__ = ("_arguments", "_taker")
+    With ``alone`` the launch takes copies of what others use. A launch that uses an argument and
+    one that takes it may wait for each other for ever (jaxlib 0.10, under JAX as well): the one has
+    it for its first use and not yet for its second; the other waits for the end of that use, and
+    lets nobody begin another. Whoever uses what an array had refers to it, and nobody begins to,
+    once it is taken from the array: those who only use it have nothing to do for this.
+    """
 
-    def __init__(self, plan: Plan) -> None:
+    __slots__ = ("_alone", "_arguments", "_taker")
+
+    def __init__(self, plan: Plan, *, alone: bool = False) -> None:
+        self._alone = alone
         self._taker = plan.name
         self._arguments = [(i, plan.kept.index(i) if i in plan.kept else -1) for i in plan.donated]
 
@@ -48,6 +61,10 @@ class Donation:
             ):
                 continue  # given twice, and moved or copied for this argument
             keeper = _take_from(array, own, loss, taken)
+            counts = self._alone and own is taken[-1][1] and keeper is None
+            del own  # a reference
+            if counts and _is_used(shards, position, taken[-1][2]):
+                keeper = array_holding(shards[position], array._signature)
             if keeper is not None:
                 shards[position] = duplicate(keeper)._held()
             del keeper  # what this call takes next is not needed by it
@@ -84,6 +101,18 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
         taken.append((array, held, array._extra, loss))
         array._mark_lost(loss)
     return keeper
+
+
+def _is_used(shards: list[Any], position: int, extra: Any) -> bool:
+    """Whether something else refers to one of these than the list and what was taken.
+
+    The host copy ``extra`` may: it lies over the same memory.
+    """
+    view = extra
+    while type(view) is np.ndarray:
+        view = view.base
+    lent = getattr(view, "obj", None) is shards[position]
+    return getrefcount(shards[position]) > _TAKEN + lent
 
 
 def give_back(taken: Taken) -> None:

@@ -85,7 +85,7 @@ class LoadedProgram:
             keep_donated=keep_donated,
         )
         plain = all(origin == "result" for origin, _ in plan.sources)
-        donation = Donation(plan) if plan.donated and not keep_donated else None
+        donation = self._make_donation() if plan.donated and not keep_donated else None
         if plan.constants or not plain or self.executable is None:
             run = self._make_general(place or _take_shards(plan.needed), donation, avals)
             if numbered is None:
@@ -107,7 +107,7 @@ class LoadedProgram:
         if plan.kept != tuple(range(len(avals))) or self.executable is None:
             return None
         place = make_placer(avals, self.types, plan.kept, self.launch, donated=plan.donated)
-        donation = Donation(plan) if plan.donated else None
+        donation = self._make_donation() if plan.donated else None
         if place is None and donation:
             place = _take_shards(plan.kept)
         place, execute = self._split_placement(place, avals)
@@ -149,6 +149,10 @@ class LoadedProgram:
             return array
 
         return run_single if place is None else place_and_run
+
+    def _make_donation(self) -> Donation:
+        steps = self.executable.launch_steps if self.executable else None
+        return Donation(self.plan, alone=steps is not None and steps.waits_for_uses)
 
     def _split_placement(
         self, place: Placer | None, avals: Sequence[Aval]
