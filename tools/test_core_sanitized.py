@@ -27,7 +27,7 @@ CALLS = (
     "tests/pjrt/execution", "tests/pjrt/capi/test_buffer.py", "tests/pjrt/capi/test_lifetimes.py",
     "tests/cpu/execution/test_threads.py", "tests/cpu/execution/test_large_puts.py",
     "tests/cpu/transforms/test_jit_calls.py", "tests/cpu/transforms/test_jit_donation.py",
-    "tests/cpu/transforms/test_warm_calls.py",
+    "tests/cpu/transforms/test_warm_calls.py", "tests/cpu/client/test_scratch.py",
 )  # fmt: skip
 """What has the runtime's core by the API alone; besides it each file that imports the core."""
 PRELOADED = ("libasan.so", "libstdc++.so")  # jaxlib throws exceptions: libasan alone ends it

@@ -64,6 +64,18 @@ extern PyTypeObject *Put_Type;
 int put_value(Put *self, PyObject *value, PyObject **made);
 int put_anew(Put *self, PyObject *value, PyObject **made); /* nobody else has the buffer */
 
+/* ---- numbers.c: Python's numbers as elements of arrays ---- */
+typedef union {
+  char as_bool;
+  int32_t as_int32;
+  int64_t as_int64;
+  float as_float[2];
+  double as_double[2];
+} Number;
+/* Writes a number in an element type; 0 if that is not one of its own or needs NumPy's care.
+   A float that is no float32 becomes the nearest, as in NumPy, which warns of those beyond. */
+int write_number(int type, PyObject *value, Number *out);
+
 /* ---- copy.c: arrays to buffers on another device of the same library ---- */
 extern PyTypeObject *Copy_Type;
 /* Sets a new reference to the copy of an array's buffer: DONE. FAILED, or NOT_HERE, as a launch. */

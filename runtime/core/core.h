@@ -75,6 +75,7 @@ int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_put(PyObject *module);
 int add_copy(PyObject *module);
+int add_loan(PyObject *module);
 int add_references(PyObject *module);
 int add_view(PyObject *module);
 int add_reader(PyObject *module);

@@ -93,11 +93,25 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
+/* ---- loan.c: memory that launches of a program read host values from ---- */
+extern PyTypeObject *Loan_Type;
+enum { NOT_READ, READ, NOT_USED }; /* what a launch did with the memory, as far as is known */
+int loan_is_made(PyObject *self);
+/* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
+int loan_take(PyObject *self, PyObject *value, PyObject **made);
+void loan_end(PyObject *self, PyObject *argument, int use); /* after the launch, or without one */
+/* Whether all results are there, and what it lent was read; -1 with an exception. */
+int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t count);
+
 /* ---- placing.c: what puts or copies an argument of a call ---- */
 /* Sets an array of `count` of them, new references, NULL for None: 0, or -1 with an exception. */
 int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings);
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
 int place_value(PyObject *placing, PyObject *value, PyObject **made);
+/* Ends the loans among them, after a launch in that state: the same, or FAILED with an exception. The
+   results are dropped then. */
+int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t count, int state,
+                 PyObject **results, Py_ssize_t produced);
 
 /* ---- runner.c: a call's arrays to what it returns ---- */
 extern PyTypeObject *Runner_Type;

@@ -89,7 +89,7 @@ static int fill(PyObject *module) {
   }
   int failed =
       PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_put(module) || add_copy(module) || add_references(module) ||
+                 add_put(module) || add_copy(module) || add_loan(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_wait(module) || add_lock(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||

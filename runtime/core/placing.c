@@ -1,8 +1,10 @@
-/* Placing: what puts a host value on a launch's device, or copies an array there: a Put or a Copy. */
+/* Placing: what puts a host value on a launch's device, or copies an array there: a Put, a Loan
+   or a Copy. */
 #include "core.h"
 
 static int is_placing(PyObject *object) {
   if (Py_TYPE(object) == Put_Type) return ((Put *)object)->client != NULL;
+  if (Py_TYPE(object) == Loan_Type) return loan_is_made(object);
   return Py_TYPE(object) == Copy_Type && copy_is_made(object);
 }
 
@@ -14,7 +16,7 @@ int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings) {
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *placing = PyTuple_GetItem(given, i);
     if (placing == Py_None || is_placing(placing)) continue;
-    PyErr_SetString(PyExc_TypeError, "what puts an argument is a Put or Copy of the core, or None");
+    PyErr_SetString(PyExc_TypeError, "what puts an argument is a Put, Loan or Copy of the core, or None");
     return -1;
   }
   PyObject **made = PyMem_Calloc(count + 1, sizeof *made);
@@ -31,6 +33,28 @@ int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings) {
 }
 
 int place_value(PyObject *placing, PyObject *value, PyObject **made) {
+  if (Py_TYPE(placing) == Loan_Type) return loan_take(placing, value, made);
   if (Py_TYPE(placing) == Copy_Type) return copy_array(placing, value, made);
   return put_value((Put *)placing, value, made);
+}
+
+static int is_loan(PyObject *placing) { return placing && Py_TYPE(placing) == Loan_Type; }
+
+int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t count, int state,
+                 PyObject **results, Py_ssize_t produced) {
+  int use = state == NOT_HERE ? NOT_USED : NOT_READ;
+  Py_ssize_t first = 0;
+  while (first < count && !is_loan(placings[first])) first++;
+  if (first == count) return state;
+  if (state == DONE) {
+    int ready = loan_results_are_ready(placings[first], results, produced);
+    if (ready < 0) {
+      while (produced) Py_DECREF(results[--produced]);
+      state = FAILED;
+    }
+    if (ready > 0) use = READ;
+  }
+  for (Py_ssize_t i = first; i < count; i++)
+    if (is_loan(placings[i]) && held[i]) loan_end(placings[i], held[i], use);
+  return state;
 }

@@ -2,8 +2,6 @@
 
    Its functions copy during the call, as they are asked to: nothing of the source is kept. Values
    that it does not take (of another type or shape) are Python's to put. */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "core.h"
@@ -92,70 +90,13 @@ static int put_array(Put *self, PyObject *value, PyObject **made) {
   return state;
 }
 
-typedef union {
-  char as_bool;
-  int32_t as_int32;
-  int64_t as_int64;
-  float as_float[2];
-  double as_double[2];
-} Number;
-
-/* Writes a Python number in the element type; 0 if that is not one of its own or needs NumPy's care.
-   A float that is no float32 becomes the nearest, as in NumPy, which warns of those beyond. */
-static int write_number(Put *self, PyObject *value, Number *out) {
-  double real, imaginary = 0;
-  long long number;
-  int overflow;
-  switch (self->args.type) {
-    case PJRT_Buffer_Type_PRED:
-      if (!PyBool_Check(value)) return 0;
-      out->as_bool = value == Py_True;
-      return 1;
-    case PJRT_Buffer_Type_S32:
-    case PJRT_Buffer_Type_S64:
-      if (!PyLong_CheckExact(value)) return 0;
-      number = PyLong_AsLongLongAndOverflow(value, &overflow);
-      if (overflow) return 0;
-      if (self->args.type == PJRT_Buffer_Type_S64) {
-        out->as_int64 = number;
-        return 1;
-      }
-      if (number < INT32_MIN || number > INT32_MAX) return 0;
-      out->as_int32 = (int32_t)number;
-      return 1;
-    case PJRT_Buffer_Type_F32:
-    case PJRT_Buffer_Type_F64:
-      if (!PyFloat_CheckExact(value)) return 0;
-      real = PyFloat_AsDouble(value);
-      break;
-    case PJRT_Buffer_Type_C64:
-    case PJRT_Buffer_Type_C128:
-      if (!PyComplex_CheckExact(value)) return 0;
-      real = PyComplex_RealAsDouble(value);
-      imaginary = PyComplex_ImagAsDouble(value);
-      break;
-    default:
-      return 0;
-  }
-  if (self->args.type == PJRT_Buffer_Type_F64 || self->args.type == PJRT_Buffer_Type_C128) {
-    out->as_double[0] = real;
-    out->as_double[1] = imaginary;
-    return 1;
-  }
-  if ((isfinite(real) && fabs(real) > FLT_MAX) || (isfinite(imaginary) && fabs(imaginary) > FLT_MAX))
-    return 0;
-  out->as_float[0] = (float)real;
-  out->as_float[1] = (float)imaginary;
-  return 1;
-}
-
 static int put_number(Put *self, PyObject *value, PyObject **made) {
   Number data;
   if (value == self->last) { /* a literal in the source code is the same object each time */
     *made = Py_NewRef(self->last_made);
     return DONE;
   }
-  if (!write_number(self, value, &data)) return NOT_HERE;
+  if (!write_number(self->args.type, value, &data)) return NOT_HERE;
   int state = put_data(self, &data, NULL, made);
   if (state != DONE) return state;
   PyObject *old = self->last, *old_made = self->last_made;
@@ -180,7 +121,7 @@ int put_anew(Put *self, PyObject *value, PyObject **made) {
   Number data;
   if (!can_put(self->client)) return NOT_HERE;
   if (!self->number) return put_array(self, value, made);
-  return write_number(self, value, &data) ? put_data(self, &data, NULL, made) : NOT_HERE;
+  return write_number(self->args.type, value, &data) ? put_data(self, &data, NULL, made) : NOT_HERE;
 }
 
 static PyObject *put_call(Put *self, PyObject *args, PyObject *kwargs) {

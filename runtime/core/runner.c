@@ -14,7 +14,7 @@ typedef struct {
   Py_ssize_t arity;    /* the number of a call's arguments */
   Py_ssize_t count;    /* the number of those that the program takes */
   Py_ssize_t *kept;    /* which these are */
-  PyObject **puts;     /* what puts or copies each of these, NULL for an array that is there */
+  PyObject **puts;     /* what places each of these, NULL for an array that is there */
   PyObject *constants; /* the arrays that it takes after them, a tuple */
   Py_ssize_t fed;      /* the number of these */
   Donation donation;   /* those that the launch takes */
@@ -89,6 +89,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   int state = hold(self, values, held), passed = state == DONE;
   if (state == DONE) state = outputs_pass_on(self->outputs, values, arrays);
   if (state == DONE) state = launch(self, values, held, results, taken);
+  state = placings_end(self->puts, held, self->count, state, results, produced);
   if (state == DONE && outputs_wrap(self->outputs, results, produced, arrays)) state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);

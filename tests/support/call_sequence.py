@@ -43,6 +43,10 @@ WARM = 4
 """Times that a call is made: the first is traced, later ones are warm."""
 
 
+class OfItsOwn(float):
+    """A number of a derived class."""
+
+
 class CallSequence:
     """The steps on one platform, and the arrays, functions and settings that they share."""
 
@@ -59,7 +63,7 @@ class CallSequence:
             (15, self.call), (20, self.call_with_arrays), (5, self.put), (3, self.delete),
             (4, self.read), (4, self.set), (2, self.unset), (2, self.listen), (1, self.clear),
             (2, self.drop), (2, self.threads), (3, self.look_at_function), (6, self.donate),
-            (15, self.call_forms), (6, self.call_over_devices),
+            (15, self.call_forms), (6, self.call_over_devices), (8, self.call_with_new_numbers),
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
@@ -142,6 +146,35 @@ class CallSequence:
             args[-1] = self.argument()
         return self.make_calls(name, args, {})
 
+    def call_with_new_numbers(self) -> tuple[str, list[str]]:
+        """Calls with an array, and with numbers mostly of one kind, new ones or the last again."""
+        name = self.random.choice(["add", "two", "kinds", "donate_name", "keywords", "sum"])
+        dtype = self.random.choice(["float32", "float32", "int32", "float16", "float64", "bool"])
+        x = device_put(np.full(self.random.choice([(4,), ()]), 3, dtype))
+        kind, number = self.random.randrange(4), self.number(0)
+        outcomes = []
+        for _ in range(3 * WARM):
+            if self.random.random() < 0.7:
+                usual = self.random.random() < 0.9
+                number = self.number(kind if usual else self.random.randrange(5))
+            text, _ = outcome_of(lambda y=number: self.functions[name](x, y))
+            outcomes.append(f"{number!r}: {text}")
+        return f"{name} of {x.dtype}{x.shape} and numbers", outcomes
+
+    def number(self, kind: int) -> Any:
+        pick = self.random.choice
+        if kind == 0:
+            usual = self.random.uniform(-9, 9)
+            return pick([usual] * 6 + [float(i) for i in ("nan", "inf", "-0", "1e39", "1e-45")])
+        if kind == 1:
+            usual = self.random.randrange(-(2**31), 2**31)
+            return pick([usual] * 6 + [-(2**31), 2**31, 2**63, 10**20])
+        if kind == 2:
+            return pick([True, False])
+        if kind == 3:
+            return complex(self.number(0), self.random.uniform(-9, 9))
+        return pick([np.float64(self.random.uniform(-9, 9)), OfItsOwn(self.random.uniform(-9, 9))])
+
     def call_forms(self) -> tuple[str, list[str]]:
         """Calls with containers, keywords and static values, mostly of arrays alone."""
         x, chance = device_put(np.full(4, self.random.randrange(5), "float32")), self.random.random
@@ -181,6 +214,7 @@ class CallSequence:
         )
         f, outcomes = self.functions[name], []
         state, other = device_put(np.full(4, 2, "float32")), device_put(np.ones(4, "float32"))
+        on_host = self.random.random() < 0.5
         kinds = self.random.choices(["", "", "twice", "shared", "seen", "again"], k=4)
         for kind in ["", *kinds]:
             seen = weakref.ref(state) if kind == "seen" else None
@@ -195,8 +229,11 @@ class CallSequence:
             outcomes += [kind, text, describe([state, other, same, buffer])]
             outcomes.append(describe(seen and seen()))
             state, other = [device_put(np.full(4, 3, "float32")) for _ in range(2)]
+            if on_host:  # mostly of one type, as calls are that the core takes
+                other = self.random.choice([np.full(4, 5, "float32"), *[self.host_value((4,))] * 2])
             leaves = plugrt.tree.leaves(result)
-            state = leaves[0] if leaves and leaves[0] is not state else state
+            fits = leaves and type(leaves[0]) is Array and leaves[0] is not state
+            state = leaves[0] if fits else state
         return f"donate to {name} {kinds}", outcomes
 
     def call_over_devices(self) -> tuple[str, list[str]]:

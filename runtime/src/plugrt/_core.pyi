@@ -73,6 +73,17 @@ class Copy:
         layout: int,
     ) -> None: ...
 
+class Loan:
+    def __init__(
+        self,
+        make: Callable[[], tuple[Any, Any] | None],
+        is_ready: Callable[[Any], bool] | None,
+        dtype: np.dtype[Any],
+        itemsize: int,
+        shape: tuple[int, ...],
+        kind: str | None,
+    ) -> None: ...
+
 class Wait:
     def __init__(self, client: Client, ready_event: int) -> None: ...
     def __call__(self, buffers: Sequence[Any], /) -> bool: ...

@@ -298,6 +298,10 @@ class ExecuteOptions:
         check_execute_options(self.launch_id, self.non_donatable_input_indices)
 
 
+Lender = Callable[[], tuple[Any, Any] | None]
+"""Returns an argument of launches, and its memory: see `LaunchSteps.lend`."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchSteps:
     """`LoadedExecutable.launcher` as functions for the compiled core: no Python code runs between.
@@ -313,6 +317,12 @@ class LaunchSteps:
     launches, and gives back what the runtime keeps of them. With ``waits_for_uses``, a launch waits
     until others have begun that use what it takes, and they may wait for it: so a copy is taken of
     what anything else refers to.
+
+    ``lend(numbers)`` returns, for each of these arguments, a function that returns a new argument
+    and its memory, an object with a writable buffer of Python's protocol, or None; itself it is
+    None where nothing is lent to them. A host value is written there, in row-major order, for one
+    launch after the other, each time after ``is_ready(result)`` was true of all results of the
+    last one.
     """
 
     launch: Callable[[list[Any]], Any]
@@ -326,6 +336,8 @@ class LaunchSteps:
     delete: Callable[[Any], object] | None = None
     tidy: Callable[[], object] | None = None
     waits_for_uses: bool = False
+    lend: Callable[[Sequence[int]], Sequence[Lender] | None] | None = None
+    is_ready: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from plugrt.errors import (
     InvalidArgument,
     PlugrtError,
 )
-from plugrt.interface import ExecuteOptions, LaunchSteps, LoadedExecutable, Shards
+from plugrt.interface import ExecuteOptions, LaunchSteps, Lender, LoadedExecutable, Shards
 from plugrt_cpu import adapter
 from plugrt_cpu.adapter import is_due
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
-from plugrt_cpu.scratch import Launcher, lending_launcher
+from plugrt_cpu.scratch import Launcher, lenders, lending_launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting, stop_recording
 from plugrt_cpu.types import array_type
@@ -188,7 +188,14 @@ class CpuLoadedExecutable(LoadedExecutable):
             delete=adapter.delete,
             tidy=adapter.collect_garbage,
             waits_for_uses=True,
+            lend=self._lend if self._result_types else None,
+            is_ready=adapter.is_ready,
         )
+
+    def _lend(self, lent: Sequence[int]) -> Sequence[Lender] | None:
+        if not {*lent}.isdisjoint(self._donated):
+            return None
+        return lenders(self._devices[0], [self._parameter_types[i] for i in lent])
 
     def _explain(self, error: Exception, raws: list[Any]) -> Exception:
         if not isinstance(error, JAXLIB_ERRORS):

@@ -14,6 +14,7 @@ would copy them in another thread, and the launch would wait for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,14 +117,7 @@ def lending_launcher(
     numbers and types. Returns None where they are too large, or where NumPy and XLA lay such arrays
     out differently.
     """
-    if not all(
-        wanted_type.dtype not in SUB_BYTE_DTYPES
-        and wanted_type.layout is None
-        and 0 not in wanted_type.shape
-        for _, wanted_type in wanted
-    ):
-        return None
-    if sum(_size(wanted_type) for _, wanted_type in wanted) > _MAX_BYTES:
+    if not _are_lent([wanted_type for _, wanted_type in wanted]):
         return None
     rows = _Rows(device, wanted)
     first = rows.new()
@@ -164,6 +158,33 @@ def lending_launcher(
         return results
 
     return launch_on_scratch
+
+
+def lenders(
+    device: CpuDevice, wanted: Sequence[TensorType]
+) -> list[Callable[[], tuple[Any, Any] | None]] | None:
+    """Returns what makes memory for each of these arguments of a launch; None as above."""
+    if not _are_lent(wanted):
+        return None
+    return [partial(_lend, wanted_type, device) for wanted_type in wanted]
+
+
+def _lend(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any] | None:
+    scratch = Scratch(wanted_type, device)
+    if not scratch.is_aliased:
+        return None
+    return scratch.shards.raw, scratch.view.reshape(-1).view(np.uint8)
+
+
+def _are_lent(wanted: Sequence[TensorType]) -> bool:
+    """Whether a launch is lent memory for arguments of these types."""
+    plain = all(
+        wanted_type.dtype not in SUB_BYTE_DTYPES
+        and wanted_type.layout is None
+        and 0 not in wanted_type.shape
+        for wanted_type in wanted
+    )
+    return plain and sum(map(_size, wanted)) <= _MAX_BYTES
 
 
 def _put_or_move(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from plugrt.compiled_core import core
+from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.array_making import share_buffers
@@ -121,6 +121,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     None for a program with arguments that the core does not place.
     """
     plan, launch = program.plan, program.launch
+    loans = _compile_loans(program, avals)
     puts: list[Any] = []
     for i in plan.needed:
         aval, (shape, dtype, weak) = avals[i], program.types[i]
@@ -128,6 +129,9 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
         if isinstance(aval, HostAval):
             if i in plan.passed or not takes_host_value(launch, i):
                 return None
+            if i in loans:
+                puts.append(loans[i])
+                continue
             if weak and i in plan.donated:  # the buffers of numbers are kept for later calls
                 return None
             compile_put = getattr(launch.client, "compile_put", None)
@@ -143,6 +147,33 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
                 return None
         puts.append(put)
     return tuple(puts[: len(plan.kept)])
+
+
+def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
+    """Returns what lends memory to host values, by their numbers, where the backend can."""
+    assert program.executable is not None
+    plan, steps = program.plan, program.executable.launch_steps
+    found = [(at, i) for at, i in enumerate(plan.kept) if isinstance(avals[i], HostAval)]
+    if steps is None or steps.lend is None or not found:
+        return {}
+    types = [program.types[i] for _, i in found]
+    if any(dtype not in KNOWN_DTYPES for _, dtype, _ in types):
+        return {}
+    lenders = steps.lend([at for at, _ in found])
+    if lenders is None:
+        return {}
+    loans = [
+        core.Loan(
+            make=lender,
+            is_ready=steps.is_ready,
+            dtype=dtype,
+            itemsize=dtype.itemsize,
+            shape=shape,
+            kind=dtype.kind if weak else None,
+        )
+        for lender, (shape, dtype, weak) in zip(lenders, types, strict=True)
+    ]
+    return dict(zip((i for _, i in found), loans, strict=True))
 
 
 def _find_origins(plan: Plan) -> tuple[int, ...]:

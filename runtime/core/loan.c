@@ -1,0 +1,279 @@
+/* Loan: memory of one argument of a program, which its launches read host values from.
+
+   For backends that launch with memory of the host at less cost than they put it. The memory is written
+   again once the results of the launch that had it are there; where they are not when it returns, it
+   is left to that launch. If that happens repeatedly, Python puts the values for a while. */
+#include "core.h"
+
+enum { MOST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
+enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
+
+PyTypeObject *Loan_Type;
+
+typedef struct {
+  PyObject *argument; /* what a launch takes, NULL where there is none yet */
+  Py_buffer memory;   /* what is written to */
+  char lent;
+} Slot;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *make;     /* make(): an argument and its memory, or None */
+  PyObject *is_ready; /* is_ready(result of a launch) */
+  int dtype;
+  int number;         /* the element type of Python's numbers; 0 for arrays */
+  Py_ssize_t rank, size, *shape;
+  Slot slots[MOST_KEPT];
+  PyObject *seen;            /* the last number; the next one may be the same object, a literal */
+  PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
+  unsigned lost, waiting, pause; /* launches in a row that had not ended; those until the next try */
+} Loan;
+
+static void lose(Loan *self) {
+  if (!self->lost) self->pause = FIRST_PAUSE;
+  if (++self->lost < MOST_LOST) return;
+  self->waiting = self->pause;
+  if (self->pause < LONGEST_PAUSE) self->pause *= 2;
+}
+
+static void drop(Slot *slot) {
+  PyObject *argument = slot->argument;
+  Py_buffer memory = slot->memory;
+  slot->argument = NULL;
+  slot->lent = 0;
+  if (!argument) return;
+  PyBuffer_Release(&memory);
+  Py_DECREF(argument);
+}
+
+/* Asks the backend for new memory; the slot is this thread's. */
+static int fill(Loan *self, Slot *slot) {
+  PyObject *found = PyObject_CallNoArgs(self->make), *argument, *memory;
+  if (!found) return leave_to_python() ? NOT_HERE : FAILED;
+  int state = NOT_HERE;
+  if (found != Py_None) {
+    state = FAILED;
+    if (!PyTuple_Check(found)) PyErr_SetString(PyExc_TypeError, "what is lent is no pair");
+    else if (PyArg_ParseTuple(found, "OO", &argument, &memory) &&
+             !PyObject_GetBuffer(memory, &slot->memory, PyBUF_WRITABLE)) {
+      slot->argument = Py_NewRef(argument);
+      state = DONE;
+    }
+  }
+  Py_DECREF(found);
+  if (state != DONE || slot->memory.len == self->size) return state;
+  PyErr_Format(PyExc_ValueError, "%zd bytes were lent to an argument of %zd", slot->memory.len, self->size);
+  return FAILED;
+}
+
+/* Sets a slot that no launch has, and which is lent from now on: DONE. */
+static int borrow(Loan *self, Slot **found) {
+  Slot *empty = NULL;
+  for (Slot *slot = self->slots; slot < self->slots + MOST_KEPT; slot++) {
+    if (slot->lent) continue;
+    if (!slot->argument) empty = slot;
+    else {
+      slot->lent = 1;
+      *found = slot;
+      return DONE;
+    }
+  }
+  if (!empty) return NOT_HERE;
+  if (self->waiting) {
+    self->waiting--;
+    return NOT_HERE;
+  }
+  empty->lent = 1; /* other threads run meanwhile */
+  int state = fill(self, empty);
+  if (state == NOT_HERE) lose(self);
+  if (state != DONE) drop(empty);
+  *found = empty;
+  return state;
+}
+
+static int write_array(Loan *self, PyObject *value, Slot *slot) {
+  Py_buffer view;
+  int dtype = view_host(value, &view);
+  if (!dtype) return NOT_HERE;
+  /* Another thread may have given the array another shape or dtype since the call's key was made. */
+  int same = dtype == self->dtype && view.ndim == self->rank && view.len == self->size;
+  for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->shape[i];
+  if (same && PyBuffer_ToContiguous(slot->memory.buf, &view, view.len, 'C')) {
+    PyErr_Clear(); /* for want of memory, which Python says in its own words */
+    same = 0;
+  }
+  PyBuffer_Release(&view);
+  return same ? DONE : NOT_HERE;
+}
+
+static int write_value(Loan *self, PyObject *value, Slot *slot) {
+  Number data;
+  if (!self->number) return write_array(self, value, slot);
+  if (!write_number(self->number, value, &data)) return NOT_HERE;
+  memcpy(slot->memory.buf, &data, self->size);
+  return DONE;
+}
+
+/* Keeps a number that was lent to, and its memory, which is never written again. */
+static void keep_number(Loan *self, PyObject *value, Slot *slot) {
+  PyObject *old = self->last, *old_made = self->last_made;
+  self->last = Py_NewRef(value);
+  self->last_made = Py_NewRef(slot->argument);
+  drop(slot);
+  Py_XDECREF(old);
+  Py_XDECREF(old_made);
+}
+
+int loan_take(PyObject *object, PyObject *value, PyObject **made) {
+  Loan *self = (Loan *)object;
+  Slot *slot;
+  if (self->number && value == self->last) { /* a literal in the source code is the same each time */
+    *made = Py_NewRef(self->last_made);
+    return DONE;
+  }
+  int state = borrow(self, &slot);
+  if (state != DONE) return state;
+  state = write_value(self, value, slot);
+  if (state != DONE) {
+    slot->lent = 0;
+    return state;
+  }
+  *made = Py_NewRef(slot->argument);
+  if (!self->number) return DONE;
+  PyObject *old = self->seen;
+  if (value == old) keep_number(self, value, slot);
+  else {
+    self->seen = Py_NewRef(value);
+    Py_XDECREF(old);
+  }
+  return DONE;
+}
+
+void loan_end(PyObject *object, PyObject *argument, int use) {
+  Loan *self = (Loan *)object;
+  Slot *slot = self->slots;
+  while (slot < self->slots + MOST_KEPT && !(slot->lent && slot->argument == argument)) slot++;
+  if (slot == self->slots + MOST_KEPT) return; /* a number that is kept */
+  if (use == NOT_READ) {
+    lose(self);
+    drop(slot);
+    return;
+  }
+  slot->lent = 0;
+  if (use == READ) self->lost = 0;
+}
+
+int loan_results_are_ready(PyObject *object, PyObject *const *results, Py_ssize_t count) {
+  Loan *self = (Loan *)object;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, results[i], NULL);
+    int ready = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    if (ready <= 0) return ready;
+  }
+  return 1;
+}
+
+int loan_is_made(PyObject *object) { return ((Loan *)object)->make != NULL; }
+
+/* The element type of numbers of a kind of NumPy's, and of that size; 0 where the core has none. */
+static int type_of_numbers(const char *kind, Py_ssize_t size) {
+  static const struct {
+    char kind;
+    char size;
+    int type;
+  } types[] = {
+      {'b', 1, PJRT_Buffer_Type_PRED}, {'i', 4, PJRT_Buffer_Type_S32},  {'i', 8, PJRT_Buffer_Type_S64},
+      {'f', 4, PJRT_Buffer_Type_F32},  {'f', 8, PJRT_Buffer_Type_F64},  {'c', 8, PJRT_Buffer_Type_C64},
+      {'c', 16, PJRT_Buffer_Type_C128},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].kind == *kind && types[i].size == size) return types[i].type;
+  return 0;
+}
+
+/* Sets the dimensions and the size of so many bytes each. */
+static int set_form(Loan *self, PyObject *shape, Py_ssize_t itemsize) {
+  Py_ssize_t rank = PyTuple_Size(shape), size = itemsize;
+  Py_ssize_t *dims = PyMem_Malloc((rank + 1) * sizeof *dims);
+  if (!dims) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < rank; i++) {
+    dims[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
+    if (PyErr_Occurred()) {
+      PyMem_Free(dims);
+      return -1;
+    }
+    size *= dims[i];
+  }
+  self->shape = dims;
+  self->rank = rank;
+  self->size = size;
+  return 0;
+}
+
+static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"make", "is_ready", "dtype", "itemsize", "shape", "kind", NULL};
+  PyObject *make, *is_ready, *dtype, *shape;
+  Py_ssize_t itemsize;
+  const char *kind;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!z", names, &make, &is_ready, &dtype, &itemsize,
+                                   &PyTuple_Type, &shape, &kind))
+    return -1;
+  if (self->shape) {
+    PyErr_SetString(PyExc_TypeError, "a loan is made once");
+    return -1;
+  }
+  self->dtype = number_of_dtype(dtype);
+  self->number = kind ? type_of_numbers(kind, itemsize) : 0;
+  if (!self->dtype || (kind && (!self->number || PyTuple_Size(shape)))) {
+    PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
+    return -1;
+  }
+  if (set_form(self, shape, itemsize)) return -1;
+  self->make = Py_NewRef(make);
+  self->is_ready = Py_NewRef(is_ready);
+  return 0;
+}
+
+static int loan_traverse(Loan *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->make);
+  Py_VISIT(self->is_ready);
+  for (int i = 0; i < MOST_KEPT; i++) Py_VISIT(self->slots[i].argument);
+  Py_VISIT(self->seen);
+  Py_VISIT(self->last);
+  Py_VISIT(self->last_made);
+  return 0;
+}
+
+/* No tp_clear, as runners have none. */
+static void loan_dealloc(PyObject *object) {
+  Loan *self = (Loan *)object;
+  PyObject_GC_UnTrack(object);
+  for (int i = 0; i < MOST_KEPT; i++) drop(&self->slots[i]);
+  Py_XDECREF(self->make);
+  Py_XDECREF(self->is_ready);
+  Py_XDECREF(self->seen);
+  Py_XDECREF(self->last);
+  Py_XDECREF(self->last_made);
+  PyMem_Free(self->shape);
+  free_object(object);
+}
+
+static PyType_Slot loan_slots[] = {
+    {Py_tp_doc, "Memory that a backend lends to launches, for host values of one type; runners write it."},
+    {Py_tp_init, loan_init},
+    {Py_tp_traverse, loan_traverse},
+    {Py_tp_dealloc, loan_dealloc},
+    {0, NULL},
+};
+static PyType_Spec loan_spec = {"plugrt._core.Loan", sizeof(Loan), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, loan_slots};
+
+int add_loan(PyObject *module) {
+  Loan_Type = type_of(module, &loan_spec);
+  return Loan_Type ? 0 : -1;
+}

@@ -1,0 +1,206 @@
+"""Host values of calls in the compiled core, in memory that a backend lends to launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.compiled_core import core, reason
+from plugrt.execution import pipeline
+
+pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+H = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows with each call of a program that is left to Python."""
+    calls: list[str] = []
+    real = pipeline.compile_runner
+
+    def compile_runner(program: Any, out_tree: Any, avals: Any, slow: Callable[..., Any]) -> Any:
+        def noting(values: Sequence[Any]) -> Any:
+            calls.append(program.plan.name)
+            return slow(values)
+
+        return real(program, out_tree, avals, noting)
+
+    monkeypatch.setattr(pipeline, "compile_runner", compile_runner)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [0.5 * i for i in range(20)],
+        [2.5, float("inf"), float("-inf"), -0.0, 0.0, 1e-30, 3.4e38],
+        [*range(10_000, 10_020)],
+        [-(2**31), 2**31 - 1],
+        [True, False, True, True],
+        [complex(i, -i) for i in range(5)],
+    ],
+)
+def test_new_numbers_are_put_without_python(numbers: list[Any], in_python: list[str]) -> None:
+    add = plugrt.jit(lambda a, b: a + b)
+    x = plugrt.device_put(H.astype(np.int32) if type(numbers[0]) is int else H)
+    found = []
+    for number in [*numbers, *numbers, numbers[0], numbers[0]]:
+        before = len(in_python)
+        found.append((number, add(x, number)))
+        assert len(in_python) == before
+    for number, result in found:
+        with np.errstate(over="ignore"):
+            expected = np.asarray(x) + np.asarray(number).astype(result.dtype)
+        np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+def test_numbers_that_numpy_must_judge_are_left_to_python(in_python: list[str]) -> None:
+    add = plugrt.jit(lambda a, b: a + b)
+    x = plugrt.device_put(H)
+    add(x, 2.0)
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+        assert np.isinf(np.asarray(add(x, 1e39))).all()
+    assert len(in_python) == 1
+    np.testing.assert_array_equal(np.asarray(add(x, 1.5)), H + np.float32(1.5))
+    assert len(in_python) == 1
+
+
+@pytest.mark.parametrize("source", [H, np.arange(8, dtype=np.float32)[::2], 2.5, 3])
+def test_an_array_is_donated_beside_host_values_without_python(
+    source: Any, in_python: list[str]
+) -> None:
+    step = plugrt.jit(lambda a, b: a + b, donate_argnums=0)
+    state, expected = plugrt.device_put(H), H
+    for i in range(20):
+        other = source * i if isinstance(source, np.ndarray) else source + i
+        last, state = state, step(state, other)
+        expected = expected + np.asarray(other, np.float32)
+        assert last.is_deleted()
+        if i == 0:
+            in_python.clear()
+    np.testing.assert_array_equal(np.asarray(state), expected)
+    assert not in_python
+
+
+def test_a_refused_donation_leaves_array_and_memory_as_they_were() -> None:
+    step = plugrt.jit(lambda a, b, c: (a + b, c), donate_argnums=0)
+    state, gone = plugrt.device_put(H), plugrt.device_put(H)
+    step(plugrt.device_put(H), H, gone)
+    gone.delete()
+    for i in range(12):
+        with pytest.raises(plugrt.errors.DeletedBuffer):
+            step(state, H + i, gone)
+        assert not state.is_deleted()
+    total, _ = step(state, H, plugrt.device_put(H))
+    np.testing.assert_array_equal(np.asarray(total), 2 * H)
+    assert state.is_deleted()
+
+
+@pytest.mark.parametrize("donated", [(), (0,)])
+def test_memory_of_a_launch_that_runs_is_not_written(donated: tuple[int, ...]) -> None:
+    run = plugrt.jit(
+        lambda x, n, y: plugrt.lax.fori_loop(0, n, lambda i, z: z @ x / 2.0, x) + y,
+        donate_argnums=donated,
+    )
+    host = np.zeros((100, 100), np.float32)
+    np.fill_diagonal(host, 2.0)
+    results = [run(plugrt.device_put(host), 200, float(i)) for i in range(40)]
+    for i, result in enumerate(results):
+        np.testing.assert_array_equal(np.asarray(result), host + np.float32(i))
+
+
+class _Lending:
+    """A program that returns what its argument is when it is launched; a value is lent memory."""
+
+    def __init__(self, **changed: Any) -> None:
+        self.ready = True
+        self.made: list[bytearray] = []
+        x = plugrt.device_put(np.float32(0))
+        launcher = core.FunctionLauncher(
+            lambda given: [bytes(given[0])], 1, None, (), None, (), None
+        )
+        form = {"dtype": np.dtype("f4"), "itemsize": 4, "shape": (), "kind": "f"}
+        given = {"make": self.make, "is_ready": lambda _: self.ready, **form, **changed}
+        self.runner = core.Runner(
+            launcher, 1, (0,), (core.Loan(**given),), (), (), "it",
+            core.Outputs((x._signature,), (-1,), (), None, None), lambda _: "slow", self._explain,
+        )  # fmt: skip
+
+    def make(self) -> tuple[Any, Any] | None:
+        self.made.append(bytearray(4))
+        return self.made[-1], self.made[-1]
+
+    def _explain(self, values: Any, error: Exception) -> Any:
+        raise error
+
+    def call(self, value: Any) -> Any:
+        made = self.runner((value,))
+        return made if made == "slow" else np.frombuffer(made._shards, "f4")[0]
+
+
+def test_memory_is_written_again_once_the_results_are_there() -> None:
+    program = _Lending()
+    assert [program.call(float(i)) for i in range(20)] == [*range(20)]
+    assert len(program.made) == 1
+    literal = 7.5
+    assert [program.call(literal) for _ in range(20)] == [7.5] * 20
+    assert [program.call(float(i)) for i in range(20)] == [*range(20)]
+    assert program.call(literal) == 7.5
+    assert len(program.made) == 2
+
+
+def test_pauses_between_tries_grow_while_results_are_late() -> None:
+    program = _Lending()
+    program.ready = False
+    found = [program.call(float(i)) for i in range(2000)]
+    tried = [i for i, value in enumerate(found) if value != "slow"]
+    assert all(found[i] == i for i in tried)
+    assert tried[:8] == [*range(8)]
+    assert len(tried) <= 8 + 6
+    assert len(program.made) == len(tried)
+    program.ready = True
+    found = [program.call(float(i)) for i in range(5000)]
+    assert found[-100:] == [*range(4900, 5000)]
+
+
+def test_what_a_backend_must_not_lend_is_refused() -> None:
+    def fail() -> Any:
+        raise KeyError("none left")
+
+    for make, error, message in (
+        (lambda: (1, bytearray(8)), ValueError, "8 bytes were lent to an argument of 4"),
+        (lambda: (1, bytes(4)), BufferError, "not writable"),
+        (fail, KeyError, "none left"),
+        (lambda: (1,), TypeError, "takes exactly 2"),
+        (lambda: 3, TypeError, "no pair"),
+    ):
+        program = _Lending(make=make)
+        with pytest.raises(error, match=message):
+            program.call(2.0)
+    assert _Lending(make=lambda: None).call(2.0) == "slow"
+    assert _Lending().call("text") == "slow"
+    assert _Lending().call(3) == "slow"
+    with pytest.raises(ValueError, match="lends no memory"):
+        _Lending(dtype=np.dtype("f2"), itemsize=2)
+    with pytest.raises(ValueError, match="lends no memory"):
+        _Lending(dtype=np.dtype("O"), itemsize=8, kind=None)
+    never = core.Loan.__new__(core.Loan)
+    launcher = core.FunctionLauncher(list, 0, None, (), None, (), None)
+    outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
+    with pytest.raises(TypeError, match="Put, Loan or Copy"):
+        core.Runner(launcher, 1, (0,), (never,), (), (), "it", outputs, list, list)
+
+
+def test_a_result_that_cannot_be_asked_is_an_error_of_the_launch() -> None:
+    def ask(result: Any) -> bool:
+        raise KeyError("lost")
+
+    program = _Lending(is_ready=ask)
+    for i in range(3):
+        with pytest.raises(KeyError, match="lost"):
+            program.call(float(i))
+    assert len(program.made) == 3
