@@ -81,12 +81,16 @@ def call_forms(four: Any) -> list[Row]:
         compare("NumPy + array", lambda: plus(four, x), lambda: plus_jax(four, y), 2.0),
         compare("two NumPy", lambda: plus(four, four), lambda: plus_jax(four, four)),
         compare("Python scalar + array", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
+        compare(
+            "a new Python float + array", with_new_floats(plus, x), with_new_floats(plus_jax, y)
+        ),
         compare("dict of 2", *both(lambda d: d["a"] + d["b"], {"a": four, "b": four})),
         compare("namedtuple", *both(lambda p: p.a + p.b, Pair(four, four))),
         compare("None beside an array", *both(lambda a, b: a if b is None else a + b, four, None)),
         compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y)),
         compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3)),
         compare("donate one", *(donating(w) for w in (plugrt, jax))),
+        compare("donate one, NumPy beside it", *(donating(w, four) for w in (plugrt, jax))),
         compare(
             "tree of 40 in and out",
             *both(lambda d: {k: v + 1 for k, v in d.items()}, leaves),
@@ -123,11 +127,18 @@ def reading(call: Callable[[], Any]) -> Timer:
     return timer
 
 
-def donating(package: Any) -> Callable[[], Any]:
+def with_new_floats(plus: Callable[..., Any], x: Any) -> Callable[[], Any]:
+    """Returns a call with a number that is another one each time."""
+    numbers = itertools.count(0.5)
+    return lambda: plus(x, next(numbers))
+
+
+def donating(package: Any, other: Any = None) -> Callable[[], Any]:
     """Returns a call that donates its first argument, which is the last result."""
     step = package.jit(lambda a, b: a + b, donate_argnums=0)
     put = np.zeros(4, np.float32)
-    state, other = [package.device_put(put)], package.device_put(put)
+    state = [package.device_put(put)]
+    other = package.device_put(put) if other is None else other
 
     def call() -> Any:
         state[0] = step(state[0], other)
