@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness import (
@@ -38,6 +39,18 @@ class Pair(NamedTuple):
 
     a: Any
     b: Any
+
+
+@dataclass
+class Record:
+    """A dataclass as an argument."""
+
+    a: Any
+    b: Any
+
+
+jax.tree_util.register_dataclass(Record, ["a", "b"], [])
+plugrt.tree.register_dataclass(Record)
 
 
 def both(function: Callable[..., Any], *args: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
@@ -86,7 +99,8 @@ def call_forms(four: Any) -> list[Row]:
         ),
         compare("dict of 2", *both(lambda d: d["a"] + d["b"], {"a": four, "b": four})),
         compare("namedtuple", *both(lambda p: p.a + p.b, Pair(four, four))),
-        compare("None beside an array", *both(lambda a, b: a if b is None else a + b, four, None)),
+        compare("registered dataclass", *both(lambda p: p.a + p.b, Record(four, four))),
+        compare("None beside an array", *both(lambda a, b: a + 1 if b is None else b, four, None)),
         compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y)),
         compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3)),
         compare("donate one", *(donating(w) for w in (plugrt, jax))),

@@ -1,7 +1,7 @@
 /* CallForm: a call taken apart, as plugrt.execution.arguments.quick_leaves and nested_leaves do:
    its leaves, and what stands for the containers around them and for its static values.
 
-   Built-in containers are opened, the leaves of a dict in its own order, and named tuples. */
+   Built-in containers are opened, the leaves of a dict in its own order, and what nodes.c knows. */
 #include <string.h>
 
 #include "core.h"
@@ -14,8 +14,8 @@ static int is_container(PyObject *x) {
   return PyDict_CheckExact(x) || PyTuple_CheckExact(x) || PyList_CheckExact(x);
 }
 
-/* Whether it may be a named tuple: Python keeps no runner of a call with another class of tuples. */
-static int is_node(PyObject *x) { return PyTuple_Check(x) && !PyTuple_CheckExact(x); }
+/* Whether it is opened; -1 with an exception. */
+static int has_parts(PyObject *x) { return is_container(x) ? 1 : is_node(x); }
 
 static int take_leaf(CallForm *form, PyObject *leaf) {
   if (form->count == form->room) {
@@ -61,30 +61,23 @@ static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out)
 
 static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
 
-/* A list of what a tuple has, whatever its class iterates over. */
-static PyObject *list_of_tuple(PyObject *tuple) {
-  Py_ssize_t count = PyTuple_Size(tuple);
-  PyObject *made = PyList_New(count);
-  for (Py_ssize_t i = 0; made && i < count; i++)
-    PyList_SetItem(made, i, Py_NewRef(PyTuple_GetItem(tuple, i)));
-  return made;
-}
-
-static PyObject *list_of_parts(PyObject *x) {
-  if (PyDict_CheckExact(x)) return PyDict_Values(x);
-  return PyTuple_Check(x) ? list_of_tuple(x) : PySequence_List(x);
-}
-
 static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
-  if (!is_container(x) && !is_node(x))
-    return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
+  int found = has_parts(x), state = DONE;
+  PyObject *values = NULL, *mark = NULL;
+  if (!found) return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
+  if (found < 0) return FAILED;
   if (depth == DEEPEST) return NOT_HERE;
-  PyObject *values = list_of_parts(x);
-  if (!values) return FAILED;
-  PyObject *mark = PyDict_CheckExact(x)
-                       ? keys_after((PyObject *)&PyDict_Type, x, NULL)
-                       : Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
-  int state = append_new(marks, mark);
+  if (!is_container(x)) {
+    state = open_node(x, &values, &mark, &form->raised);
+  } else if (!(values = PyDict_CheckExact(x) ? PyDict_Values(x) : PySequence_List(x))) {
+    return FAILED;
+  } else if (PyDict_CheckExact(x)) {
+    mark = keys_after((PyObject *)&PyDict_Type, x, NULL);
+  } else {
+    mark = Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
+  }
+  if (state != DONE) return state;
+  state = append_new(marks, mark);
   if (state == DONE) state = open_all(form, values, marks, depth + 1);
   Py_DECREF(values);
   return state;
@@ -119,24 +112,30 @@ static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
   return state;
 }
 
-/* How deep the containers of an argument are, as far as it matters. */
+/* NESTED for what is opened within a container, ONE_LEVEL for a leaf there, FAILED with an exception. */
+static int level_of_part(PyObject *x) {
+  int found = has_parts(x);
+  return found < 0 ? FAILED : found ? NESTED : ONE_LEVEL;
+}
+
+/* How deep the containers of an argument are, as far as it matters; FAILED with an exception. */
 static int level_of(PyObject *x) {
+  int level = ONE_LEVEL;
+  Py_ssize_t at = 0;
+  PyObject *key, *value;
   if (PyDict_CheckExact(x)) {
-    Py_ssize_t at = 0;
-    PyObject *key, *value;
-    while (PyDict_Next(x, &at, &key, &value))
-      if (is_container(value) || is_node(value)) return NESTED;
-    return ONE_LEVEL;
+    while (level == ONE_LEVEL && PyDict_Next(x, &at, &key, &value)) level = level_of_part(value);
+  } else if (PyList_CheckExact(x)) {
+    for (; level == ONE_LEVEL && at < PyList_Size(x); at++)
+      level = level_of_part(PyList_GetItem(x, at));
+  } else if (PyTuple_CheckExact(x)) {
+    for (; level == ONE_LEVEL && at < PyTuple_Size(x); at++)
+      level = level_of_part(PyTuple_GetItem(x, at));
+  } else {
+    int found = is_node(x);
+    return found < 0 ? FAILED : found ? NESTED : FLAT;
   }
-  if (is_node(x)) return NESTED;
-  int is_list = PyList_CheckExact(x);
-  if (!is_list && !PyTuple_CheckExact(x)) return FLAT;
-  Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
-  for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject *part = is_list ? PyList_GetItem(x, i) : PyTuple_GetItem(x, i);
-    if (is_container(part) || is_node(part)) return NESTED;
-  }
-  return ONE_LEVEL;
+  return level;
 }
 
 /* ---- the call ---- */
@@ -151,15 +150,21 @@ static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const 
     found = is_static(which, NULL, i);
     if (found < 0) return FAILED;
     int level = found ? FLAT : level_of(value);
+    if (level == FAILED) return FAILED;
     if (level > form->level) form->level = level;
     if (found) state = take_static(statics, PyLong_FromSsize_t(i), value);
   }
   while (state == DONE && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
     found = is_static(which, key, 0);
     if (found < 0) return FAILED;
-    if (found) state = take_static(statics, Py_NewRef(key), value);
-    else if (is_container(value) || is_node(value)) form->level = NESTED;
-    if (!found) ++*dynamic;
+    if (found) {
+      state = take_static(statics, Py_NewRef(key), value);
+      continue;
+    }
+    found = has_parts(value);
+    if (found < 0) return FAILED;
+    if (found) form->level = NESTED;
+    ++*dynamic;
   }
   return state;
 }
@@ -202,17 +207,22 @@ int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Stati
   form->room = ON_STACK;
   form->count = 0;
   form->level = FLAT;
+  form->raised = 0;
   form->structure = form->statics = NULL;
   PyObject *statics = NULL, *marks = NULL; /* lists, where there is something for them */
+  PyObject *named = NULL;
   int state = take_statics(form, args, kwargs, which, &statics, &dynamic);
   if (state == DONE && form->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
   if (state == DONE && form->level == NESTED) state = append_new(marks, Py_NewRef(nested));
+  if (state == DONE && dynamic && form->level == NESTED) /* Python code may change what it is of */
+    state = (kwargs = named = PyDict_Copy(kwargs)) ? DONE : FAILED;
   if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, which, marks);
   if (state == DONE && !form->structure)
     form->structure = form->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
   if (state == DONE) form->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
   Py_XDECREF(statics);
   Py_XDECREF(marks);
+  Py_XDECREF(named);
   if (state == DONE && !(form->structure && form->statics)) state = FAILED;
   if (state != DONE) call_form_drop(form);
   return state;

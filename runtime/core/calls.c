@@ -88,7 +88,8 @@ static int call_values(Calls *self, const Call *call, const CallForm *form, PyOb
 static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
   CallForm form;
   int state = call_form_take(&form, call->args, call->kwargs, &self->statics);
-  if (state != DONE) return state;
+  if (form.raised) filter_error(); /* as it does where Python opens that container */
+  if (state != DONE) return form.raised ? DONE : state;
   state = call_values(self, call, &form, made);
   call_form_drop(&form);
   return state;
@@ -216,10 +217,12 @@ int add_calls(PyObject *module) {
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *state, *filtering, *static_key;
-  if (!PyArg_ParseTuple(args, "OOO", &state, &filtering, &static_key)) return NULL;
+  PyObject *state, *filtering, *static_key, *classes;
+  if (!PyArg_ParseTuple(args, "OOOO!", &state, &filtering, &static_key, &PyDict_Type, &classes))
+    return NULL;
   if (set_form_names() || set_trace_state(state)) return NULL;
   set_static_key(static_key);
+  set_node_classes(classes);
   filter = Py_NewRef(filtering); /* kept for ever, as the classes are */
   Py_RETURN_NONE;
 }

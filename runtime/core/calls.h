@@ -21,7 +21,8 @@ typedef struct {
   Py_ssize_t count, room;
   PyObject *structure; /* stands for the containers and keywords; None without any */
   PyObject *statics;   /* stands for the static arguments, a tuple */
-  int level; /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
+  int level;  /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
+  int raised; /* whether what opens a container raised what is set: no other is asked */
   PyObject *on_stack[ON_STACK];
 } CallForm;
 /* Takes a call apart: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
@@ -29,6 +30,13 @@ typedef struct {
 int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
 void call_form_drop(CallForm *form);
 int set_form_names(void);
+
+/* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
+int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
+/* Sets a new list of its parts and what stands for it in the key of a call. FAILED with an exception,
+   and whether that is what opens it raised; NOT_HERE for one that is opened otherwise. */
+int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised);
+void set_node_classes(PyObject *classes);
 
 /* ---- thread_state.c: what surrounds the calls of a thread ---- */
 PyObject *settings_token(void); /* its settings, a new reference */

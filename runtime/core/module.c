@@ -44,7 +44,7 @@ static PyMethodDef functions[] = {
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
-     "set_call_hooks(state, filter, static_key): what calls need of Python."},
+     "set_call_hooks(state, filter, static_key, classes): what calls need of Python."},
     {"set_dtypes", set_dtypes, METH_VARARGS,
      "set_dtypes(ndarray, dtypes): NumPy's class, and the dtypes whose arrays the core takes."},
     {"set_host_hooks", set_host_hooks, METH_O, "set_host_hooks(avals): what finds those of host values."},

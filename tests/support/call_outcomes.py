@@ -10,6 +10,7 @@ import numpy as np
 
 import plugrt
 from plugrt import Array
+from support.called_functions import Node, Record
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\bid=\d+|\d+\.\d+(e-\d+)? ?(ms|sec|s|seconds)\b|object at \w+")
 
@@ -28,6 +29,8 @@ def describe(value: Any) -> str:
         return f"{type(value).__name__} {{{items}}}"
     if isinstance(value, tuple | list):
         return f"{type(value).__name__} [{', '.join(map(describe, value[:]))}]"
+    if isinstance(value, Node | Record):
+        return f"{type(value).__name__} {describe(vars(value))}"
     if isinstance(value, np.ndarray | np.generic):
         data = np.ascontiguousarray(value).tobytes().hex()
         return f"{type(value).__name__} {value.dtype}{value.shape} {data} {value.flags.writeable}"

@@ -18,7 +18,7 @@ import numpy as np
 import plugrt
 from plugrt import Array, device_put
 from support.call_outcomes import describe, outcome_of
-from support.called_functions import Pair, Three, make_functions
+from support.called_functions import WAYS, Node, Pair, Record, Three, make_functions
 
 DTYPES = ["float32"] * 6 + ["int32"] * 2 + ["bool", "float64", "complex64", "float16"]
 SHAPES = [(4,)] * 6 + [(), (2, 3), (0, 3)]
@@ -179,8 +179,11 @@ class CallSequence:
         """Calls with containers, keywords and static values, mostly of arrays alone."""
         x, chance = device_put(np.full(4, self.random.randrange(5), "float32")), self.random.random
 
+        def metadata() -> Any:
+            return self.random.choice([None, 1, True, 1.0, "kind", (1, "a"), -0.0, 0.0, [1]])
+
         def nest(depth: int) -> Any:
-            kind = self.random.randrange(5) if depth else 0
+            kind = self.random.randrange(7) if depth else 0
             if kind == 0:
                 if chance() < 0.15:
                     return None
@@ -192,6 +195,10 @@ class CallSequence:
             if kind == 4:
                 parts = [nest(depth - 1) for _ in "ab"]
                 return Three(parts) if chance() < 0.1 else Pair(*parts)
+            if kind == 5:
+                return Record(nest(depth - 1), metadata(), nest(depth - 1))
+            if kind == 6:
+                return Node(parts, metadata(), self.random.choice(WAYS))
             return parts if kind == 1 else tuple(parts)
 
         args = [nest(self.random.randrange(4)) for _ in range(self.random.randrange(3))]
@@ -201,7 +208,7 @@ class CallSequence:
                 keywords[name] = self.random.choice([1, 2.5, True, (1, 2), [1], np.float32(2), 1j])
             else:
                 keywords[name] = (
-                    self.random.choice(["same", "pair"])
+                    self.random.choice(["same", "pair", "node"])
                     if name == "how"
                     else nest(self.random.randrange(2))
                 )
@@ -415,4 +422,6 @@ def describe_kind(value: Any) -> str:
         return f"{{{', '.join(f'{key}: {describe_kind(part)}' for key, part in value.items())}}}"
     if isinstance(value, list | tuple):
         return f"{type(value).__name__} [{', '.join(map(describe_kind, value[:]))}]"
+    if isinstance(value, Node | Record):
+        return f"{type(value).__name__} {describe_kind(vars(value))}"
     return describe(value)

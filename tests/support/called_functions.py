@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ def _forms(*args: Any, n: Any = 1, how: Any = None, **more: Any) -> Any:
         return {"same": args, "more": more}
     if how == "pair":
         return Pair(total, [Pair(None, total)])
+    if how == "node":
+        return Node([total, Record(total - 1, "made", None)], 3)
     return {"sum": total * n, "more": [(total - 1, None), collections.OrderedDict(o=total)]}
 
 
@@ -40,6 +43,43 @@ class Pair(NamedTuple):
 
     def __iter__(self) -> Any:
         return iter(())
+
+
+@dataclass
+class Record:
+    """A registered dataclass."""
+
+    a: Any
+    kind: Any
+    b: Any
+
+
+plugrt.tree.register_dataclass(Record, ["b", "a"], ["kind"])
+
+
+class Node:
+    """A container that is registered with functions, and opened in one of several ways."""
+
+    def __init__(self, parts: Any, kind: Any, way: str = "tuple") -> None:
+        self.parts, self.kind, self.way = parts, kind, way
+
+    def flatten(self) -> Any:
+        if self.way == "raises":
+            raise Mine(f"a node of kind {self.kind}")
+        if self.way == "raises TypeError":
+            raise TypeError(f"a node of kind {self.kind}")
+        if self.way == "wrong":
+            return self.parts
+        parts = self.parts if self.way == "own list" else tuple(self.parts)
+        parts = (part for part in parts) if self.way == "generator" else parts
+        if self.way == "entries":
+            return parts, (self.kind, self.way), tuple(range(len(self.parts)))
+        return parts, (self.kind, self.way)
+
+
+plugrt.tree.register_node(Node, Node.flatten, lambda aux, parts: Node([*parts], *aux))
+
+WAYS = [*["tuple", "own list"] * 4, "generator", "entries", "raises", "raises TypeError", "wrong"]
 
 
 class Three(tuple[Any, ...]):

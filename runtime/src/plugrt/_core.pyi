@@ -272,6 +272,7 @@ def set_call_hooks(
     state: Any,
     filter: Callable[[Exception], None],
     static_key: Callable[[Any], Any],
+    classes: dict[type, Any],
     /,
 ) -> None: ...
 def set_dtypes(ndarray: type, dtypes: tuple[np.dtype[Any], ...], /) -> None: ...

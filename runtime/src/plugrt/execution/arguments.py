@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.errors import DeletedBuffer, NotAnArray
-from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import accepted_dtypes, host_array, python_scalar, scalar_dtype
 from plugrt.execution.signature import Signature
@@ -109,92 +107,6 @@ def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
         return [x._signature for x in leaves]
     except AttributeError:
         return None
-
-
-def quick_leaves(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], list[Any]]:
-    """Returns a key for the structure of a call, and its leaves, from the first level alone.
-
-    Built-in containers are opened, but not the containers in them; the leaves of a dict come in
-    insertion order. This costs a quarter of flattening the whole pytree.
-    """
-    structure: list[Any] = []
-    leaves: list[Any] = []
-    for x in args:
-        cls = type(x)
-        if cls is dict:
-            structure.append(tuple(x))
-            leaves += x.values()
-        elif cls is list:  # a number, since a dict may have any keys
-            structure.append(len(x))
-            leaves += x
-        elif cls is tuple:
-            structure.append(~len(x))
-            leaves += x
-        else:
-            structure.append(None)
-            leaves.append(x)
-    if kwargs:
-        structure.append(("**", *kwargs))
-        leaves += kwargs.values()
-    return tuple(structure), leaves
-
-
-def nested_leaves(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], list[Any]]:
-    """Returns what `quick_leaves` does of calls whose containers have containers in them.
-
-    Named tuples are opened as well.
-    """
-    structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
-    leaves: list[Any] = []
-    mark, keep = structure.append, leaves.append
-
-    def open_all(values: Iterable[Any]) -> None:
-        for x in values:
-            cls = type(x)
-            if cls is dict:
-                mark((dict, *x))
-                open_all(x.values())
-            elif cls is tuple or cls is list:
-                mark((cls, len(x)))
-                open_all(x)
-            elif cls is not Array and (node := tree.open_node(x)) is not None:
-                mark(node[1])
-                open_all(node[0])
-            else:
-                mark(None)
-                keep(x)
-
-    open_all(args)
-    if kwargs:
-        mark(("**", *kwargs))
-        open_all(kwargs.values())
-    return tuple(structure), leaves
-
-
-def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
-    """Returns a pytree with the number of each leaf of `nested_leaves` in its place, and how many.
-
-    None has a number there, and stays what it is, a container without leaves. Containers but dicts
-    are lists, which have their leaves in the same order.
-    """
-    numbers = count()
-
-    def number(x: Any) -> Any:
-        if type(x) is dict:
-            return {key: number(value) for key, value in x.items()}
-        if type(x) is tuple or type(x) is list:
-            return [number(value) for value in x]
-        if (node := tree.open_node(x)) is not None:
-            return [number(value) for value in node[0]]
-        i = next(numbers)
-        return None if x is None else i
-
-    numbered = number(args), number(kwargs)
-    return numbered, next(numbers)
 
 
 def read_arguments(

@@ -153,8 +153,13 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 if run is not None:
                     return run(args)
             short = None if self._takes_flat else find_short_call(args, kwargs)
-            if short is not None and (run := self._runners.get(short[0])) is not None:
-                return run(short[1])
+            if short is not None:
+                try:
+                    run = self._runners.get(short[0])
+                except TypeError:  # metadata without a hash
+                    short = run = None
+                if short is not None and run is not None:
+                    return run(short[1])
             leaves = self._flatten(args, kwargs)
             try:
                 values, avals = read_arguments(

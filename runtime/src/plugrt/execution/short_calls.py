@@ -8,13 +8,8 @@ from typing import Any
 
 from plugrt.compiled_core import core
 from plugrt.execution import tree
-from plugrt.execution.arguments import (
-    avals_of_arrays,
-    nested_leaves,
-    number_leaves,
-    quick_avals,
-    quick_leaves,
-)
+from plugrt.execution.arguments import avals_of_arrays, quick_avals
+from plugrt.execution.call_forms import nested_leaves, number_leaves, quick_leaves
 from plugrt.settings.declarations import config
 
 _token = config.token
@@ -25,10 +20,11 @@ Run = Callable[[Sequence[Any]], Any]
 def find_short_call(
     args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Any, ...] = ()
 ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
-    """Returns a cache key and the leaves of a call with built-in containers and named tuples alone.
+    """Returns a cache key and the leaves of a call whose containers are known.
 
-    None for other calls. The core makes the same keys. ``statics`` stands for static arguments,
-    which are none of the others. None is among the leaves, with its class for an aval.
+    Known are Python's, named tuples and objects of registered classes. None for other calls. The
+    core makes the same keys. ``statics`` stands for static arguments, which are none of the others.
+    None is among the leaves, with its class for an aval. Raises what a registered function raises.
     """
     structure: tuple[Any, ...] | None = None
     leaves: Sequence[Any] = args

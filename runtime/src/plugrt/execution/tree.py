@@ -11,7 +11,6 @@ import atexit
 import builtins
 import dataclasses
 import functools
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -81,6 +80,13 @@ def _foresee_the_end() -> None:
 atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in reverse order
 
 IsLeaf = Callable[[Any], bool] | None
+
+Opener = Callable[[Any], Any] | tuple[tuple[str, ...], tuple[str, ...]]
+registered: dict[type, Opener] = {}
+"""What opens the containers of each class: its `register_node` function, or names of attributes.
+
+Those are the fields of a dataclass that are children, and those that are metadata.
+"""
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
@@ -172,23 +178,6 @@ def entries(tree: Any) -> dict[Any, Any] | None:
     return dict(zip(level.entries, level.children, strict=True))
 
 
-_named: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
-
-
-def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
-    """Returns the parts of a named tuple, and what stands for it in the key of a call.
-
-    None for anything else.
-    """
-    cls = type(x)
-    if not issubclass(cls, tuple):
-        return None
-    if (is_named := _named.get(cls)) is None:  # classes may be registered otherwise with optree
-        is_named = _named[cls] = structure(x).kind is optree.PyTreeKind.NAMEDTUPLE
-    parts = [*tuple.__iter__(x)]  # as optree does: the class may have another way to iterate
-    return (parts, (cls, len(parts))) if is_named else None
-
-
 def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     """Returns the leaves and the structure where None is a leaf, as in a prefix of axes.
 
@@ -245,6 +234,14 @@ _BUILTINS = frozenset(
 )
 
 
+def is_named_tuple(x: Any) -> bool:
+    """Whether it is a named tuple, and not of a class that is registered with functions of its own.
+
+    Raises nothing: whatever is no container is a leaf.
+    """
+    return structure(x).kind is optree.PyTreeKind.NAMEDTUPLE
+
+
 def is_leaf_spec(spec: PyTreeSpec) -> bool:
     """Whether the structure is one leaf and nothing else.
 
@@ -266,6 +263,7 @@ def register_node(
     Raises `ArgumentTypeError` for what is no class, and for one that is registered already.
     """
     optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type]
+    registered[cls] = flatten_node
     return cls
 
 
@@ -291,15 +289,19 @@ def register_dataclass(
             f"{list(meta_fields)} must name each of them once"
         )
 
+    meta = tuple(meta_fields)
+
     def flatten_node(value: T) -> tuple[list[Any], tuple[Any, ...]]:
-        return [getattr(value, n) for n in data], tuple(getattr(value, n) for n in meta_fields)
+        return [getattr(value, n) for n in data], tuple([getattr(value, n) for n in meta])
 
     def unflatten_node(metadata: tuple[Any, ...], children: Iterable[Any]) -> T:
         value = object.__new__(cls)  # __init__ may check types that tracers do not have
         for name, child in zip(data, children, strict=True):
             object.__setattr__(value, name, child)
-        for name, static in zip(meta_fields, metadata, strict=True):
+        for name, static in zip(meta, metadata, strict=True):
             object.__setattr__(value, name, static)
         return value
 
-    return register_node(cls, flatten_node, unflatten_node)
+    made: type[T] = register_node(cls, flatten_node, unflatten_node)
+    registered[cls] = (tuple(data), meta)
+    return made

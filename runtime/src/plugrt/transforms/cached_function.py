@@ -81,7 +81,7 @@ class CachedFunction(CallBase, Generic[P, R]):
             key, leaves = short
             try:
                 run = self._find(key)
-            except TypeError:  # a static value without a hash, refused by name below
+            except TypeError:  # a static value or metadata without a hash, refused by name below
                 short = run = None
             if run is not None:
                 return run(leaves)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plugrt.compiled_core import core
+from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback
@@ -68,6 +69,6 @@ if core is not None and not TYPE_CHECKING:
         _call_in_python = PythonCalls.__call__
 
     CallBase = CoreCalls
-    core.set_call_hooks(_state, _filter_outside_traces, static_key)
+    core.set_call_hooks(_state, _filter_outside_traces, static_key, tree.registered)
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
 runners of calls with arrays, host values and static ones, and leaves others to `PythonCalls`."""

@@ -1,0 +1,135 @@
+"""Calls taken apart without flattening them as pytrees: their leaves, and what stands for the rest.
+
+The core does the same (`runtime/core/call_form.c`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any
+
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+
+_named: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def quick_leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Returns a key for the structure of a call, and its leaves, from the first level alone.
+
+    Built-in containers are opened, but not the containers in them; the leaves of a dict come in
+    insertion order. This costs a quarter of flattening the whole pytree.
+    """
+    structure: list[Any] = []
+    leaves: list[Any] = []
+    for x in args:
+        cls = type(x)
+        if cls is dict:
+            structure.append(tuple(x))
+            leaves += x.values()
+        elif cls is list:  # a number, since a dict may have any keys
+            structure.append(len(x))
+            leaves += x
+        elif cls is tuple:
+            structure.append(~len(x))
+            leaves += x
+        else:
+            structure.append(None)
+            leaves.append(x)
+    if kwargs:
+        structure.append(("**", *kwargs))
+        leaves += kwargs.values()
+    return tuple(structure), leaves
+
+
+def nested_leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Returns what `quick_leaves` does of calls whose containers have containers in them.
+
+    Named tuples and objects of registered classes are opened as well.
+    """
+    structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
+    leaves: list[Any] = []
+    mark, keep = structure.append, leaves.append
+
+    def open_all(values: Iterable[Any]) -> None:
+        for x in values:
+            cls = type(x)
+            if cls is dict:
+                mark((dict, *x))
+                open_all(x.values())
+            elif cls is tuple or cls is list:
+                mark((cls, len(x)))
+                open_all(x)
+            elif cls is not Array and (node := open_node(x)) is not None:
+                mark(node[1])
+                open_all(node[0])
+            else:
+                mark(None)
+                keep(x)
+
+    open_all(args)
+    if kwargs:
+        mark(("**", *kwargs))
+        open_all(kwargs.values())
+    return tuple(structure), leaves
+
+
+def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
+    """Returns a pytree with the number of each leaf of `nested_leaves` in its place, and how many.
+
+    None has a number there, and stays what it is, a container without leaves. Containers but dicts
+    are lists, which have their leaves in the same order.
+    """
+    numbers = count()
+
+    def number(x: Any) -> Any:
+        if type(x) is dict:
+            return {key: number(value) for key, value in x.items()}
+        if type(x) is tuple or type(x) is list:
+            return [number(value) for value in x]
+        if (node := open_node(x)) is not None:
+            return [number(value) for value in node[0]]
+        i = next(numbers)
+        return None if x is None else i
+
+    numbered = number(args), number(kwargs)
+    return numbered, next(numbers)
+
+
+def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
+    """Returns the parts of a named tuple or an object of a registered class, and its mark.
+
+    That stands for it in the key of a call. None for anything else, and for one of which only the
+    flattening of pytrees knows what to do.
+    """
+    cls = type(x)
+    if (opener := tree.registered.get(cls)) is not None:
+        return _open_registered(x, opener)
+    if not issubclass(cls, tuple):
+        return None
+    if (is_named := _named.get(cls)) is None:  # classes may be registered otherwise with optree
+        is_named = _named[cls] = tree.is_named_tuple(x)
+    parts = [*tuple.__iter__(x)]  # as optree does: the class may have another way to iterate
+    return (parts, (cls, len(parts))) if is_named else None
+
+
+def _open_registered(x: Any, opener: tree.Opener) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
+    metadata: Any
+    if isinstance(opener, tuple):
+        data, meta = opener
+        parts = [getattr(x, name) for name in data]
+        metadata = tuple([getattr(x, name) for name in meta])
+    else:
+        opened = opener(x)
+        if type(opened) is not tuple or len(opened) != 2:
+            return None
+        parts, metadata = opened
+        if type(parts) is not tuple and type(parts) is not list:
+            return None
+    return parts, (type(x), len(parts), metadata)

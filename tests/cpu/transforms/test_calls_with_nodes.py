@@ -1,0 +1,209 @@
+"""Calls with objects of registered classes: opened as optree does it, without flattening."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+
+
+@dataclass
+class Step:
+    """Of two parts; `scale` is metadata."""
+
+    state: Any
+    scale: Any
+    rate: Any = 1.0
+
+
+plugrt.tree.register_dataclass(Step, ["rate", "state"], ["scale"])
+
+
+@dataclass
+class Opened:
+    """Opened by a function that each object has, which is counted."""
+
+    open: Callable[[], Any]
+    calls: list[int] = field(default_factory=list)
+
+
+def _open(value: Opened) -> Any:
+    value.calls.append(1)
+    return value.open()
+
+
+plugrt.tree.register_node(Opened, _open, lambda metadata, parts: ([*parts],))
+
+X, Y = (np.full(2, i, np.float32) for i in (1, 2))
+
+
+def test_a_warm_call_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = plugrt.device_put(X), plugrt.device_put(Y)
+    traced: list[Any] = []
+
+    @plugrt.jit
+    def f(steps: Any, **more: Any) -> Any:
+        leaves = plugrt.tree.leaves([steps, more])
+        traced.append(plugrt.tree.structure((steps, more)))
+        return [leaf * (i + 1) for i, leaf in enumerate(leaves)]
+
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        (Step(x, 2), {}), (Step(y, 2, x), {}), (Step(x, 3), {}), (Step(x, "2"), {}),
+        (Step(x, 2, None), {}), (Step([x, y], 2), {}), ({"b": Step(x, 2), "a": y}, {}),
+        ([Step(Step(x, 1, y), 2)], {"n": y, "k": Step(y, (1, "a"))}),
+        (Opened(lambda: ((x, y), "metadata")), {}), (Opened(lambda: ([x, y], "metadata")), {}),
+        (Opened(lambda: ((x, y), "others")), {}), (Opened(lambda: ((y,), "metadata")), {}),
+    ]  # fmt: skip
+    wanted = [repr(f(steps, **more)) for steps, more in calls]
+    count = len(traced)
+    assert count == len(calls) - 1  # two are the same container
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):
+        assert [repr(f(steps, **more)) for steps, more in calls] == wanted
+    assert len(traced) == count
+    for steps, _ in calls[-4:]:
+        steps.calls.clear()
+        f(steps)
+        assert len(steps.calls) == 1
+
+
+def test_metadata_are_compared_as_python_compares_them() -> None:
+    class Same:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def __hash__(self) -> int:
+            return 7
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Same) and other.number == self.number
+
+    f = plugrt.jit(lambda step: step.state + getattr(step.scale, "number", step.scale))
+    for number in (1, 2, 1, 2):
+        assert f(Step(X, Same(number))).tolist() == [1 + number] * 2
+    assert f._cache_size() == 2
+    for scale in (3, 3.0, 4, True, 3):
+        assert f(Step(X, scale)).tolist() == [1 + scale] * 2
+    assert f._cache_size() == 5  # 3 == 3.0, as for the structures of pytrees
+
+
+def test_metadata_without_a_hash_are_compared_as_well() -> None:
+    f = plugrt.jit(lambda step: step.state * step.scale[0])
+    compiled = f.lower(Step(X, (1,))).compile()
+    for _ in range(3):
+        assert f(Step(X, [2])).tolist() == [2, 2]
+        assert f(Step(X, [3])).tolist() == [3, 3]
+        with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
+            compiled(Step(X, [1]))
+        assert compiled(Step(X, (1,))).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("error", [LookupError("mine"), TypeError("mine"), KeyboardInterrupt()])
+def test_what_a_node_raises_is_raised(error: BaseException) -> None:
+    fails = False
+
+    def open_it() -> Any:
+        if fails:
+            raise error
+        return (X,), None
+
+    f, node = plugrt.jit(lambda pair: pair[0][0]), Opened(open_it)
+    for _ in range(2):
+        fails = False
+        for _ in range(3):
+            assert f(node).tolist() == [1, 1]
+        fails = True
+        node.calls.clear()
+        for given in (node, {"a": [node]}):
+            with pytest.raises(type(error)) as raised:
+                f(given)
+            assert raised.value is error
+            assert raised.traceback[-1].name == "open_it"
+        assert len(node.calls) == 2
+    without = object.__new__(Step)
+    with pytest.raises(AttributeError, match="state"):
+        f(without)
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [lambda: (iter([X]), 1), lambda: ((X,), 1, ("a",)), lambda: ({"k": X}.values(), 1)],
+)  # fmt: skip
+def test_what_is_opened_in_an_unusual_way_is_flattened(opened: Callable[[], Any]) -> None:
+    f = plugrt.jit(lambda pair: pair[0][0] + 1)
+    for _ in range(3):
+        assert f(Opened(opened)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("opened", [lambda: 3, lambda: (3, 4), lambda: ()])
+def test_what_is_opened_wrongly_is_refused(opened: Callable[[], Any]) -> None:
+    f = plugrt.jit(lambda pair: pair[0][0])
+    f(Opened(lambda: ((X,), 1)))
+    texts = set()
+    for _ in range(3):
+        with pytest.raises((TypeError, RuntimeError, ValueError)) as raised:
+            f(Opened(opened))
+        texts.add(str(raised.value))
+    assert len(texts) == 1
+
+
+def test_a_class_that_is_registered_later() -> None:
+    from collections import namedtuple
+
+    pair = namedtuple("pair", "a b")
+    f = plugrt.jit(lambda p: p.a - p.b)
+    for _ in range(3):
+        assert f(pair(X, Y)).tolist() == [-1, -1]
+    with pytest.warns(UserWarning, match="namedtuple"):
+        plugrt.tree.register_node(
+            pair, lambda p: ((p.b, p.a), "turned"), lambda _, parts: pair(*reversed([*parts]))
+        )
+    for _ in range(3):
+        assert f(pair(X, Y)).tolist() == [-1, -1]
+        assert f(pair(X + 1, Y)).tolist() == [0, 0]
+
+
+def test_a_node_that_changes_what_it_is_in_while_it_is_opened() -> None:
+    given: dict[str, Any] = {}
+
+    def open_it() -> Any:
+        given["k"] = given["z"] = None
+        given.pop("l", None)
+        return (X,), None
+
+    f = plugrt.jit(lambda **more: more["k"][0][0] + more["l"])
+    for _ in range(4):
+        given.clear()
+        given.update(k=Opened(open_it), l=Y)
+        call = f.__call__
+        assert call(**given).tolist() == [3, 3]
+
+
+def test_donated_parts_and_a_call_leaves_nothing_behind() -> None:
+    f = plugrt.jit(lambda step: (step.state + step.rate, step.rate - 1), donate_argnums=0)
+    for _ in range(4):
+        state, rate = plugrt.device_put(X), plugrt.device_put(Y)
+        step = Step(state, "times", rate)
+        seen = weakref.ref(step)
+        assert [part.tolist() for part in f(step)] == [[3, 3], [1, 1]]
+        assert state.is_deleted()
+        assert rate.is_deleted()
+        del step
+        assert seen() is None
+
+
+def test_a_compiled_function_takes_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = plugrt.device_put(X), plugrt.device_put(Y)
+    compiled = (
+        plugrt.jit(lambda s, k: s.state - k.rate).lower(Step(x, 1), k=Step(x, 2, y)).compile()
+    )
+    compiled(Step(x, 1), k=Step(x, 2, y))
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):
+        assert compiled(Step(x, 1), k=Step(x, 2, y)).tolist() == [-1, -1]
