@@ -13,6 +13,7 @@ BUDGETS: cores.Budgets = {
     **dict.fromkeys(
         (
             "x + 1",
+            "x + y, y whole on each device",
             "16 arguments, 16 results",
             "jit: one keyword",
             "jit: dict of 2 in and out",

@@ -79,6 +79,7 @@ def measure_calls() -> list[Row]:
     x, jx = put(host, "x", "y")
     a, ja = put(host, None, "x")
     b, jb = put(host, "x")
+    whole, jwhole = put(host)
     plus, jplus = plugrt.jit(lambda v: v + 1), jax.jit(lambda v: v + 1)
     add, jadd = plugrt.jit(lambda v, w: v + w), jax.jit(lambda v, w: v + w)
     dot, jdot = plugrt.jit(lambda v, w: v @ w), jax.jit(lambda v, w: v @ w)
@@ -108,6 +109,7 @@ def measure_calls() -> list[Row]:
         awaited("x + 1", lambda: plus(x), lambda: jplus(jx)),
         awaited("x + 1, without jit", lambda: x + 1, lambda: jx + 1),
         awaited("x + y, y from NumPy", lambda: add(x, host), lambda: jadd(jx, host)),
+        awaited("x + y, y whole on each device", lambda: add(x, whole), lambda: jadd(jx, jwhole)),
         awaited("a @ b, one all-reduce", lambda: dot(a, b), lambda: jdot(ja, jb)),
         awaited("16 arguments, 16 results", lambda: many(*[x] * 16), lambda: jmany(*[jx] * 16)),
         awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb)),
@@ -121,6 +123,10 @@ def measure_calls() -> list[Row]:
         ours = launch_alone(PLATFORM, function, *values)
         found.append(beside(f"{name}: the launch alone", ours, theirs))
     if PLATFORM == "cpu":
+        # Each part asks which it is: jaxlib tells it that in a launch on all devices alone.
+        ours = timed(launch_by_jaxlib(add, x, whole))
+        theirs = lambda: jadd(jx, jwhole)  # noqa: E731
+        found.append(beside("x + y, y whole on each device: the launch alone", ours, theirs))
         for what, wait in (("launch and results", False), ("launch alone", True)):
             ours = timed(launch_by_jaxlib(many, *[x] * 16, wait=wait))
             name = f"16 arguments, 16 results: the {what}"
