@@ -16,6 +16,13 @@ PyObject *array_holding(PyObject *shards, PyObject *signature) {
   return (PyObject *)made;
 }
 
+PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+  (void)module;
+  if (count == 2 && array_class) return array_holding(Py_NewRef(args[0]), args[1]);
+  PyErr_SetString(PyExc_TypeError, "an array is made of what it holds and its signature");
+  return NULL;
+}
+
 int array_is_observed(PyObject *array) {
   return *(PyObject **)((char *)array + weak_offset) != NULL;
 }
@@ -52,12 +59,52 @@ static PyMethodDef array_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef array_members[] = {
-    {"_shards", T_OBJECT, offsetof(Array, shards), 0, "What launches take; None once deleted."},
-    {"_signature", T_OBJECT, offsetof(Array, signature), 0, "Its type and place."},
+    {"_signature", T_OBJECT_EX, offsetof(Array, signature), 0, "Its type and place."},
     {"_is_there", T_BOOL, offsetof(Array, is_there), 0,
      "Whether the contents were waited for, so that a read need not ask."},
-    {"_extra", T_OBJECT, offsetof(Array, extra), 0, "The host copy, or why it was deleted."},
     {NULL, 0, 0, 0, NULL},
+};
+
+/* What a field holds, None if nothing; but as a slot of Python's where the array was never filled. */
+static PyObject *get_field(Array *self, PyObject *held, const char *name) {
+  if (held || self->signature) return Py_NewRef(held ? held : Py_None);
+  PyObject *cls = PyType_GetName(Py_TYPE((PyObject *)self));
+  if (cls) PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%s'", cls, name);
+  Py_XDECREF(cls);
+  return NULL;
+}
+
+static int set_field(PyObject **field, PyObject *value) {
+  PyObject *old = *field;
+  *field = Py_XNewRef(value);
+  Py_XDECREF(old);
+  return 0;
+}
+
+static PyObject *get_shards(Array *self, void *unused) {
+  (void)unused;
+  return get_field(self, self->shards, "_shards");
+}
+
+static int set_shards(Array *self, PyObject *value, void *unused) {
+  (void)unused;
+  return set_field(&self->shards, value);
+}
+
+static PyObject *get_extra(Array *self, void *unused) {
+  (void)unused;
+  return get_field(self, self->extra, "_extra");
+}
+
+static int set_extra(Array *self, PyObject *value, void *unused) {
+  (void)unused;
+  return set_field(&self->extra, value);
+}
+
+static PyGetSetDef array_fields[] = {
+    {"_shards", (getter)get_shards, (setter)set_shards, "What launches take; None once deleted.", NULL},
+    {"_extra", (getter)get_extra, (setter)set_extra, "The host copy, or why it was deleted.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot array_slots[] = {
     {Py_tp_doc, "The base of plugrt.execution.array.Array."},
@@ -66,6 +113,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
+    {Py_tp_getset, array_fields},
     {Py_bf_getbuffer, array_getbuffer}, /* the last: see add_array */
     {0, NULL},
 };

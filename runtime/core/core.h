@@ -95,6 +95,7 @@ int add_runner(PyObject *module);
 int add_reordered(PyObject *module);
 int add_calls(PyObject *module);
 PyObject *set_buffer_class(PyObject *module, PyObject *args);
+PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);

@@ -41,6 +41,8 @@ static PyMethodDef functions[] = {
     {"set_buffer_class", set_buffer_class, METH_VARARGS,
      "set_buffer_class(cls, pointer_at, address_of): what launches make of results."},
     {"set_array_class", set_array_class, METH_O, "set_array_class(cls): what calls return."},
+    {"make_array", (PyCFunction)(void (*)(void))make_array, METH_FASTCALL,
+     "make_array(held, signature): an array of the class of these."},
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,

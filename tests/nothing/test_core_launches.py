@@ -102,7 +102,7 @@ def _program(
 
 
 def _array(buffer: Any) -> Any:
-    made: Any = Array.__new__(Array)
+    made: Any = object.__new__(Array)
     made._shards, made._signature = buffer, "type"
     return made
 

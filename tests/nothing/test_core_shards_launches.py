@@ -161,7 +161,7 @@ def _raise(values: Any, error: Exception) -> Any:
 
 
 def _array(shards: Any) -> Any:
-    made: Any = Array.__new__(Array)
+    made: Any = object.__new__(Array)
     made._shards, made._signature = shards, PARAMETER
     return made
 

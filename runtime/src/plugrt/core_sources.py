@@ -4,20 +4,20 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-array.c adc871d98140
+array.c 6a2da236e16b
 array_buffer.c 6a820800a6ab
 array_host.c 9e2d503a01c8
 arrays.h 56b3cb90c8b6
 bounded_launcher.c 4e9c3d6b56b9
 buffer.c bdb62b87330f
-call_form.c b544c602b611
-call_key.c 0f79da3495df
-calls.c 7ef732ccc8f0
+call_form.c cd07f4004db2
+call_key.c 7056ab12cacd
+calls.c 3052ee114889
 calls.h 5c15e3b79a56
 client.c c286a7f07066
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 922c6798303b
+core.h 71afb5b3fe27
 deletion.c 64b78b766334
 donation.c 5475041bfcd8
 dtypes.c 1493fa7d042e
@@ -30,7 +30,7 @@ gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c 654e8142398a
-last_call.c 294b54e52f43
+last_call.c 3f015f14e9f7
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
@@ -38,7 +38,7 @@ launches.h 21380e6dbf0b
 library.h 055ae04dbf91
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
-module.c f5811bd97648
+module.c 9010d7faed28
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591
 placing.c d03d5f4ae2ed
@@ -46,7 +46,7 @@ put.c db1ccc3fb3ac
 quick_put.c 3536d0e7b678
 read.c 3ac34143d85d
 references.c e7a2c7a96327
-reordered.c 69d2738afb21
+reordered.c afd5ddd5a208
 runner.c f84aa8701aff
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa

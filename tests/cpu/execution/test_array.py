@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from plugrt.compiled_core import core
-from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.array_base import ArrayBase
 from plugrt.execution.sharded_transfer import put_sharded
@@ -384,3 +384,28 @@ def test_a_finaliser_that_is_set_later_runs_for_each_array(monkeypatch: pytest.M
     for _ in range(10):
         plus(x)
     assert len(ended) == 10
+
+
+@pytest.mark.parametrize("call", [Array, lambda: Array.__new__(Array)])
+def test_an_array_is_not_made_by_its_class(call: Any) -> None:
+    with pytest.raises(
+        NotAnArray, match=r"use plugrt.array_api.asarray\(...\) or plugrt.device_put"
+    ):
+        call()
+
+
+USES_OF_NOTHING: list[tuple[Any, str]] = [
+    (lambda x: x.shape, "_signature"), (repr, "_signature"), (lambda x: x + 1, "_signature"),
+    (lambda x: x.delete(), "_shards"), (lambda x: x.is_deleted(), "_shards"),
+    (np.asarray, "_shards"), (device_put, "_shards"),
+    (lambda x: x.block_until_ready(), "_shards"), (lambda x: x._extra, "_extra"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", range(len(USES_OF_NOTHING)))
+def test_an_array_that_was_never_filled_is_refused_in_c_as_in_python(use: int) -> None:
+    function, missing = USES_OF_NOTHING[use]
+    with pytest.raises(
+        (AttributeError, ArgumentTypeError), match=f"'Array' object has no attribute '{missing}'"
+    ):
+        function(object.__new__(Array))

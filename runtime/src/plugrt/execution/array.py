@@ -8,7 +8,8 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Never, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from plugrt.errors import Unimplemented
 from plugrt.execution.array_base import ArrayBase
 from plugrt.execution.array_deletion import Deletable
 from plugrt.execution.array_repr import array_repr, array_str
-from plugrt.execution.array_type import ArrayMeta
+from plugrt.execution.array_type import ArrayMeta, raise_not_made_so
 from plugrt.execution.buffer_copy import copy_in_place
 from plugrt.execution.format import Format
 from plugrt.execution.replica_sharding import ReplicaSharding
@@ -62,6 +63,9 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     _signature: Signature
     __weakref__: Any  # None where nothing refers to it weakly
     _sharers: list[weakref.ref[Array]]
+
+    def __new__(cls, *_: Never, **__: Never) -> Self:
+        raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
 
     # --- attributes ---------------------------------------------------------------------------
 
@@ -209,8 +213,8 @@ if core is not None:
         SingleDeviceSharding,
     )
 
-blank: Callable[[], Array] = type.__call__.__get__(Array)
-"""Makes an array whose slots are to be set; ``object.__new__`` takes a third longer."""
+blank: Callable[[], Array] = partial(object.__new__, Array)
+"""Makes an array whose slots are to be set."""
 
 
 def new_array(shards: Shards, signature: Signature) -> Array:
@@ -230,6 +234,10 @@ def array_holding(held: Any, signature: Signature) -> Array:
     array._signature = signature
     array._extra = None
     return array
+
+
+if core is not None:
+    array_holding = core.make_array
 
 
 def duplicate(array: Array) -> Array:

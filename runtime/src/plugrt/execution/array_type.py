@@ -25,7 +25,9 @@ class ArrayMeta(type):
         )
 
     def __call__(cls, *_: Never, **__: Never) -> NoReturn:  # to type checkers, an error
-        raise NotAnArray(
-            "plugrt.Array is not called directly; use plugrt.array_api.asarray(...) or "
-            "plugrt.device_put(...)"
-        )
+        raise_not_made_so("plugrt.Array is not called directly")
+
+
+def raise_not_made_so(what: str) -> NoReturn:
+    """Raises what says how arrays are made."""
+    raise NotAnArray(f"{what}; use plugrt.array_api.asarray(...) or plugrt.device_put(...)")
