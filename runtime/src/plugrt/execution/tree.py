@@ -237,7 +237,7 @@ _BUILTINS = frozenset(
 def is_named_tuple(x: Any) -> bool:
     """Whether it is a named tuple, and not of a class that is registered with functions of its own.
 
-    Raises nothing: whatever is no container is a leaf.
+    Raises what the functions of other registered classes raise, of which it has objects.
     """
     return structure(x).kind is optree.PyTreeKind.NAMEDTUPLE
 
