@@ -75,6 +75,8 @@ typedef union {
 /* Writes a number in an element type; 0 if that is not one of its own or needs NumPy's care.
    A float that is no float32 becomes the nearest, as in NumPy, which warns of those beyond. */
 int write_number(int type, PyObject *value, Number *out);
+/* The element type of numbers of a kind of NumPy's, and of that size; 0 where the core has none. */
+int type_of_numbers(const char *kind, Py_ssize_t size);
 
 /* ---- copy.c: arrays to buffers on another device of the same library ---- */
 extern PyTypeObject *Copy_Type;

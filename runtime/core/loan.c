@@ -22,7 +22,7 @@ typedef struct {
   PyObject *is_ready; /* is_ready(result of a launch) */
   int dtype;
   int number;         /* the element type of Python's numbers; 0 for arrays */
-  Py_ssize_t rank, size, *shape;
+  HostForm form;
   Slot slots[MOST_KEPT];
   PyObject *seen;            /* the last number; the next one may be the same object, a literal */
   PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
@@ -61,8 +61,8 @@ static int fill(Loan *self, Slot *slot) {
     }
   }
   Py_DECREF(found);
-  if (state != DONE || slot->memory.len == self->size) return state;
-  PyErr_Format(PyExc_ValueError, "%zd bytes were lent to an argument of %zd", slot->memory.len, self->size);
+  if (state != DONE || slot->memory.len == self->form.size) return state;
+  PyErr_Format(PyExc_ValueError, "%zd bytes were lent to an argument of %zd", slot->memory.len, self->form.size);
   return FAILED;
 }
 
@@ -96,8 +96,8 @@ static int write_array(Loan *self, PyObject *value, Slot *slot) {
   int dtype = view_host(value, &view);
   if (!dtype) return NOT_HERE;
   /* Another thread may have given the array another shape or dtype since the call's key was made. */
-  int same = dtype == self->dtype && view.ndim == self->rank && view.len == self->size;
-  for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->shape[i];
+  int same = dtype == self->dtype && view.ndim == self->form.rank && view.len == self->form.size;
+  for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->form.dims[i];
   if (same && PyBuffer_ToContiguous(slot->memory.buf, &view, view.len, 'C')) {
     PyErr_Clear(); /* for want of memory, which Python says in its own words */
     same = 0;
@@ -110,7 +110,7 @@ static int write_value(Loan *self, PyObject *value, Slot *slot) {
   Number data;
   if (!self->number) return write_array(self, value, slot);
   if (!write_number(self->number, value, &data)) return NOT_HERE;
-  memcpy(slot->memory.buf, &data, self->size);
+  memcpy(slot->memory.buf, &data, self->form.size);
   return DONE;
 }
 
@@ -176,63 +176,27 @@ int loan_results_are_ready(PyObject *object, PyObject *const *results, Py_ssize_
 
 int loan_is_made(PyObject *object) { return ((Loan *)object)->make != NULL; }
 
-/* The element type of numbers of a kind of NumPy's, and of that size; 0 where the core has none. */
-static int type_of_numbers(const char *kind, Py_ssize_t size) {
-  static const struct {
-    char kind;
-    char size;
-    int type;
-  } types[] = {
-      {'b', 1, PJRT_Buffer_Type_PRED}, {'i', 4, PJRT_Buffer_Type_S32},  {'i', 8, PJRT_Buffer_Type_S64},
-      {'f', 4, PJRT_Buffer_Type_F32},  {'f', 8, PJRT_Buffer_Type_F64},  {'c', 8, PJRT_Buffer_Type_C64},
-      {'c', 16, PJRT_Buffer_Type_C128},
-  };
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (types[i].kind == *kind && types[i].size == size) return types[i].type;
-  return 0;
-}
-
-/* Sets the dimensions and the size of so many bytes each. */
-static int set_form(Loan *self, PyObject *shape, Py_ssize_t itemsize) {
-  Py_ssize_t rank = PyTuple_Size(shape), size = itemsize;
-  Py_ssize_t *dims = PyMem_Malloc((rank + 1) * sizeof *dims);
-  if (!dims) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < rank; i++) {
-    dims[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
-    if (PyErr_Occurred()) {
-      PyMem_Free(dims);
-      return -1;
-    }
-    size *= dims[i];
-  }
-  self->shape = dims;
-  self->rank = rank;
-  self->size = size;
-  return 0;
-}
-
 static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"make", "is_ready", "dtype", "itemsize", "shape", "kind", NULL};
+  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", NULL};
   PyObject *make, *is_ready, *dtype, *shape;
-  Py_ssize_t itemsize;
   const char *kind;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!z", names, &make, &is_ready, &dtype, &itemsize,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z", names, &make, &is_ready, &dtype,
                                    &PyTuple_Type, &shape, &kind))
     return -1;
-  if (self->shape) {
+  if (self->make) {
     PyErr_SetString(PyExc_TypeError, "a loan is made once");
     return -1;
   }
   self->dtype = number_of_dtype(dtype);
-  self->number = kind ? type_of_numbers(kind, itemsize) : 0;
-  if (!self->dtype || (kind && (!self->number || PyTuple_Size(shape)))) {
+  if (self->dtype) {
+    host_form_clear(&self->form); /* that of an earlier attempt, which was refused */
+    if (host_form_init(&self->form, shape, dtype)) return -1;
+  }
+  self->number = kind && self->dtype ? type_of_numbers(kind, self->form.size) : 0;
+  if (!self->dtype || (kind && (!self->number || self->form.rank))) {
     PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
     return -1;
   }
-  if (set_form(self, shape, itemsize)) return -1;
   self->make = Py_NewRef(make);
   self->is_ready = Py_NewRef(is_ready);
   return 0;
@@ -242,6 +206,7 @@ static int loan_traverse(Loan *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->make);
   Py_VISIT(self->is_ready);
+  Py_VISIT(self->form.dtype);
   for (int i = 0; i < MOST_KEPT; i++) Py_VISIT(self->slots[i].argument);
   Py_VISIT(self->seen);
   Py_VISIT(self->last);
@@ -259,7 +224,7 @@ static void loan_dealloc(PyObject *object) {
   Py_XDECREF(self->seen);
   Py_XDECREF(self->last);
   Py_XDECREF(self->last_made);
-  PyMem_Free(self->shape);
+  host_form_clear(&self->form);
   free_object(object);
 }
 

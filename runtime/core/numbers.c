@@ -50,3 +50,18 @@ int write_number(int type, PyObject *value, Number *out) {
   out->as_float[1] = (float)imaginary;
   return 1;
 }
+
+int type_of_numbers(const char *kind, Py_ssize_t size) {
+  static const struct {
+    char kind;
+    char size;
+    int type;
+  } types[] = {
+      {'b', 1, PJRT_Buffer_Type_PRED}, {'i', 4, PJRT_Buffer_Type_S32},  {'i', 8, PJRT_Buffer_Type_S64},
+      {'f', 4, PJRT_Buffer_Type_F32},  {'f', 8, PJRT_Buffer_Type_F64},  {'c', 8, PJRT_Buffer_Type_C64},
+      {'c', 16, PJRT_Buffer_Type_C128},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].kind == *kind && types[i].size == size) return types[i].type;
+  return 0;
+}

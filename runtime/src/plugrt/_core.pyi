@@ -79,7 +79,6 @@ class Loan:
         make: Callable[[], tuple[Any, Any] | None],
         is_ready: Callable[[Any], bool] | None,
         dtype: np.dtype[Any],
-        itemsize: int,
         shape: tuple[int, ...],
         kind: str | None,
     ) -> None: ...

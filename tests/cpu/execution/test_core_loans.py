@@ -123,7 +123,7 @@ class _Lending:
         launcher = core.FunctionLauncher(
             lambda given: [bytes(given[0])], 1, None, (), None, (), None
         )
-        form = {"dtype": np.dtype("f4"), "itemsize": 4, "shape": (), "kind": "f"}
+        form = {"dtype": np.dtype("f4"), "shape": (), "kind": "f"}
         given = {"make": self.make, "is_ready": lambda _: self.ready, **form, **changed}
         self.runner = core.Runner(
             launcher, 1, (0,), (core.Loan(**given),), (), (), "it",
@@ -185,9 +185,9 @@ def test_what_a_backend_must_not_lend_is_refused() -> None:
     assert _Lending().call("text") == "slow"
     assert _Lending().call(3) == "slow"
     with pytest.raises(ValueError, match="lends no memory"):
-        _Lending(dtype=np.dtype("f2"), itemsize=2)
+        _Lending(dtype=np.dtype("f2"))
     with pytest.raises(ValueError, match="lends no memory"):
-        _Lending(dtype=np.dtype("O"), itemsize=8, kind=None)
+        _Lending(dtype=np.dtype("O"), kind=None)
     never = core.Loan.__new__(core.Loan)
     launcher = core.FunctionLauncher(list, 0, None, (), None, (), None)
     outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))

@@ -167,7 +167,6 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
             make=lender,
             is_ready=steps.is_ready,
             dtype=dtype,
-            itemsize=dtype.itemsize,
             shape=shape,
             kind=dtype.kind if weak else None,
         )
