@@ -160,7 +160,7 @@ plugrt.compile("module {}", device="cpu")  # wrong: call-overload
 plugrt.compile(3)  # wrong: call-overload
 plugrt.load_program()  # wrong: call-arg
 plugrt.load_program(3)  # wrong: arg-type
-plugrt.Array(x)  # wrong: call-arg
+plugrt.Array(x)  # wrong: arg-type
 plugrt.ShapeDtypeStruct((2,))  # wrong: call-arg
 plugrt.disable_jit("yes")  # wrong: arg-type
 plugrt.config.update("nope", 3)  # wrong: call-overload
