@@ -98,8 +98,8 @@ int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype); /* 0, or -
 /* A read-only array over that memory, in row-major order, which `owner` keeps. */
 PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner);
 void host_form_clear(HostForm *self);
-/* Whether a NumPy array lies over what `held` lends, and refers to it. */
 PyObject *base_of(PyObject *host); /* of a NumPy array, a new reference; NULL, without exception */
+/* function_reader.c: whether a NumPy array lies over what `held` lends, and refers to it. */
 int is_lent(PyObject *host, PyObject *held);
 int find_numpy(void); /* 0, or -1 with an exception */
 

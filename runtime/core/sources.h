@@ -3,7 +3,7 @@ static const char core_sources[] =
     "array.c 6a2da236e16b\n"
     "array_buffer.c 6a820800a6ab\n"
     "array_host.c 9e2d503a01c8\n"
-    "arrays.h 04983806c722\n"
+    "arrays.h 4e5dd524ae56\n"
     "bounded_launcher.c 4e9c3d6b56b9\n"
     "buffer.c bdb62b87330f\n"
     "call_form.c 9332b9c1b7da\n"

@@ -7,7 +7,7 @@ SOURCES = """\
 array.c 6a2da236e16b
 array_buffer.c 6a820800a6ab
 array_host.c 9e2d503a01c8
-arrays.h 04983806c722
+arrays.h 4e5dd524ae56
 bounded_launcher.c 4e9c3d6b56b9
 buffer.c bdb62b87330f
 call_form.c 9332b9c1b7da

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.aligned_arrays import allocate_aligned
-from plugrt.interface import Client, TensorType
+from plugrt.interface import Client, Lender, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import CpuDevice
@@ -160,9 +160,7 @@ def lending_launcher(
     return launch_on_scratch
 
 
-def lenders(
-    device: CpuDevice, wanted: Sequence[TensorType]
-) -> list[Callable[[], tuple[Any, Any] | None]] | None:
+def lenders(device: CpuDevice, wanted: Sequence[TensorType]) -> list[Lender] | None:
     """Returns what makes memory for each of these arguments of a launch; None as above."""
     if not _are_lent(wanted):
         return None
