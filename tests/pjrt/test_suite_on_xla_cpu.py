@@ -31,7 +31,7 @@ TESTS = Path(__file__).parents[1]
 PARTS = [["array_api", "lax", "programs", "random", "tracing"], ["execution"], ["transforms"]]
 """What runs in one child process; each takes about as long as the others, of a sample."""
 MAY_SKIP = re.compile(
-    "torch|Graphviz|the record is of JAX|^the library |^no [a-z0-9_]+ here", re.IGNORECASE
+    "torch|Graphviz|the record is of JAX|^the library |^no [a-z0-9_ ]+ here", re.IGNORECASE
 )
 """What a test may lack; the platform is a reason only for what this library itself cannot do."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -20,13 +19,11 @@ from plugrt.execution.collective_launches import client_launches
 from plugrt.plugins.backends import devices
 from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
+from support.cpu_launches import of_cpu_launches
 
 pytestmark = [
     pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
-    pytest.mark.skipif(
-        os.environ.get("JAX_PLATFORMS", "cpu") not in ("", "cpu"),
-        reason="no such launches here: those of the cpu plugin are meant",
-    ),
+    of_cpu_launches,
 ]
 H = np.arange(8, dtype=np.float32).reshape(4, 2)
 

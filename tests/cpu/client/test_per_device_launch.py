@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,11 @@ from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device
 from plugrt_cpu.shards import await_all
 from support.behaviour import behaviour
+from support.cpu_launches import of_cpu_launches
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
 FOUR = CompileOptions(num_replicas=4)
 COMES_APART = jaxlib_minor() >= (0, 10)
-
-of_cpu_launches = pytest.mark.skipif(
-    os.environ.get("JAX_PLATFORMS", "cpu") not in ("", "cpu"),
-    reason="no such launches here: those of the cpu plugin are meant",
-)
 
 
 def put(client: Client, size: int = 4, offset: int = 0) -> Any:

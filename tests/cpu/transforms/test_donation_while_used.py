@@ -15,15 +15,11 @@ from plugrt.compiled_core import core
 from plugrt.execution import donation
 from plugrt.execution.transfer import device_put
 from plugrt.transforms.jit import jit
+from support.cpu_launches import of_cpu_launches
 from support.ops import add
 from support.platforms import platform_environment
 
 N = np.arange(4096, dtype=np.float32)
-
-of_cpu_launches = pytest.mark.skipif(
-    os.environ.get("JAX_PLATFORMS", "cpu") not in ("", "cpu"),
-    reason="no such launches here: those of the cpu plugin are meant",
-)
 
 
 @of_cpu_launches
@@ -100,7 +96,6 @@ os._exit(0)
 """
 
 
-@of_cpu_launches
 @pytest.mark.parametrize("which", ["c", "python"])
 def test_launches_and_donations_of_one_array_do_not_wait_for_each_other(which: str) -> None:
     if which == "c" and core is None:
