@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +72,43 @@ def test_a_warm_call_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
         steps.calls.clear()
         f(steps)
         assert len(steps.calls) == 1
+
+
+def test_containers_of_the_standard_library_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = plugrt.device_put(X), plugrt.device_put(Y)
+    traced: list[Any] = []
+
+    @plugrt.jit
+    def f(given: Any, **more: Any) -> Any:
+        traced.append(given)
+        leaves = plugrt.tree.leaves([given, more])
+        return [leaf * (i + 1) for i, leaf in enumerate(leaves)]
+
+    class Kept(OrderedDict[str, Any]):
+        """A subclass is a leaf, and none that a program takes."""
+
+    calls: list[Any] = [
+        OrderedDict(b=x, a=y), OrderedDict(a=y, b=x), OrderedDict(a=x, b=y), {"b": x, "a": y},
+        defaultdict(list, b=x, a=y), defaultdict(list, a=y, b=x), defaultdict(dict, a=y, b=x),
+        defaultdict(None), OrderedDict(), deque(), deque(maxlen=3), deque([x, y]),
+        deque([x, y], maxlen=2), deque([x, y], maxlen=3), deque([y]),
+        OrderedDict(a=deque([defaultdict(int, {2: x, 1: [y, None]})]), b=(y,)),
+    ]  # fmt: skip
+    wanted = [repr(f(given, n=y)) for given in calls]
+    assert wanted[:3] == [
+        repr([x, y * 2, y * 3]), repr([y, x * 2, y * 3]), repr([x, y * 2, y * 3])
+    ]  # fmt: skip
+    assert wanted[4:6] == [repr([y, x * 2, y * 3])] * 2
+    count = len(traced)
+    assert count == len(calls) - 2  # of two pairs one is the other, with other values or order
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    for _ in range(3):
+        assert [repr(f(given, n=y)) for given in calls] == wanted
+    assert len(traced) == count
+    monkeypatch.undo()
+    for _ in range(3):
+        with pytest.raises(plugrt.errors.NotAnArray, match="Kept"):
+            f(Kept(a=x))
 
 
 def test_metadata_are_compared_as_python_compares_them() -> None:

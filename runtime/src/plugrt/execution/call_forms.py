@@ -6,6 +6,7 @@ The core does the same (`runtime/core/call_form.c`).
 from __future__ import annotations
 
 import weakref
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -84,12 +85,12 @@ def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, i
     """Returns a pytree with the number of each leaf of `nested_leaves` in its place, and how many.
 
     None has a number there, and stays what it is, a container without leaves. Containers but dicts
-    are lists, which have their leaves in the same order.
+    with sorted keys are lists, which have their leaves in the same order.
     """
     numbers = count()
 
     def number(x: Any) -> Any:
-        if type(x) is dict:
+        if type(x) is dict or type(x) is defaultdict:
             return {key: number(value) for key, value in x.items()}
         if type(x) is tuple or type(x) is list:
             return [number(value) for value in x]
@@ -103,7 +104,7 @@ def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, i
 
 
 def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
-    """Returns the parts of a named tuple or an object of a registered class, and its mark.
+    """Returns the parts of a named tuple or an object of a `tree.registered` class, and its mark.
 
     That stands for it in the key of a call. None for anything else, and for one of which only the
     flattening of pytrees knows what to do.

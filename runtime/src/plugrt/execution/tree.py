@@ -11,6 +11,7 @@ import atexit
 import builtins
 import dataclasses
 import functools
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -82,10 +83,15 @@ atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in
 IsLeaf = Callable[[Any], bool] | None
 
 Opener = Callable[[Any], Any] | tuple[tuple[str, ...], tuple[str, ...]]
-registered: dict[type, Opener] = {}
+registered: dict[type, Opener] = {
+    OrderedDict: lambda x: ([*x.values()], tuple(x)),
+    defaultdict: lambda x: ([*x.values()], (x.default_factory, *x)),
+    deque: lambda x: ([*x], x.maxlen),
+}
 """What opens the containers of each class: its `register_node` function, or names of attributes.
 
-Those are the fields of a dataclass that are children, and those that are metadata.
+Those are the fields of a dataclass that are children, and those that are metadata. Children are in
+the order that the object has them in, where `flatten` sorts those of a `defaultdict` by their keys.
 """
 
 
