@@ -1,12 +1,16 @@
 """Makes ``pjrt.h`` and ``slots.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
 
-Run ``python plugin_sdk/core/generate.py`` after a change there; a test keeps them in step.
+And the two files that name the core's sources, ``sources.h`` for the core and ``core_sources.py``
+for Python, so that a core of other sources is not taken for theirs. Run ``python
+plugin_sdk/core/generate.py`` after a change there or in the core; a test keeps them in step. Where
+two branches changed the core, git may find a conflict in these files: what this makes resolves it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from plugrt import source_stamps
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.generate import c_header
 
@@ -60,8 +64,26 @@ def slots_h() -> str:
     return MADE + "\n".join(lists)
 
 
+def sources_h() -> str:
+    """Returns what the core says of its sources."""
+    return source_stamps.sources_h(HERE)
+
+
+def core_sources_py() -> str:
+    """Returns what Python compares that with."""
+    return source_stamps.core_sources_py(HERE, "plugin_sdk/core/generate.py", "native")
+
+
 FILES = {"pjrt.h": pjrt_h, "slots.h": slots_h}
+"""Beside this file."""
+
+SOURCE_FILES = {
+    HERE / source_stamps.HEADER: sources_h,
+    HERE.parent / "src/plugrt_sdk/export/core_sources.py": core_sources_py,
+}
+"""Made last, since the headers are sources too."""
 
 if __name__ == "__main__":
-    for name, text in FILES.items():
-        (HERE / name).write_text(text(), encoding="utf-8")
+    made = {HERE / name: text for name, text in FILES.items()} | SOURCE_FILES
+    for path, text in made.items():
+        path.write_text(text(), encoding="utf-8")

@@ -1,5 +1,6 @@
 /* The extension module plugrt_sdk.export._core. */
 #include "core.h"
+#include "sources.h"
 
 static PyObject *configure(PyObject *module, PyObject *arguments) {
   PyObject *describe, *from_code;
@@ -118,7 +119,8 @@ PyMODINIT_FUNC PyInit__core(void) {
     return NULL;
   prepare_futures();
   prepare_python();
-  if (add_object_types(module) || add_key_value_type(module)) {
+  if (PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_object_types(module) ||
+      add_key_value_type(module)) {
     Py_DECREF(module);
     return NULL;
   }

@@ -8,9 +8,9 @@ branches changed the core, git may find a conflict in these files: what this mak
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
+from plugrt import source_stamps
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.generate import c_header
 
@@ -55,34 +55,18 @@ FILES = {"pjrt.h": lambda: c_header(MADE), "sizes.h": sizes_h}
 """Beside this file."""
 
 
-def source_lines(folder: Path = HERE) -> list[str]:
-    """Returns a line for each source of the core; a line each, that git may merge them."""
-    found = [path for path in sorted(folder.glob("*.[ch]")) if path.name != "sources.h"]
-    return [f"{p.name} {hashlib.sha256(p.read_bytes()).hexdigest()[:12]}" for p in found]
-
-
 def sources_h() -> str:
     """Returns what the core says of its sources."""
-    lines = "".join(f'    "{line}\\n"\n' for line in source_lines())
-    made = "/* Made by generate.py from the other files here; do not edit. */\n"
-    return f"{made}static const char core_sources[] =\n{lines}    ;\n"
+    return source_stamps.sources_h(HERE)
 
 
 def core_sources_py() -> str:
     """Returns what Python compares that with."""
-    lines = "".join(f"{line}\n" for line in source_lines())
-    return f'''"""Which sources the compiled core is built from, for `compiled_core`.
-
-Made by ``runtime/core/generate.py`` from the files there; do not edit.
-"""
-
-SOURCES = """\\
-{lines}"""
-'''
+    return source_stamps.core_sources_py(HERE, "runtime/core/generate.py", "compiled_core")
 
 
 SOURCE_FILES = {
-    HERE / "sources.h": sources_h,
+    HERE / source_stamps.HEADER: sources_h,
     HERE.parent / "src/plugrt/core_sources.py": core_sources_py,
 }
 """Made last, since the headers are sources too."""

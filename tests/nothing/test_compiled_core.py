@@ -1,4 +1,4 @@
-"""Which implementation of calls is chosen, and the core's headers."""
+"""Which implementation of calls is chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import runpy
 import sys
 import types
 from pathlib import Path
@@ -16,13 +15,11 @@ import pytest
 
 from plugrt import compiled_core
 from plugrt.compiled_core import choose_core
-from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError, SettingInUse
 from plugrt.settings.declarations import Config, config
 from support import children
 from support.compiled_core import needs_core
 
-CORE = Path(__file__).parents[2] / "runtime/core"
 IMPORTS = """
 import sys, _testcapi
 from importlib.util import module_from_spec, spec_from_file_location
@@ -148,28 +145,3 @@ def test_an_import_that_failed_may_be_tried_again() -> None:
     assert done.stdout == "True Client\n", done.stderr
     last = done.stderr.splitlines()[-1]
     assert last == "ImportError: plugrt._core is loaded already, once for a process"
-
-
-def test_the_headers_of_the_core_are_made_from_the_declarations() -> None:
-    files = runpy.run_path(str(CORE / "generate.py"))["FILES"]
-    for name, text in files.items():
-        assert (CORE / name).read_text(encoding="utf-8") == text(), f"run {CORE}/generate.py"
-
-
-def test_the_core_and_python_name_the_sources_as_they_are(tmp_path: Path) -> None:
-    """Else a core built before a change would be taken for the one after it."""
-    made = runpy.run_path(str(CORE / "generate.py"))
-    for path, text in made["SOURCE_FILES"].items():
-        assert path.read_text(encoding="utf-8") == text(), f"run {CORE}/generate.py"
-    lines = SOURCES.splitlines(keepends=True)
-    named = re.findall(r'^ *"(.*)\\n"$', (CORE / "sources.h").read_text(encoding="utf-8"), re.M)
-    assert [f"{line}\n" for line in named] == lines
-    assert {line.split()[0] for line in lines} == {
-        path.name for path in CORE.iterdir() if path.suffix in (".c", ".h")
-    } - {"sources.h"}
-    for name in ("array.c", "sources.h"):
-        (tmp_path / name).write_bytes((CORE / name).read_bytes())
-    [before] = made["source_lines"](tmp_path)
-    (tmp_path / "array.c").write_text("changed", encoding="utf-8")
-    assert before + "\n" in lines
-    assert made["source_lines"](tmp_path) != [before]

@@ -47,7 +47,7 @@ LAYERS = [
         "traceback_filter",
         "waiter",
     },
-    {"_core", "core_sources", "compiled_core"},
+    {"_core", "core_sources", "source_stamps", "compiled_core"},
     {"trial_computation"},
     {"cpu_features", "xla_environment"},
     {"capi"},

@@ -15,6 +15,7 @@ from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError
 from plugrt.settings.declarations import config
 from plugrt.settings.surroundings import surroundings
+from plugrt.source_stamps import explain_other_sources
 
 
 def choose_core(asked: str | None) -> tuple[Any, str]:
@@ -27,7 +28,7 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
         return None, "PLUGRT_CORE=python"
     try:
         found = importlib.import_module("plugrt._core")
-        why, refusal = _explain_other_sources(found), None
+        why, refusal = explain_other_sources(found, SOURCES, "plugrt", "runtime"), None
     except ImportError as error:
         found, why, refusal = None, _explain(error), error
     if not why:
@@ -37,19 +38,6 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
     raise ConfigError(
         f"PLUGRT_CORE=c asks for the compiled core, which is not there: {why}; or unset PLUGRT_CORE"
     ) from refusal
-
-
-def _explain_other_sources(found: Any) -> str:
-    """Returns why this core is not that of these Python files; "" where it is.
-
-    An editable installation has another after ``git pull``, which builds nothing again.
-    """
-    if getattr(found, "SOURCES", None) == SOURCES:
-        return ""
-    return (
-        f"{found.__file__} was built from other sources than plugrt's Python files belong to. "
-        'Install plugrt again, which builds it (in a clone "pip install -e runtime" or "make demo")'
-    )
 
 
 def _explain(error: ImportError) -> str:

@@ -201,7 +201,7 @@ class PluginError(PlugrtError, RuntimeError):
 
 
 class MissingSdkCore(PluginError, ImportError):
-    """plugrt-sdk was installed without a part in C that exporting or tracing a plugin needs."""
+    """plugrt-sdk lacks a part in C that exporting or tracing a plugin needs, or has a stale one."""
 
 
 class UnknownPlatform(PluginError):

@@ -34,6 +34,7 @@ from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.export.exceptions import describe
+from plugrt_sdk.export.library import export_library
 from support import children
 from support.effort import EFFORT
 from support.exported import (
@@ -46,6 +47,7 @@ from support.exported import (
     put,
 )
 from support.late_client import Adder, LateAdder
+from support.markdown import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -444,3 +446,40 @@ def test_without_the_core_the_export_says_why(platform: str, said: str) -> None:
     assert told.startswith("error: plugrt-sdk's core in C, which exports a Backend to other hosts,")
     assert said in told
     assert "--debug" not in told  # as of a fault of plugrt's
+
+
+EXPORT = ["export", "numpy", "-o", "never written"]
+DIFF = ["abi", "diff", str(ROOT / "plugin_sdk/core/pjrt.h")]
+STALE_CORE = """
+import sys, types
+# Nothing that Python calls is in it: whatever is called all the same is an AttributeError.
+sys.modules["plugrt_sdk.export._core"] = types.SimpleNamespace(
+    __file__="/there/_core.abi3.so", SOURCES="table.c 0123456789ab\\n")
+from plugrt.cli import main
+from plugrt.errors import PlugrtError
+from plugrt.plugins import LibraryPlugin
+try:
+    LibraryPlugin("exported", sys.argv[1]).create_client({})
+except PlugrtError as error:
+    print(error)
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("command", [EXPORT, DIFF], ids=["export", "abi diff"])
+def test_a_core_of_other_sources_is_refused_with_the_cure(
+    tmp_path: Path, command: list[str]
+) -> None:
+    """As after ``git pull`` in an editable installation, where hosts would crash in it."""
+    library = export_library("numpy", tmp_path / "libpjrt_numpy.so")
+    done = children.run([sys.executable, "-c", STALE_CORE, library, *command], timeout=250)
+    assert done.returncode == 1
+    why = "/there/_core.abi3.so was built from other sources than plugrt-sdk"
+    # What the library, exported before, tells its host: no function of its table is the core's.
+    assert done.stdout.startswith("FAILED_PRECONDITION: libpjrt of the plugin 'numpy'")
+    assert why in done.stdout
+    assert " ".join(done.stderr.split()).endswith(  # the library says so there, too
+        "error: plugrt-sdk's core in C, which exports a Backend to other hosts, is not that of "
+        f"this plugrt-sdk: {why}'s Python files belong to. Install plugrt-sdk again, which builds "
+        'it (in a clone "pip install -e plugin_sdk" or "make demo")'
+    )

@@ -69,7 +69,7 @@ def diff(header: Path, other: Path | None, as_json: bool) -> int:
 def _find_unfilled(api: Api) -> dict[str, str]:
     """Returns the functions of a table that an exported plugin does not have, with the reason."""
     from plugrt_sdk.abi.declared import declared_api
-    from plugrt_sdk.export._core import refused_functions
+    from plugrt_sdk.export.native import refused_functions
 
     if api.table not in ("PJRT_Api", *EXPORTED_EXTENSIONS):
         return dict.fromkeys(_functions(api), "of an extension that exports do not have")

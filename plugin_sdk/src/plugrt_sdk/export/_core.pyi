@@ -6,6 +6,9 @@ from plugrt.errors import PjrtError
 from plugrt.interface import OptionValue
 from plugrt_sdk.export.bridge import Bridge
 
+SOURCES: str
+"""The sources that it was built from, a line for each with the hash of its contents."""
+
 class HostMemory:
     """A block of the host's memory, with the buffer protocol."""
 

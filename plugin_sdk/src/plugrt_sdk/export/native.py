@@ -1,18 +1,27 @@
-"""The core in C, or an error that says why it is not there."""
+"""The core in C, or an error that says why it is not there or not used."""
 
 from __future__ import annotations
 
 from plugrt.errors import MissingSdkCore
+from plugrt.source_stamps import explain_other_sources
 from plugrt_sdk.absent_core import explain_absence
+from plugrt_sdk.export.core_sources import SOURCES
+
+_PART = "plugrt-sdk's core in C, which exports a Backend to other hosts,"
 
 try:
-    from plugrt_sdk.export._core import HostMemory, close, configure, create_table
+    import plugrt_sdk.export._core as core
 except ModuleNotFoundError as error:
-    raise MissingSdkCore(
-        explain_absence(
-            "plugrt-sdk's core in C, which exports a Backend to other hosts,",
-            "A Backend works under plugrt here",
-        )
-    ) from error
+    raise MissingSdkCore(explain_absence(_PART, "A Backend works under plugrt here")) from error
 
-__all__ = ["HostMemory", "close", "configure", "create_table"]
+if why := explain_other_sources(core, SOURCES, "plugrt-sdk", "plugin_sdk"):
+    raise MissingSdkCore(f"{_PART} is not that of this plugrt-sdk: {why}")
+
+# Only now: a core of other sources may lack any of them.
+HostMemory = core.HostMemory
+close = core.close
+configure = core.configure
+create_table = core.create_table
+refused_functions = core.refused_functions
+
+__all__ = ["HostMemory", "close", "configure", "create_table", "refused_functions"]

@@ -1,0 +1,44 @@
+"""Which sources the compiled core is built from, for `native`.
+
+Made by ``plugin_sdk/core/generate.py`` from the files there; do not edit.
+"""
+
+SOURCES = """\
+abi_versions.c b767eaf84d2d
+analyses.c f7087943e012
+buffer_copies.c 713124d61a98
+buffer_facts.c 3eb8cce23a0b
+buffer_reads.c 86f8fb7db3a1
+buffers.c 0c9ddde53e9b
+client.c 68312e2b509b
+compiling.c 4d3c3e6a1154
+contexts.c 734f445634cc
+core.h c61def2712a8
+describing.c 7e080c24d619
+devices.c 1d7f54a7bf26
+errors.c de286a850a9e
+events.c 1106eef5cafa
+executables.c fb087b6adc3f
+execution.c 3f18fdd87400
+ffi.c 76f905375777
+futures.c 3f7b14e01fa3
+futures.h 2198410421e0
+key_values.c a94ea3b6ebe5
+layouts.c 571f79d97741
+memory.c b2776005d68b
+memory_descriptions.c b4db51d5983e
+module.c 7c7d03377666
+objects.c e90e66d72136
+pjrt.h 2c7ef9bb2591
+programs.c e682e4099c05
+promises.c a3a88c527fba
+puts.c dff9bd904984
+python.c 487f94bc4ba7
+python.h 33707254f23d
+shardings.c 0996c2a01e15
+slot_functions.h 82c0d6395a3a
+slots.h 217132466e21
+table.c 5f6e72f5f0d4
+topology.c 52f985ae8bbe
+transfers.c d9c56acacef8
+"""

@@ -1,0 +1,118 @@
+"""What is made for the two cores in C: headers of the declarations, and the names of their sources.
+
+Where two branches change a core, each has the names of its own sources: git merges them line by
+line, and these tests say what the merge needs where that was not enough.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt import core_sources
+from plugrt.source_stamps import HEADER, explain_other_sources, source_lines
+from plugrt_sdk.export import core_sources as sdk_core_sources
+from support.compiled_core import needs_core
+from support.markdown import ROOT
+
+RUNTIME, SDK = "runtime/core", "plugin_sdk/core"
+NAMED = {RUNTIME: core_sources.SOURCES, SDK: sdk_core_sources.SOURCES}
+"""Folder of a core to the sources that its package in Python names."""
+COMPILED = [
+    pytest.param(RUNTIME, "plugrt._core", marks=needs_core),
+    pytest.param(SDK, "plugrt_sdk.export._core"),  # tests/conftest.py skips what imports it
+]
+
+cores = pytest.mark.parametrize("folder", NAMED)
+
+
+def check_made(folder: str, files: str, root: Path = ROOT) -> dict[Path, Any]:
+    """Fails with the command that mends it if the generator would write anything else."""
+    made: dict[str | Path, Any] = runpy.run_path(str(root / folder / "generate.py"))[files]
+    found = {root / folder / name: text for name, text in made.items()}
+    stale = [
+        str(path.relative_to(root))
+        for path, text in found.items()
+        if path.read_text(encoding="utf-8") != text()
+    ]
+    if stale:
+        pytest.fail(
+            f"{', '.join(stale)}: not what {folder}/generate.py makes now, as after a change of C, "
+            f"or a merge of two. Run\n    .venv/bin/python {folder}/generate.py\n"
+            "and commit what it writes",
+            pytrace=False,
+        )
+    return found
+
+
+@cores
+def test_the_headers_are_made_from_the_declarations(folder: str) -> None:
+    assert ROOT / folder / "pjrt.h" in check_made(folder, "FILES")
+
+
+@cores
+def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
+    """Else a core built before a change would be taken for the one after it."""
+    made = check_made(folder, "SOURCE_FILES")
+    assert len(made) == 2
+    lines = NAMED[folder].splitlines()
+    header = (ROOT / folder / HEADER).read_text(encoding="utf-8")
+    assert re.findall(r'^ *"(.*)\\n"$', header, re.M) == lines
+    assert {line.split()[0] for line in lines} == {
+        path.name for path in (ROOT / folder).iterdir() if path.suffix in (".c", ".h")
+    } - {HEADER}
+
+
+@pytest.mark.parametrize("change", ["changed", "added", "removed"])
+def test_what_is_stale_is_named_with_the_command_that_mends_it(tmp_path: Path, change: str) -> None:
+    core = tmp_path / SDK
+    core.mkdir(parents=True)
+    package = tmp_path / "plugin_sdk/src/plugrt_sdk/export"
+    package.mkdir(parents=True)
+    for name in ("generate.py", "module.c"):
+        (core / name).write_bytes((ROOT / SDK / name).read_bytes())
+    runpy.run_path(str(core / "generate.py"), run_name="__main__")
+    check_made(SDK, "SOURCE_FILES", tmp_path)
+    if change == "removed":
+        (core / "module.c").unlink()
+    else:
+        (core / {"changed": "module.c", "added": "new.c"}[change]).write_text("int new_one;")
+    with pytest.raises(pytest.fail.Exception) as failed:
+        check_made(SDK, "SOURCE_FILES", tmp_path)
+    assert f"{SDK}/{HEADER}, plugin_sdk/src/plugrt_sdk/export/core_sources.py: not what" in str(
+        failed.value
+    )
+    assert f"Run\n    .venv/bin/python {SDK}/generate.py\n" in str(failed.value)
+
+
+def test_a_source_has_one_line_that_changes_with_it(tmp_path: Path) -> None:
+    for name in ("array.c", HEADER):
+        (tmp_path / name).write_bytes((ROOT / RUNTIME / name).read_bytes())
+    [before] = source_lines(tmp_path)
+    assert before in NAMED[RUNTIME].splitlines()
+    (tmp_path / "array.c").write_text("changed", encoding="utf-8")
+    [after] = source_lines(tmp_path)
+    assert after.split()[0] == "array.c"
+    assert after != before
+
+
+@pytest.mark.parametrize(("folder", "module"), COMPILED)
+def test_the_compiled_module_says_its_sources(folder: str, module: str) -> None:
+    core = importlib.import_module(module)
+    assert explain_other_sources(core, NAMED[folder], "plugrt", "runtime") == ""
+
+
+@pytest.mark.parametrize("known", [{}, {"SOURCES": "array.c 0123456789ab\n"}])
+def test_a_module_of_other_sources_is_told_with_the_cure(known: dict[str, str]) -> None:
+    stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
+    assert explain_other_sources(stale, NAMED[SDK], "plugrt-sdk", "plugin_sdk") == (
+        "/there/_core.abi3.so was built from other sources than plugrt-sdk's Python files belong "
+        'to. Install plugrt-sdk again, which builds it (in a clone "pip install -e plugin_sdk" or '
+        '"make demo")'
+    )
