@@ -78,7 +78,7 @@ USES: list[Any] = [
 def test_a_part_of_what_is_gone_is_named_with_the_reason(end: str, use: int) -> None:
     """The part is an array of the same memory, and has nothing that says who took it."""
     x = plugrt.pmap(lambda a: a * 2)(A)
-    part = x[1]
+    part = x.addressable_shards[1].data
     if end == "donated":
         plugrt.pmap(lambda a: a + 1, donate_argnums=0)(x)
     else:

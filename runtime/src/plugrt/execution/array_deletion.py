@@ -50,7 +50,7 @@ class Deletable(Contents):
                     self._extra = self._extra.copy()
                 return
             self._extra = Deletion()
-            shared = self._shares(held)
+            shared = self._is_shared()
         if not shared:
             for shard in self._open_shards(held):
                 shard.delete()
@@ -90,13 +90,13 @@ class Deletable(Contents):
     def _what(self) -> str:
         return f"the array {self._signature.tensor_type}"
 
-    def _shares(self, held: Any) -> bool:
-        """Whether another array that is alive holds these buffers, which this one has or had."""
+    def _is_shared(self) -> bool:
+        """Whether another array has buffers of this one, or of one that shares with both."""
         sharers = None if self.__weakref__ is None else getattr(self, "_sharers", None)
         if sharers is None:  # those that share are referred to weakly, which is asked at less cost
             return False
         return any(
-            other is not None and other is not self and other._shards is held
+            other is not None and other is not self and other._shards is not None
             for other in [sharer() for sharer in [*sharers]]
         )
 

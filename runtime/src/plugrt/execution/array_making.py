@@ -27,20 +27,50 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     with array_deletion.sharers_lock:
         held = array._held()
         made = array_holding(held, signature)
-        sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
-        if sharers is None:
-            sharers = array._sharers = [weakref.ref(array)]
-        count = len(sharers)
-        if count & (count - 1) == 0:  # at each power of two: drop dead references
-            alive = [sharer for sharer in sharers if sharer() is not None]
-            if len(sharers) == count:  # a finaliser has added none
-                sharers[:] = alive
-        sharers.append(weakref.ref(made))
-    made._sharers = sharers
+        _keep_sharer(array, made)
+    _require_held(array, held)
+    return made
+
+
+def share_parts(made: Array, array: Array, held: Any) -> Array:
+    """Returns ``made``, which has some of the buffers that ``array`` had when it was asked.
+
+    ``held`` is what it had. Deleting or donating one keeps the other, as with `share_buffers`; all
+    of an array is kept, or copied, even if only a part is shared.
+
+    Raises:
+        DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
+    """
+    with array_deletion.sharers_lock:
+        _keep_sharer(array, made)
+    _require_held(array, held)
+    return made
+
+
+def _keep_sharer(array: Array, made: Array) -> None:
+    """Has two arrays know each other, and all that share with either of them."""
+    sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
+    if sharers is None:
+        sharers = array._sharers = [weakref.ref(array)]
+    count = len(sharers)
+    if count & (count - 1) == 0:  # at each power of two: drop dead references
+        alive = [sharer for sharer in sharers if sharer() is not None]
+        if len(sharers) == count:  # a finaliser has added none
+            sharers[:] = alive
+    others = getattr(made, "_sharers", None)
+    if others is sharers:
+        return
+    for reference in others or [weakref.ref(made)]:
+        other = reference()
+        if other is not None:
+            other._sharers = sharers
+            sharers.append(reference)
+
+
+def _require_held(array: Array, held: Any) -> None:
     # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
     if array._shards is not held:
         raise DeletedBuffer(array._deleted_message())
-    return made
 
 
 def array_on(

@@ -9,9 +9,10 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.execution.array import Array
-from plugrt.execution.array_making import array_of_shards
+from plugrt.execution.array_making import array_of_shards, share_buffers, share_parts
 from plugrt.execution.host_data import host_array
 from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.signature import intern_signature
 from plugrt.execution.transfer import device_put
 from plugrt.execution.whole_arrays import move
 from plugrt.interface import Device, Shards, TensorType
@@ -52,13 +53,18 @@ def _stack(row: Sequence[Any], to: PmapSharding) -> Array:
     there = [to.devices[i] for i in hosts]
     put = there[0].client.buffers_from_host([*hosts.values()], there) if hosts else ()
     buffers: Shards = put
+    moved: list[tuple[Array, Any]] = []
     if len(hosts) < len(row):
         parts = dict(zip(hosts, put, strict=True))
         for i, x in enumerate(row):
             if i not in parts:
-                parts[i] = move(x, to.devices[i], True)._live()[0]
+                moved.append((there := move(x, to.devices[i], True), there._held()))
+                parts[i] = there._live()[0]
         buffers = to.devices[0].client.shards([parts[i] for i in range(len(row))])
-    return array_of_shards((len(row), *types[0].shape), types[0].dtype, to, buffers)
+    made = array_of_shards((len(row), *types[0].shape), types[0].dtype, to, buffers)
+    for there, held in moved:
+        share_parts(made, there, held)
+    return made
 
 
 def _tensor_type(x: Any) -> TensorType:
@@ -84,5 +90,5 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     result = []
     for placed in leaves:
         shape = (len(devices), *placed.shape)
-        result.append(array_of_shards(shape, placed.dtype, apart, placed._live()))
+        result.append(share_buffers(placed, intern_signature(shape, placed.dtype, apart, True)))
     return tree.unflatten(spec, result)

@@ -96,7 +96,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
         held = array._shards
         if held is None:
             raise DeletedBuffer(array._deleted_message())
-        shared = own is held and array._shares(held)
+        shared = own is held and array._is_shared()
         keeper = share_buffers(array, array._signature) if shared else None
         taken.append((array, held, array._extra, loss))
         array._mark_lost(loss)

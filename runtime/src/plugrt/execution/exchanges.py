@@ -51,6 +51,12 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
     return made
 
 
+def keeps_parts(x: Array, sharding: Sharding) -> bool:
+    """Whether the exchange of an array, where parts are shared, gives buffers of its own."""
+    found = _find_exchange(x, sharding)
+    return found is not None and found.keeps_parts
+
+
 def moved_bytes(x: Array, sharding: Sharding) -> int | None:
     """Returns how many bytes of an array go between devices for a sharding; None if not so."""
     found = _find_exchange(x, sharding)
@@ -69,7 +75,7 @@ class Exchange:
     of the result with the number of the buffer that each shall have, itself or a copy.
     """
 
-    __slots__ = ("_from", "_parts", "_steps", "_to", "moved_bytes")
+    __slots__ = ("_from", "_parts", "_steps", "_to", "keeps_parts", "moved_bytes")
 
     def __init__(
         self,
@@ -77,14 +83,19 @@ class Exchange:
         steps: Sequence[Callable[[Sequence[Buffer]], list[Buffer]]],
         parts: Sequence[tuple[Device, int]],
         moved_bytes: int,
+        sources: Sequence[Device],
     ) -> None:
         """``memory_kinds`` are those of the memories before and after.
 
-        ``moved_bytes`` is how many go from one device to another.
+        ``moved_bytes`` is how many go from one device to another. ``sources`` are the devices of
+        the source in this process.
         """
         self.moved_bytes = moved_bytes
         self._from, self._to = memory_kinds
         self._steps, self._parts = steps, parts
+        self.keeps_parts = self._from == self._to and any(
+            number < len(sources) and sources[number] is device for device, number in parts
+        )
 
     def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
         """Returns the result's buffers; with ``share``, those in place are shared."""
@@ -118,11 +129,12 @@ def _plan_exchange(
     if not plan.is_possible():
         return None
     memory_kinds = source.memory_kind, target.memory_kind
+    known = plan.moved_bytes(dtype), source.addressable_devices
     clients = {device.client for device in target.addressable_devices}
     if all(assembles_on_host(client, math.prod(shape) * dtype.itemsize) for client in clients):
-        return Exchange(memory_kinds, *plan.on_host(dtype), plan.moved_bytes(dtype))
+        return Exchange(memory_kinds, *plan.on_host(dtype), *known)
     try:
-        return Exchange(memory_kinds, *plan.load(dtype), plan.moved_bytes(dtype))
+        return Exchange(memory_kinds, *plan.load(dtype), *known)
     except (PjrtError, UnsupportedDtype) as error:
         quiet = isinstance(error, Unimplemented | UnsupportedDtype)
         logger.log(

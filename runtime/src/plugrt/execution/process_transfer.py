@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.bounded_cache import BoundedCache
 from plugrt.distributed.agreement import require_agreement
 from plugrt.execution.array import Array
-from plugrt.execution.array_making import array_of_shards
+from plugrt.execution.array_making import array_of_shards, share_parts
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device, TensorType
@@ -89,6 +89,7 @@ def transfer(x: Array, plan: TransferPlan, *, share: bool = True) -> Array:
     """
     target, kind = plan.target, plan.target.memory_kind
     expected = target.shard_shape(plan.shape)
+    before = x._held()
     held = {buffer.device: buffer for buffer in x._live()}
     found: dict[Device, Any] = {}
     for source, device in zip(plan.sources, target.devices, strict=True):
@@ -108,4 +109,6 @@ def transfer(x: Array, plan: TransferPlan, *, share: bool = True) -> Array:
         found |= dict(zip(arriving, made, strict=True))
     devices = target.addressable_devices
     shards = devices[0].client.shards([found[device] for device in devices]) if devices else ()
-    return array_of_shards(plan.shape, plan.dtype, target, shards)
+    made = array_of_shards(plan.shape, plan.dtype, target, shards)
+    kept = any(found[device] is held.get(device) for device in devices)
+    return share_parts(made, x, before) if kept else made

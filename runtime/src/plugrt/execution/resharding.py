@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import DeletedBuffer
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.array import Array
-from plugrt.execution.array_making import share_buffers
+from plugrt.execution.array_making import share_buffers, share_parts
 from plugrt.execution.buffer_copy import copy_buffer
-from plugrt.execution.exchanges import exchange
+from plugrt.execution.exchanges import exchange, keeps_parts
 from plugrt.execution.global_resharding import reshard_globally
 from plugrt.execution.process_transfer import plan_transfer, transfer
 from plugrt.execution.replica_sharding import ReplicaSharding
@@ -21,7 +22,8 @@ from plugrt.execution.signature import intern_signature
 def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
 
-    With ``share``, buffers that are where they are needed are shared. Goes from device to device
+    With ``share``, buffers that are where they are needed are shared, and stay there if ``x`` is
+    deleted or donated. Goes from device to device
     where the backends can do that, else through the host; between processes by one program over
     the same devices (see `reshard_globally`), and by copies to others (see `transfer`), which all
     of them must call for.
@@ -33,10 +35,15 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
             return moved
         if share and x.sharding.is_fully_addressable and sharding.is_fully_addressable:
             _exchanged.keep((x.sharding, sharding, x.ndim), True)
-    buffers = exchange(x, sharding, share=share)
-    if buffers is None:
+    held = x._held()
+    try:
+        buffers = exchange(x, sharding, share=share)
+        made = None if buffers is None else join(x.shape, x.dtype, sharding, buffers)
+    except DeletedBuffer as error:  # by another thread, meanwhile
+        x._raise_deleted(error)
+    if made is None:
         return put_sharded(np.asarray(x), sharding)
-    return join(x.shape, x.dtype, sharding, buffers)
+    return share_parts(made, x, held) if share and keeps_parts(x, sharding) else made
 
 
 _exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)

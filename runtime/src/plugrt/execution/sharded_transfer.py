@@ -13,7 +13,7 @@ from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution.addressable import require_addressable
 from plugrt.execution.array import Array, new_array
-from plugrt.execution.array_making import array_of_shards
+from plugrt.execution.array_making import array_of_shards, share_parts
 from plugrt.execution.replica_sharding import ReplicaSharding
 from plugrt.execution.sharding import Index, PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
@@ -67,7 +67,8 @@ def slice_in_place(x: Array, dimension: int, position: int) -> Array | None:
     position *= sharding.replicas
     here = SingleDeviceSharding(sharding.devices[position])
     shape = x.shape[:dimension] + x.shape[dimension + 1 :]
-    return new_array((x._live()[position],), intern_signature(shape, x.dtype, here, False))
+    held, signature = x._held(), intern_signature(shape, x.dtype, here, False)
+    return share_parts(new_array((x._open_shards(held)[position],), signature), x, held)
 
 
 def gather(x: Array) -> npt.NDArray[Any]:

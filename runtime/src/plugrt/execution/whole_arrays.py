@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from plugrt.execution.array import Array, new_array
 from plugrt.execution.array_layouts import change_layout
-from plugrt.execution.array_making import array_on
+from plugrt.execution.array_making import array_on, share_buffers, share_parts
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.divided import is_divided, replicate
-from plugrt.execution.exchanges import exchange
+from plugrt.execution.exchanges import exchange, keeps_parts
 from plugrt.execution.sharded_transfer import gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
@@ -66,16 +66,19 @@ def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> A
 def move(x: Array, device: Device, committed: bool) -> Array:
     """Returns ``x`` on ``device``: the same buffers if it is there, put together if it is in parts.
 
-    What is moved has the default layout. Goes from device to device where the backends can do
-    that, else through the host. Raises `NotAnArray` where parts of it are in other processes.
+    Deleting or donating ``x`` keeps the buffers that are shared. What is moved has the default
+    layout. Goes from device to device where the backends can do that, else through the host.
+    Raises `NotAnArray` where parts of it are in other processes.
     """
-    shards, here, old = x._live(), SingleDeviceSharding(device), x._signature
+    held, here, old = x._held(), SingleDeviceSharding(device), x._signature
     if x.sharding is here:
         kept = intern_signature(old.shape, old.dtype, here, committed, old.weak, old.layout)
-        return x if kept is old else new_array(shards, kept)
+        return x if kept is old else share_buffers(x, kept)
     if old.layout is not None:
         x = change_layout(x, None)
+        held = x._held()
     buffers = exchange(x, here)
     if buffers is None:
         return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)
-    return array_on(buffers[0], committed, x._signature.weak)
+    made = array_on(buffers[0], committed, x._signature.weak)
+    return share_parts(made, x, held) if keeps_parts(x, here) else made

@@ -12,7 +12,8 @@ from typing import Any
 
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
-from plugrt.execution.array import Array, new_array
+from plugrt.execution.array import Array
+from plugrt.execution.array_making import share_buffers
 from plugrt.execution.host_values import as_array
 from plugrt.execution.replica_sharding import ReplicaSharding, running_replicas
 from plugrt.execution.sharding import PmapSharding, Sharding
@@ -73,4 +74,4 @@ def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
 
 def _relabel(x: Array, shape: tuple[int, ...], sharding: Sharding) -> Array:
     weak = x._signature.weak and isinstance(sharding, ReplicaSharding)
-    return new_array(x._live(), intern_signature(shape, x.dtype, sharding, True, weak))
+    return share_buffers(x, intern_signature(shape, x.dtype, sharding, True, weak))

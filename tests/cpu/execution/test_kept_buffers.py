@@ -1,0 +1,211 @@
+"""Arrays that were put where some of another's buffers are: they outlive the other."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.errors import DeletedBuffer
+from plugrt.execution import resharding, whole_arrays
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
+from plugrt.sharding import PartitionSpec as P
+from plugrt.transforms.jit import jit
+from support.ops import add
+
+N = np.arange(32, dtype=np.float32).reshape(4, 8)
+take = jit(lambda x: add(x, 1), donate_argnums=0)
+take_replicas = plugrt.pmap(lambda x: x + 1, donate_argnums=0)
+
+HERE: dict[str, Callable[[Array], Array]] = {
+    "device": lambda x: device_put(x, x.device),
+    "sharding": lambda x: device_put(x, SingleDeviceSharding(devices()[0])),
+    "mesh": lambda x: device_put(x, over(1, P())),
+    "tree": lambda x: device_put({"a": [x]}, devices()[0])["a"][0],
+    "aliased": lambda x: device_put(x, devices()[0], may_alias=True),
+    "copied": lambda x: device_put(x, devices()[0], may_alias=False),
+    "copy": lambda x: x.copy(),
+    "identity": jit(lambda x: x),
+}
+"""What makes another array of an uncommitted one, on the same device."""
+
+
+def over(count: int, spec: P) -> NamedSharding:
+    return NamedSharding(Mesh(np.array(devices()[:count]), ("a",)), spec)
+
+
+def end(x: Array, how: str, donate: Callable[[Array], Array] = take) -> None:
+    if how == "deleted":
+        x.delete()
+    else:
+        np.testing.assert_array_equal(np.asarray(donate(x)), N + 1)
+    assert x.is_deleted()
+
+
+def require_devices(count: int) -> None:
+    if len(devices()) < count:
+        pytest.skip(f"no {count} devices here")
+
+
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+@pytest.mark.parametrize("kind", HERE)
+def test_what_was_put_where_it_was_outlives_the_other(kind: str, how: str) -> None:
+    for other_ends in (False, True):
+        x = add(device_put(N), 0)
+        y = HERE[kind](x)
+        assert y is not x
+        x, y = (y, x) if other_ends else (x, y)
+        end(x, how)
+        assert not y.is_deleted()
+        np.testing.assert_array_equal(np.asarray(y), N)
+        end(y, how)
+
+
+OVER: dict[str, Callable[[], Any]] = {
+    "0": lambda: devices()[0],
+    "1": lambda: devices()[1],
+    "each of 4": lambda: over(4, P()),
+    "each of 2": lambda: over(2, P()),
+    "rows": lambda: over(4, P("a")),
+    "slices": lambda: PmapSharding(devices()[:4]),
+}
+
+
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+@pytest.mark.parametrize("to", OVER)
+@pytest.mark.parametrize("source", OVER)
+def test_what_has_parts_where_they_were_outlives_the_other(source: str, to: str, how: str) -> None:
+    require_devices(4)
+    if source == to:
+        return
+    for other_ends in (False, True):
+        x = device_put(N, OVER[source]())
+        y = device_put(x, OVER[to]())
+        x, y = (y, x) if other_ends else (x, y)
+        end(x, how)
+        assert not y.is_deleted()
+        np.testing.assert_array_equal(np.asarray(y), N)
+        end(y, how)
+
+
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+def test_a_slice_of_what_pmap_divided_outlives_it(how: str) -> None:
+    require_devices(4)
+    x = plugrt.pmap(lambda x: x + 0)(N)
+    rows = [x[1], *x]
+    end(x, how, take_replicas)
+    np.testing.assert_array_equal(np.stack([np.asarray(row) for row in rows]), N[[1, 0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+def test_what_is_made_of_several_arrays_outlives_each(how: str) -> None:
+    require_devices(2)
+    parts = [device_put(N, devices()[0]), add(device_put(N, devices()[1]), 0)]
+    other = device_put(parts[1], over(2, P()))
+    x = plugrt.device_put_sharded(parts, devices()[:2])
+    y = plugrt.device_put_replicated(
+        device_put(N, PmapSharding(devices()[:2], None)), devices()[:2]
+    )
+    for part in parts:
+        end(part, how)
+    np.testing.assert_array_equal(np.asarray(x), np.stack([N, N]))
+    np.testing.assert_array_equal(np.asarray(y), np.stack([N, N]))
+    end(other, how)  # which shares with one of the parts, and so knew all
+    np.testing.assert_array_equal(np.asarray(x), np.stack([N, N]))
+
+
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+def test_what_pmap_has_of_an_array_without_a_program_outlives_it(how: str) -> None:
+    require_devices(4)
+    x = device_put(N, PmapSharding(devices()[:4]))
+    with plugrt.disable_jit():
+        y = plugrt.pmap(lambda x: x)(x)
+    end(x, how, take_replicas)
+    np.testing.assert_array_equal(np.asarray(y), N)
+
+
+def test_the_last_that_has_the_buffers_gives_them_away() -> None:
+    x = add(device_put(np.zeros(4096, np.float32)), 0)
+    pointer = x.unsafe_buffer_pointer()
+    y = device_put(x, devices()[0])
+    assert y.unsafe_buffer_pointer() == pointer
+    x.delete()
+    assert take(y).unsafe_buffer_pointer() == pointer
+
+
+@pytest.mark.parametrize("to", ["0", "each of 2"])
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+def test_what_is_gone_while_its_parts_are_put_is_refused(
+    to: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread ends it when its buffers were found, before the other array has them."""
+    require_devices(4)
+    x = device_put(N, over(4, P()))
+    module = whole_arrays if to == "0" else resharding
+    exchange: Any = module.exchange
+
+    def exchange_and_end(*args: Any, **kwargs: Any) -> Any:
+        buffers = exchange(*args, **kwargs)
+        end(x, how)
+        return buffers
+
+    monkeypatch.setattr(module, "exchange", exchange_and_end)
+    with pytest.raises(DeletedBuffer, match=f"was {how}"):
+        device_put(x, OVER[to]())
+
+
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("quick_switches")
+@pytest.mark.parametrize("how", ["donated", "deleted"])
+@pytest.mark.parametrize("way", ["device", "identity", "each of 2"])
+def test_what_another_thread_ends_is_put_or_refused(way: str, how: str) -> None:
+    source: Any = None
+    put = HERE.get(way) or (lambda x: device_put(x, OVER[way]()))
+    if way not in HERE:
+        require_devices(2)
+        source = devices()[0]
+    current = [device_put(N, source)]
+    stop = time.monotonic() + 0.7
+    wrong: list[str] = []
+    outlived = refused = 0
+
+    def end_each() -> None:
+        try:
+            while time.monotonic() < stop:
+                end(current[0], how)
+                current[0] = device_put(N, source)
+        except BaseException as error:  # the test fails by it
+            wrong.append(repr(error))
+            raise
+
+    thread = threading.Thread(target=end_each)
+    thread.start()
+    while time.monotonic() < stop and not wrong:
+        x = current[0]
+        try:
+            y = put(x)
+        except DeletedBuffer:
+            refused += 1
+            continue
+        if y.is_deleted() or not np.array_equal(np.asarray(y), N):
+            wrong.append(f"{y._shards!r}")
+        outlived += x.is_deleted()
+    thread.join()
+    assert not wrong
+    assert outlived + refused
