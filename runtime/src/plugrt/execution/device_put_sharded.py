@@ -58,12 +58,12 @@ def _stack(row: Sequence[Any], to: PmapSharding) -> Array:
         parts = dict(zip(hosts, put, strict=True))
         for i, x in enumerate(row):
             if i not in parts:
-                moved.append((there := move(x, to.devices[i], True), there._held()))
-                parts[i] = there._live()[0]
+                moved.append((kept := move(x, to.devices[i], True), kept._held()))
+                parts[i] = kept._live()[0]
         buffers = to.devices[0].client.shards([parts[i] for i in range(len(row))])
     made = array_of_shards((len(row), *types[0].shape), types[0].dtype, to, buffers)
-    for there, held in moved:
-        share_parts(made, there, held)
+    for kept, held in moved:
+        share_parts(made, kept, held)
     return made
 
 
