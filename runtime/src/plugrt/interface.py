@@ -320,9 +320,9 @@ class LaunchSteps:
 
     ``lend(numbers)`` returns, for each of these arguments, a function that returns a new argument
     and its memory, an object with a writable buffer of Python's protocol, or None; itself it is
-    None where nothing is lent to them. A host value is written there, in row-major order, for one
-    launch after the other, each time after ``is_ready(result)`` was true of all results of the
-    last one.
+    None where nothing is lent to them, as to those in ``donated``. A host value is written there,
+    in row-major order, for one launch after the other, each time after ``is_ready(result)`` was
+    true of all results of the last one.
     """
 
     launch: Callable[[list[Any]], Any]

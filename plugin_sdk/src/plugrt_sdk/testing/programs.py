@@ -98,6 +98,26 @@ COUNT_UP = """func.func public @main(%a: tensor<i32>) -> tensor<i32> {
 }"""
 """A loop: the greater of the argument and ten."""
 
+SLOW_ADD = """func.func public @main(%a: tensor<4096xf32>, %b: tensor<4096xf32>)
+    -> tensor<4096xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %end = stablehlo.constant dense<400> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %x = %b) : tensor<i32>, tensor<4096xf32>
+    cond {
+      %go = stablehlo.compare LT, %i, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    } do {
+      %next = stablehlo.add %i, %one : tensor<i32>
+      %y = stablehlo.negate %x : tensor<4096xf32>
+      stablehlo.return %next, %y : tensor<i32>, tensor<4096xf32>
+    }
+  %1 = stablehlo.add %0#1, %a : tensor<4096xf32>
+  return %1 : tensor<4096xf32>
+}"""
+"""A sum that reads its first argument once a loop has ended: large enough that XLA's backend for
+CPUs runs it in another thread, small enough that memory is lent to its arguments."""
+
 SUM = """func.func public @main(%a: tensor<2x3xf32>) -> tensor<3xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0]

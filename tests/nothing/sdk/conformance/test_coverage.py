@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from jaxlib.mlir.dialects import stablehlo
@@ -61,6 +62,35 @@ def test_each_capability_has_a_check() -> None:
     assert not used & set(FIELDS_WITHIN_CHECKS)
     assert known - used == set(FIELDS_WITHIN_CHECKS)
     assert set(FIELDS_WITHIN_CHECKS.values()) <= set(registry.checks())
+
+
+STEPS = {
+    interface.LaunchSteps: {
+        "launch": "executables.launcher.steps",
+        "take": "executables.launcher.steps",
+        "take_arguments": "executables.launcher.steps",
+        "argument_class": "executables.launcher.steps",
+        "unless": "executables.launcher.steps",
+        "explain": "executables.launcher.steps",
+        "donated": "executables.launcher.steps.donation",
+        "is_deleted": "executables.launcher.steps.donation",
+        "delete": "executables.launcher.steps.donation",
+        "tidy": "executables.launcher.steps.donation",
+        "waits_for_uses": "launch_steps.waits_for_uses",
+        "lend": "loans.read",
+        "is_ready": "loans.again",
+    },
+    interface.ReadSteps: dict.fromkeys(
+        ("held_class", "is_ready", "wait", "view", "lock", "unless"), "executables.read_steps"
+    ),
+}
+"""What is called in place of a method, to the check that calls it."""
+
+
+@pytest.mark.parametrize("steps", STEPS, ids=lambda cls: cls.__name__)
+def test_each_step_has_a_check(steps: type[Any]) -> None:
+    assert {f.name for f in fields(steps)} == set(STEPS[steps])
+    assert set(STEPS[steps].values()) <= set(registry.checks())
 
 
 WITHIN_CHECKS = {

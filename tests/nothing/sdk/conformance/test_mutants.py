@@ -21,6 +21,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.conformance.mutants.installed import SOUND
 from plugrt_sdk.conformance.mutants.killers import KILLERS
 from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY, LIARS
+from plugrt_sdk.conformance.mutants.loans import LENDS
 from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -127,7 +128,7 @@ def test_what_declares_too_much_or_denies_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_sound_plugin_passes(chapter: str) -> None:
-    sound: Mutant = Faults(devices=4, backend=COMPILES, plugin=SOUND)
+    sound: Mutant = Faults(devices=4, backend=COMPILES, plugin=SOUND, loaded=LENDS)
     if CHAPTERS[chapter][0].needs.has_table:
         sound = TableFaults(lambda table: None, devices=2)
     subject = PluginSubject(Target("object", "sound"), load=sound.plugin_of)

@@ -38,8 +38,10 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.handles import HANDLES
     from plugrt_sdk.conformance.mutants.installed import INSTALLED
     from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.launch_steps import LAUNCH_STEPS
     from plugrt_sdk.conformance.mutants.layouts import LAYOUTS
     from plugrt_sdk.conformance.mutants.liars import LIARS
+    from plugrt_sdk.conformance.mutants.loans import LOANS
     from plugrt_sdk.conformance.mutants.operations import COMPOSITES, OPERATIONS, RANDOMNESS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
@@ -91,6 +93,8 @@ def mutants() -> Mapping[str, Mutant]:
         **SCALES,
         **COLLECTIVE,
         **EXECUTABLES,
+        **LOANS,
+        **LAUNCH_STEPS,
         **LAYOUTS,
         **TOPOLOGIES,
         **AHEAD_OF_TIME,
