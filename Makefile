@@ -115,15 +115,16 @@ test-threads: $(STAMP)
 	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
 ## make test-core    `make test`, which has calls in C, with calls in Python (TESTS: a part of it); forks and exits; calls
-##                   in both beside each other; a million calls of each kind in C, 100,000 in Python; the sanitizers'
-##                   run of the core in C (an hour, more on a busy machine)
+##                   in both beside each other; a million calls of each kind in C, 100,000 in Python; the suite with
+##                   both cores in C built for the sanitizers, TESTS there too (two hours, more on a busy machine)
 test-core: $(STAMP)
 	PLUGRT_CORE=python $(PYTEST) -n $(WORKERS) -q $(TESTS)
 	PLUGRT_CORE=python $(MAKE) test-lifetimes
 	PLUGRT_TEST_EFFORT=5 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_core_equality.py
 	PLUGRT_CORE=c PLUGRT_TEST_EFFORT=5000 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
 	PLUGRT_CORE=python PLUGRT_TEST_EFFORT=500 $(PYTEST) -q --timeout=0 tests/pjrt/execution/test_lasting_calls.py
-	$(MAKE) test-core-sanitized NAMES=runtime
+	$(MAKE) test-core-sanitized NAMES=suite
+	$(MAKE) test-core-sanitized NAMES=sdk TESTS=tests/nothing/sdk/test_export_under_jax.py
 
 ## make test-python-calls  a sample of the suite with calls in Python, as where the core cannot be built (40 s)
 test-python-calls: $(STAMP)
@@ -136,9 +137,10 @@ test-python-calls: $(STAMP)
 test-pythons: $(STAMP)
 	$(BIN)/python tools/test_pythons.py
 
-## make test-core-sanitized  both extensions in C built for GCC's sanitizers, and their tests; NAMES=runtime or sdk (20 minutes)
+## make test-core-sanitized  both extensions in C built for GCC's sanitizers, and their tests; NAMES=runtime or sdk (20 minutes),
+##                   NAMES=suite for all tests (over an hour), TESTS for a part of them; the summary says what is left out, and why
 test-core-sanitized: $(STAMP)
-	$(BIN)/python tools/test_core_sanitized.py $(NAMES)
+	WORKERS=$(WORKERS) $(BIN)/python tools/test_core_sanitized.py $(NAMES) $(TESTS)
 
 ## make test-sdk-long  the tests of exports with more rounds, exits and seconds (12 minutes)
 test-sdk-long: $(STAMP)

@@ -1,9 +1,14 @@
 """Runs tests with the extensions in C built for GCC's sanitizers of addresses and of behaviour.
 
-``python tools/test_core_sanitized.py [NAME…] [PYTEST ARGUMENT…]``: a NAME is ``runtime``, the core
-of plugrt's calls, or ``sdk``, that of exports; the default is both, with the tests of `EXTENSIONS`.
-The sanitized builds are in ``build/sanitized``, before the installed ones in PYTHONPATH. Leaks are
-not looked for (CPython keeps much until the end): the tests count handles and references.
+``python tools/test_core_sanitized.py [NAME…] [PYTEST ARGUMENT…]``: a NAME is one of `RUNS`:
+``runtime``, tests of the core of plugrt's calls; ``sdk``, of that of exports; ``suite``, all tests
+on both cores. The default is the first two. PYTEST ARGUMENTs stand in place of a run's tests.
+
+The sanitized builds are in ``build/sanitized``, before the installed ones in PYTHONPATH, for the
+children of tests, too. Leaks are not looked for (CPython keeps much until the end): the tests count
+handles and references. pytest's summary says what was left out and why: tests that cannot run so
+have the mark `unsanitized` (tests/support/compiled_core.py), and those that take long are another
+target's.
 """
 
 from __future__ import annotations
@@ -45,17 +50,17 @@ def tests_of_core() -> list[str]:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """An extension: its package, its sources, where it is in the package, and its tests."""
+    """An extension: its package, its sources, and where it is in the package."""
 
     package: Path
     sources: Path
     module: str
-    tests: tuple[str, ...]
 
     def build(self) -> None:
-        """Copies the package and compiles the extension beside it."""
+        """Copies the package and compiles the extension beside it, unless this run has done so."""
         target = BUILD / self.package.name
-        shutil.rmtree(target, ignore_errors=True)
+        if target.exists():
+            return
         shutil.copytree(self.package, target)
         include = f"-I{sysconfig.get_paths()['include']}"
         sources = sorted(self.sources.glob("*.c"))
@@ -63,22 +68,40 @@ class Sanitized:
         subprocess.run(command, check=True)
 
 
-EXTENSIONS = {
-    "runtime": Sanitized(
-        ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so",
-        (*tests_of_core(), *CALLS),
-    ),
-    "sdk": Sanitized(
-        ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so",
+@dataclass(frozen=True)
+class Run:
+    """Tests on sanitized extensions; ``target`` is whose tests run besides those of `make test`."""
+
+    extensions: tuple[Sanitized, ...]
+    tests: tuple[str, ...]
+    target: str
+    options: tuple[str, ...] = ()
+
+
+RUNTIME = Sanitized(ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so")
+SDK = Sanitized(
+    ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so"
+)
+RUNS = {
+    "runtime": Run((RUNTIME,), (*tests_of_core(), *CALLS), "test-lifetimes"),
+    "sdk": Run(
+        (SDK,),
         (
             "tests/nothing/sdk/test_export.py", "tests/nothing/sdk/test_export_slots.py",
             "tests/nothing/sdk/test_export_handlers.py",
-            "tests/nothing/sdk/test_export_stress.py", "tests/nothing/sdk/test_export_under_jax.py",
-            "tests/cpu/sdk/test_export.py",
+            "tests/nothing/sdk/test_export_stress.py",
+            "tests/nothing/sdk/test_export_under_jax.py", "tests/cpu/sdk/test_export.py",
         ),
+        "test-sdk",
+    ),
+    "suite": Run(
+        (RUNTIME, SDK), ("tests",), "test-lifetimes",
+        # A test takes several times as long; one that never ends is told all the same.
+        ("-n", os.environ.get("WORKERS", "auto"), "--timeout=1800"),
     ),
 }  # fmt: skip
 """By the name on the command line."""
+DEFAULT = ("runtime", "sdk")
 
 
 def environment() -> dict[str, str]:
@@ -101,22 +124,19 @@ def environment() -> dict[str, str]:
 def main() -> int:
     """Returns pytest's exit status, the first that is not 0."""
     arguments = sys.argv[1:]
-    there = [name for name, extension in EXTENSIONS.items() if extension.sources.exists()]
-    names = [name for name in arguments if name in EXTENSIONS] or there
-    given = [argument for argument in arguments if argument not in EXTENSIONS]
+    names = [name for name in arguments if name in RUNS] or DEFAULT
+    given = [argument for argument in arguments if argument not in RUNS]
     shutil.rmtree(BUILD, ignore_errors=True)
     failed = 0
-    for name in names:
-        extension = EXTENSIONS[name]
-        extension.build()
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"]
-        # Some tests are another target's, and not in `make test`.
-        target = {"sdk": "test-sdk", "runtime": "test-lifetimes"}[name]
+    for run in map(RUNS.__getitem__, names):
+        for extension in run.extensions:
+            extension.build()
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *run.options]
         done = subprocess.run(
-            [*command, *(given or extension.tests)],
+            [*command, *(given or run.tests)],
             cwd=ROOT, check=False,
             # Where it is not asked for, calls may be Python's, and these tests skipped.
-            env={**environment(), "PLUGRT_TEST_TARGET": target, "PLUGRT_CORE": "c"},
+            env={**environment(), "PLUGRT_TEST_TARGET": run.target, "PLUGRT_CORE": "c"},
         )  # fmt: skip
         failed = failed or done.returncode
     return failed

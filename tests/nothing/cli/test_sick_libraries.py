@@ -16,6 +16,7 @@ import pytest
 from plugrt.cli import doctor
 from plugrt.cli.doctor_checks import Examination
 from support.clib import needs_cc
+from support.compiled_core import with_plain_crashes
 from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with
 from support.sick_libraries import ODD, SICK, make_libraries
@@ -48,7 +49,7 @@ def told(libraries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     environ = {VARIABLE: token, "PLUGRT_PROBE_SECONDS": "4", "PLUGRT_DOCTOR_SECONDS": "1000"}
     done = run_cli(
         "doctor", "--json", folders=(folder,), timeout=280, JAX_PLATFORMS="a",
-        PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries), **environ,
+        PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries), **environ, **with_plain_crashes(),
     )  # fmt: skip
     return Told(json.loads(done.stdout), done.returncode, done.stderr, left_after(token))
 
@@ -132,6 +133,7 @@ def test_devices_goes_on_without_them(
         "PLUGRT_PROBE_SECONDS": "3",
         "PLUGRT_PLUGINS_ALLOW": ",".join([*names, "good"]),
         "PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries, *names),
+        **with_plain_crashes(),
     }
     done = run_cli("devices", "--json", folders=(tmp_path,), timeout=120, **environ)
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from support.compiled_core import unsanitized
 from support.distributions import install_plugin, run_python
+
+pytestmark = unsanitized("it bounds a process's addresses, of which they reserve terabytes")
 
 
 def fifo(path: Path) -> None:
