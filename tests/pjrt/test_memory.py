@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from support.compiled_core import SANITIZED
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = needs_library
@@ -67,6 +68,6 @@ def test_memory_and_handles() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     grown, counted, left = done.stdout.split(maxsplit=2)
-    assert float(grown) < 5
+    assert float(grown) < 5 or SANITIZED
     assert counted == "True", "the ledger watches another table than the backend uses"
     assert left.strip() == "{}"

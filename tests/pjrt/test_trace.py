@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from support.absent_core import needs_sdk_core
+from support.compiled_core import preloads_tracer
 from support.requirements import needs_jax
 from support.xla_cpu import library_path, needs_library
 
-pytestmark = needs_sdk_core
+pytestmark = [needs_sdk_core, preloads_tracer]
 
 UNDER_JAX = """
 import jax, jax.numpy as jnp, numpy as np

@@ -27,6 +27,12 @@ def unsanitized(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(SANITIZED, reason=f"not under the sanitizers: {reason}")
 
 
+preloads_tracer = unsanitized(
+    "the tracer that is preloaded has a dlsym, which they call before either is ready"
+)
+"""Marks tests of programs that `plugrt trace` runs."""
+
+
 def with_plain_crashes() -> dict[str, str]:
     """Returns what a child needs in its environment to die of the very signals that it is sent.
 

@@ -26,11 +26,7 @@ from plugrt_sdk.tracing.journal import Folder
 from plugrt_sdk.tracing.processes import Process
 from plugrt_sdk.tracing.text import Lines, show_duration, summary
 from support.clib import needs_cc, tiny_library
-from support.compiled_core import unsanitized
-
-runs_preloaded = unsanitized(
-    "the tracer that is preloaded has a dlsym, which they call before either is ready"
-)
+from support.compiled_core import preloads_tracer
 
 HOST = """
 import sys
@@ -95,7 +91,7 @@ def kinds(document: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     return [(f["whose"], f["kind"], f.get("function")) for f in process["findings"]]
 
 
-@runs_preloaded
+@preloads_tracer
 def test_a_clean_host_has_no_finding_and_every_call_is_recorded(
     library: Path, tmp_path: Path
 ) -> None:
@@ -170,7 +166,7 @@ PLANTED = {
 }
 
 
-@runs_preloaded
+@preloads_tracer
 def test_each_planted_fault_of_a_host_is_named(library: Path, tmp_path: Path) -> None:
     """One process: each fault is a finding of its own, and the process lives through all."""
     steps = "\n".join(step for step, _, _ in PLANTED.values())
@@ -232,7 +228,7 @@ close()
 """
 
 
-@runs_preloaded
+@preloads_tracer
 def test_faults_reach_the_host_as_they_were_ordered(library: Path, tmp_path: Path) -> None:
     options = (
         "--check", "--fail", "PJRT_Client_LookupDevice:2=NOT_FOUND", "--hide-extension", "Layouts",
@@ -283,7 +279,7 @@ def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
         assert text in str(caught.value)
 
 
-@runs_preloaded
+@preloads_tracer
 @pytest.mark.parametrize(
     ("options", "program", "code", "text"),
     [
@@ -331,7 +327,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@runs_preloaded
+@preloads_tracer
 def test_what_was_recorded_outlives_a_kill_and_a_forked_child_has_its_own(
     library: Path, tmp_path: Path
 ) -> None:
@@ -391,7 +387,7 @@ assert times == [1], "the host has no second call"
 
 
 @needs_cc
-@runs_preloaded
+@preloads_tracer
 def test_the_faults_of_a_library_are_the_librarys(tmp_path: Path) -> None:
     slots = {
         "Client_LookupDevice": "lookup", "Client_AddressableMemories": "memories",
@@ -459,7 +455,7 @@ call("Error_Destroy", error=error)
 
 
 @needs_cc
-@runs_preloaded
+@preloads_tracer
 def test_what_is_newer_than_the_declarations_passes_through(tmp_path: Path) -> None:
     """Two slots behind the last one, an extension of an unknown type, and what they return."""
     path = tiny_library(tmp_path, "", NEWER, "-DGetPjrtApi=short_table")
@@ -522,7 +518,7 @@ def trace_c(host: Path, folder: Path, *words: str) -> tuple[int, str, dict[str, 
     return ended.returncode, ended.stdout, process
 
 
-@runs_preloaded
+@preloads_tracer
 @needs_cc
 @pytest.mark.parametrize(
     ("times", "found"),
@@ -538,7 +534,7 @@ def test_a_host_in_c_needs_no_python(
     assert process["functions"]["Client_Create"]["calls"] == 1
 
 
-@runs_preloaded
+@preloads_tracer
 @needs_cc
 @pytest.mark.parametrize("frees", [True, False])
 def test_a_host_in_c_on_a_plugin_in_python(
