@@ -13,11 +13,14 @@ BUDGETS: cores.Budgets = {
     **dict.fromkeys(
         (
             "x + 1",
+            "x + y, y from NumPy",
             "x + y, y whole on each device",
             "16 arguments, 16 results",
+            "jit: two NumPy, in_shardings",
             "jit: one keyword",
             "jit: dict of 2 in and out",
             "jit: donate one",
+            "pmap: two NumPy",
             "pmap: one keyword",
             "pmap: dict of 2",
             "pmap: donate one",
