@@ -93,10 +93,11 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
-/* ---- loan.c: memory that launches of a program read host values from ---- */
+/* ---- loan.c: memory that launches of a program read host values from, or puts of these ---- */
 extern PyTypeObject *Loan_Type;
 enum { NOT_READ, READ, NOT_USED }; /* what a launch did with the memory, as far as is known */
 int loan_is_made(PyObject *self);
+int loan_lends(PyObject *self); /* not all values are only put */
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
 int loan_take(PyObject *self, PyObject *value, PyObject **made);
 void loan_end(PyObject *self, PyObject *argument, int use); /* after the launch, or without one */

@@ -2,7 +2,8 @@
 
    For backends that launch with memory of the host at less cost than they put it. The memory is written
    again once the results of the launch that had it are there; where they are not when it returns, it
-   is left to that launch. If that happens repeatedly, Python puts the values for a while. */
+   is left to that launch. If that happens repeatedly, the values are put for a while, each time to
+   memory of their own, as those are that the backend lends no memory to. */
 #include "core.h"
 
 enum { MOST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
@@ -18,8 +19,9 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  PyObject *make;     /* make(): an argument and its memory, or None */
+  PyObject *make;     /* make(): an argument and its memory, or None; NULL where nothing is lent */
   PyObject *is_ready; /* is_ready(result of a launch) */
+  PyObject *put;      /* put(value): an argument; NULL where Python puts values that are not lent to */
   int dtype;
   int number;         /* the element type of Python's numbers; 0 for arrays */
   HostForm form;
@@ -78,7 +80,7 @@ static int borrow(Loan *self, Slot **found) {
       return DONE;
     }
   }
-  if (!empty) return NOT_HERE;
+  if (!empty || !self->make) return NOT_HERE;
   if (self->waiting) {
     self->waiting--;
     return NOT_HERE;
@@ -124,6 +126,15 @@ static void keep_number(Loan *self, PyObject *value, Slot *slot) {
   Py_XDECREF(old_made);
 }
 
+/* Puts a value to memory of its own; what fails Python tries again, and says what there is to say. */
+static int put_by_function(Loan *self, PyObject *value, PyObject **made) {
+  *made = self->put ? PyObject_CallFunctionObjArgs(self->put, value, NULL) : NULL;
+  if (*made) return DONE;
+  if (is_interrupted()) return FAILED;
+  PyErr_Clear();
+  return NOT_HERE;
+}
+
 int loan_take(PyObject *object, PyObject *value, PyObject **made) {
   Loan *self = (Loan *)object;
   Slot *slot;
@@ -132,6 +143,7 @@ int loan_take(PyObject *object, PyObject *value, PyObject **made) {
     return DONE;
   }
   int state = borrow(self, &slot);
+  if (state == NOT_HERE) return put_by_function(self, value, made);
   if (state != DONE) return state;
   state = write_value(self, value, slot);
   if (state != DONE) {
@@ -153,7 +165,7 @@ void loan_end(PyObject *object, PyObject *argument, int use) {
   Loan *self = (Loan *)object;
   Slot *slot = self->slots;
   while (slot < self->slots + MOST_KEPT && !(slot->lent && slot->argument == argument)) slot++;
-  if (slot == self->slots + MOST_KEPT) return; /* a number that is kept */
+  if (slot == self->slots + MOST_KEPT) return; /* a number that is kept, or what was put */
   if (use == NOT_READ) {
     lose(self);
     drop(slot);
@@ -174,16 +186,18 @@ int loan_results_are_ready(PyObject *object, PyObject *const *results, Py_ssize_
   return 1;
 }
 
-int loan_is_made(PyObject *object) { return ((Loan *)object)->make != NULL; }
+int loan_is_made(PyObject *object) { return ((Loan *)object)->is_ready != NULL; }
+
+int loan_lends(PyObject *object) { return ((Loan *)object)->make != NULL; }
 
 static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", NULL};
-  PyObject *make, *is_ready, *dtype, *shape;
+  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", NULL};
+  PyObject *make, *is_ready, *dtype, *shape, *put = Py_None;
   const char *kind;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z", names, &make, &is_ready, &dtype,
-                                   &PyTuple_Type, &shape, &kind))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|O", names, &make, &is_ready, &dtype,
+                                   &PyTuple_Type, &shape, &kind, &put))
     return -1;
-  if (self->make) {
+  if (self->is_ready) {
     PyErr_SetString(PyExc_TypeError, "a loan is made once");
     return -1;
   }
@@ -197,7 +211,8 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
     PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
     return -1;
   }
-  self->make = Py_NewRef(make);
+  self->make = make == Py_None ? NULL : Py_NewRef(make);
+  self->put = put == Py_None ? NULL : Py_NewRef(put);
   self->is_ready = Py_NewRef(is_ready);
   return 0;
 }
@@ -206,6 +221,7 @@ static int loan_traverse(Loan *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->make);
   Py_VISIT(self->is_ready);
+  Py_VISIT(self->put);
   Py_VISIT(self->form.dtype);
   for (int i = 0; i < MOST_KEPT; i++) Py_VISIT(self->slots[i].argument);
   Py_VISIT(self->seen);
@@ -221,6 +237,7 @@ static void loan_dealloc(PyObject *object) {
   for (int i = 0; i < MOST_KEPT; i++) drop(&self->slots[i]);
   Py_XDECREF(self->make);
   Py_XDECREF(self->is_ready);
+  Py_XDECREF(self->put);
   Py_XDECREF(self->seen);
   Py_XDECREF(self->last);
   Py_XDECREF(self->last_made);

@@ -38,13 +38,15 @@ int place_value(PyObject *placing, PyObject *value, PyObject **made) {
   return put_value((Put *)placing, value, made);
 }
 
-static int is_loan(PyObject *placing) { return placing && Py_TYPE(placing) == Loan_Type; }
+static int lends(PyObject *placing) {
+  return placing && Py_TYPE(placing) == Loan_Type && loan_lends(placing);
+}
 
 int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t count, int state,
                  PyObject **results, Py_ssize_t produced) {
   int use = state == NOT_HERE ? NOT_USED : NOT_READ;
   Py_ssize_t first = 0;
-  while (first < count && !is_loan(placings[first])) first++;
+  while (first < count && !lends(placings[first])) first++;
   if (first == count) return state;
   if (state == DONE) {
     int ready = loan_results_are_ready(placings[first], results, produced);
@@ -55,6 +57,6 @@ int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t co
     if (ready > 0) use = READ;
   }
   for (Py_ssize_t i = first; i < count; i++)
-    if (is_loan(placings[i]) && held[i]) loan_end(placings[i], held[i], use);
+    if (lends(placings[i]) && held[i]) loan_end(placings[i], held[i], use);
   return state;
 }

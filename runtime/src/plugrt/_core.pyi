@@ -76,11 +76,12 @@ class Copy:
 class Loan:
     def __init__(
         self,
-        make: Callable[[], tuple[Any, Any] | None],
+        make: Callable[[], tuple[Any, Any] | None] | None,
         is_ready: Callable[[Any], bool] | None,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
         kind: str | None,
+        put: Callable[[Any], Any] | None = None,
     ) -> None: ...
 
 class Wait:

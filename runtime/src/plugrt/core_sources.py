@@ -34,9 +34,9 @@ last_call.c 3f015f14e9f7
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
-launches.h 5f68b7252866
+launches.h 02760497f253
 library.h 055ae04dbf91
-loan.c f95057df2e5b
+loan.c 8f412c256644
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
 module.c f37919c9f8b3
@@ -44,7 +44,7 @@ nodes.c 97a55c9a0390
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591
-placing.c ada2b4d4bd9f
+placing.c 88c7553dc3cf
 put.c 33ca722fbc94
 quick_put.c 3536d0e7b678
 read.c 3ac34143d85d

@@ -167,6 +167,60 @@ def test_pauses_between_tries_grow_while_results_are_late() -> None:
     assert found[-100:] == [*range(4900, 5000)]
 
 
+def test_values_are_put_while_results_are_late() -> None:
+    program = _Lending(put=np.float32)
+    program.ready = False
+    assert [program.call(float(i)) for i in range(2000)] == [*range(2000)]
+    assert len(program.made) <= 8 + 6
+    program.ready = True
+    assert [program.call(float(i)) for i in range(5000)] == [*range(5000)]
+    count = len(program.made)
+    assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == count
+
+
+def test_values_are_put_that_nothing_is_lent_to() -> None:
+    program = _Lending(make=None, is_ready=None, put=np.float32)
+    assert [program.call(float(i)) for i in range(20)] == [*range(20)]
+    assert _Lending(make=None, is_ready=None).call(2.0) == "slow"
+    assert _Lending(make=lambda: None, put=np.float32).call(2.0) == 2.0
+
+
+def test_what_a_put_raises_is_left_to_python_unless_it_interrupts() -> None:
+    raised: BaseException = ValueError("no more memory")
+
+    def fail(value: Any) -> Any:
+        raise raised
+
+    program = _Lending(make=None, is_ready=None, put=fail)
+    assert program.call(2.0) == "slow"
+    raised = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        program.call(2.0)
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
+@pytest.mark.parametrize("count", [2048, 1 << 15, 1 << 18])
+@pytest.mark.parametrize("donated", [(), (0,), (0, 1)])
+def test_larger_arrays_of_the_host_are_put_without_python(
+    count: int, donated: tuple[int, ...], in_python: list[str]
+) -> None:
+    """They may be written again as soon as the call returns."""
+    step = plugrt.jit(lambda given, n: given["x"] * 2 + given["y"] * n, donate_argnums=donated)
+    host, other = np.zeros((2, count), np.float32)
+    found = []
+    for i in range(30):
+        host[:] = i
+        other[:] = 1
+        found.append(step({"x": host, "y": plugrt.device_put(other)}, float(i)))
+        host[:] = other[:] = -1
+        if i == 0:
+            in_python.clear()
+    for i, result in enumerate(found):
+        np.testing.assert_array_equal(np.asarray(result), np.full(count, 3 * i, np.float32))
+    assert not in_python
+
+
 def test_what_a_backend_must_not_lend_is_refused() -> None:
     def fail() -> Any:
         raise KeyError("none left")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,28 @@ class PuttingClient(ClientBase):
             return [self._put(array, place, raw_device, copy)[0] for array in arrays]
         except PYTHON_ERRORS as error:
             refuse_call(self.shards_from_host, error, arrays=arrays)
+
+    def compile_function_put(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device
+    ) -> Callable[[npt.NDArray[Any]], Any] | None:
+        """Returns what puts arrays of one type for the compiled core, which jaxlib's array is of.
+
+        It raises TypeError for another array. None for types that `_put` has more to do with.
+        """
+        target = require_device(self, device)
+        tensor_type, aval = array_type(shape, dtype)
+        if tensor_type.nbytes >= LARGE_BYTES or dtype in SUB_BYTE_DTYPES:
+            return None
+        sharding, raw_device, put = target.place.sharding, target.raw, adapter.put
+
+        def put_array(array: npt.NDArray[Any]) -> Any:
+            if array.dtype != dtype or array.shape != shape:
+                raise TypeError("an array of another type")
+            if self._raw is None:
+                self.require_open()
+            return put(array, aval, sharding, raw_device, adapter.ONLY_DURING_CALL)
+
+        return put_array
 
     @with_argument_errors
     def buffers_from_host(

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+import numpy as np
+
 from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.array_making import share_buffers
+from plugrt.execution.casting import cast
 from plugrt.execution.collective_launches import BoundedExecutable
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placer import lies_as_taken, takes_host_value
@@ -150,29 +153,36 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
 
 
 def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
-    """Returns what lends memory to host values, by their numbers, where the backend can."""
+    """Returns what lends memory to host values, or puts them, by their numbers, where that is."""
     assert program.executable is not None
-    plan, steps = program.plan, program.executable.launch_steps
-    found = [(at, i) for at, i in enumerate(plan.kept) if isinstance(avals[i], HostAval)]
-    if steps is None or steps.lend is None or not found:
+    plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
+    found = {i: at for at, i in enumerate(plan.kept) if isinstance(avals[i], HostAval)}
+    if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
-    types = [program.types[i] for _, i in found]
-    if any(dtype not in KNOWN_DTYPES for _, dtype, _ in types):
-        return {}
-    lenders = steps.lend([at for at, _ in found])
-    if lenders is None:
-        return {}
-    loans = [
-        core.Loan(
-            make=lender,
+    lent = [i for i in found if i not in plan.donated]
+    lenders = steps.lend([found[i] for i in lent]) if lent and steps.lend is not None else None
+    makes = {} if lenders is None else dict(zip(lent, lenders, strict=True))
+    compile_put = getattr(launch.client, "compile_function_put", None)
+    loans = {}
+    for i in found:
+        shape, dtype, weak = program.types[i]
+        put = compile_put and compile_put(shape, dtype, launch.devices[0])
+        if i not in makes and put is None:
+            continue
+        loans[i] = core.Loan(
+            make=makes.get(i),
             is_ready=steps.is_ready,
             dtype=dtype,
             shape=shape,
             kind=dtype.kind if weak else None,
+            put=_put_after_cast(put, dtype) if put and not shape else put,
         )
-        for lender, (shape, dtype, weak) in zip(lenders, types, strict=True)
-    ]
-    return dict(zip((i for _, i in found), loans, strict=True))
+    return loans
+
+
+def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Returns what puts numbers of Python's and NumPy's as well."""
+    return lambda value: put(value if type(value) is np.ndarray else cast(value, dtype))
 
 
 def _find_origins(plan: Plan) -> tuple[int, ...]:
