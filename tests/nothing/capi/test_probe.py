@@ -8,6 +8,7 @@ import pytest
 
 from plugrt.capi import probe_library
 from support.clib import compile_c, needs_cc, tiny_library
+from support.compiled_core import with_plain_crashes
 
 pytestmark = needs_cc
 
@@ -38,7 +39,11 @@ def test_without_starting_it(tmp_path: Path) -> None:
         ('fprintf(stderr, "my last word\\n"); abort();', "last output: my last word"),
     ],
 )
-def test_library_that_ends_the_process(tmp_path: Path, body: str, message: str) -> None:
+def test_library_that_ends_the_process(
+    tmp_path: Path, body: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in with_plain_crashes().items():
+        monkeypatch.setenv(name, value)
     function = f"static PJRT_Error* f(struct PJRT_Plugin_Initialize_Args* a) {{ {body} return 0; }}"
     result = probe_library(tiny_library(tmp_path, "api.Plugin_Initialize=f;", function))
     assert result.state == "broken"
