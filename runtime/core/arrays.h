@@ -36,6 +36,7 @@ PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the
 
 /* ---- dtypes.c: what NumPy's values hold ---- */
 int number_of_dtype(PyObject *dtype); /* the same for equal ones; 0 for those that are not known */
+int is_known_dtype(PyObject *object);  /* whether it is one of those themselves, which do not change */
 /* The number of a value's dtype, with a view of its elements; 0, and no view, for anything else. */
 int view_host(PyObject *value, Py_buffer *view);
 int view_known(PyObject *value, Py_buffer *view); /* the same, but runs nothing of Python */

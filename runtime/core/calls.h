@@ -12,6 +12,10 @@ int is_static(const Statics *which, PyObject *name, Py_ssize_t number);
 int take_static(PyObject **statics, PyObject *where, PyObject *value);
 /* Appends, and takes the reference; NULL has an exception set. */
 int append_new(PyObject *list, PyObject *item);
+/* Whether the same object stands for the same static value each time. */
+int is_lasting(PyObject *value);
+/* Whether it is that object, or an equal one of a built-in class. They run nothing of Python. */
+int is_same_lasting(PyObject *lasting, PyObject *value);
 void set_static_key(PyObject *function);
 
 /* ---- call_form.c: a call taken apart ---- */

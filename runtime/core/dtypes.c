@@ -20,6 +20,8 @@ static int number_of_known(PyObject *dtype) {
   return 0;
 }
 
+int is_known_dtype(PyObject *object) { return number_of_known(object) != 0; }
+
 int number_of_dtype(PyObject *dtype) {
   int number = number_of_known(dtype);
   if (number) return number;

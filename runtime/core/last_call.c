@@ -1,7 +1,7 @@
 /* LastCall: the runner of a function's last call, for the next one with arguments of the same types.
 
    It is found without a key and its hash, and without taking the call apart. Kept are calls without
-   containers, whose static arguments are such that the same object is always the same value. */
+   containers, whose static arguments last: the same object is always the same value. */
 #include "core.h"
 
 static LastCall *kept; /* all that have a runner, from the newest on */
@@ -60,7 +60,7 @@ PyObject *forget_runners(PyObject *module, PyObject *runners) {
 
 /* Whether an argument is as the last one was in its place. */
 static int is_alike(const CallPart *part, PyObject *value, PyObject *token) {
-  if (part->fixed) return value == part->fixed;
+  if (part->fixed) return is_same_lasting(part->fixed, value);
   if (Py_TYPE(value) == array_class) return ((Array *)value)->signature == part->aval;
   if (value == Py_None) return (PyObject *)Py_TYPE(value) == part->aval;
   return known_host_aval(value, token) == part->aval;
@@ -89,15 +89,9 @@ PyObject *last_call_find(const LastCall *self, const Call *call, PyObject **valu
   return Py_NewRef(self->runner);
 }
 
-/* Whether the same object is the same static value each time. */
-static int is_immutable(PyObject *value) {
-  return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
-         PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) || PyFloat_CheckExact(value);
-}
-
 /* Fills in one argument; whether it is of a kind that is kept. */
 static int fill_part(CallPart *part, PyObject *name, PyObject *value, int fixed, PyObject *aval) {
-  if (fixed ? !is_immutable(value) : !aval) return 0;
+  if (fixed ? !is_lasting(value) : !aval) return 0;
   part->name = name ? Py_NewRef(name) : NULL;
   part->fixed = fixed ? Py_NewRef(value) : NULL;
   part->aval = fixed ? NULL : Py_NewRef(aval);

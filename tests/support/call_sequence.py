@@ -11,6 +11,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class CallSequence:
             (4, self.read), (4, self.set), (2, self.unset), (2, self.listen), (1, self.clear),
             (2, self.drop), (2, self.threads), (3, self.look_at_function), (6, self.donate),
             (15, self.call_forms), (6, self.call_over_devices), (8, self.call_with_new_numbers),
+            (6, self.call_with_statics),
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
@@ -213,6 +215,37 @@ class CallSequence:
                     else nest(self.random.randrange(2))
                 )
         return self.make_calls("forms", args, keywords)
+
+    def call_with_statics(self) -> tuple[str, list[str]]:
+        """Calls with values that are static, many of them equal though a function tells them apart.
+
+        They are made anew for each call.
+        """
+        atoms = [
+            "0", "1", "True", "1.0", "0.0", "-0.0", "10**20", "10**20 + 0.0", "float('nan')", "1j",
+            "''", "'a'", "'ab' * 30", "None", "b'a'", "len", "np.float32", "np.float32(1)", "[1]",
+            "np.dtype('f4')", "OfItsOwn(1)",
+        ]  # fmt: skip
+
+        def text(depth: int) -> str:
+            if not depth or self.random.random() < 0.3:
+                return self.random.choice(atoms)
+            parts = [text(depth - 1) for _ in range(self.random.randrange(3))]
+            cls = "Three" if self.random.random() < 0.05 else "tuple"
+            return f"{cls}([{', '.join(parts)}])"
+
+        known = {name: globals()[name] for name in ("np", "OfItsOwn", "Three")}
+        x = device_put(np.full(4, self.random.randrange(5), "float32"))
+        outcomes: list[str] = []
+
+        def call(value: str) -> Any:
+            return self.functions["shown"](x, eval(value, known))
+
+        values = [text(self.random.randrange(4)) for _ in range(4)]
+        for value in self.random.choices(values, k=30):
+            outcome, _ = outcome_of(partial(call, value))
+            outcomes.append(outcome)
+        return f"shown(float32[4], each of {values})", outcomes
 
     def donate(self) -> tuple[str, list[str]]:
         """Calls a function that takes its arguments with its results, and with what it may not."""

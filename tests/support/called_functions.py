@@ -124,6 +124,7 @@ def make_functions(devices: list[Device], notes: list[str]) -> dict[str, Callabl
         "kept": jit(lambda a, b: a + 1, keep_unused=True),
         "static": jit(lambda a, n: a * n, static_argnums=1),
         "static_name": jit(lambda a, n=1: a * n, static_argnames="n"),
+        "shown": jit(lambda a, n: {f"{type(n).__name__} {n!r}": a + 1}, static_argnums=1),
         "keywords": jit(keywords),
         "optional": jit(lambda a, b: (a, 1) if b is None else (b, a if a is None else a + b)),
         "donate": jit(lambda a, b: a + b, donate_argnums=0),
