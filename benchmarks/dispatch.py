@@ -88,11 +88,18 @@ def call_forms(four: Any) -> list[Row]:
     a, b = plugrt.device_put(four, there), jax.device_put(four, there_jax)
     plus, plus_jax = plugrt.jit(lambda a, b: a + b), jax.jit(lambda a, b: a + b)
     named = [w(lambda a, n: a + n, static_argnames="n") for w in (plugrt.jit, jax.jit)]
+    turned = [w(lambda a, n: a.transpose(n), static_argnums=1) for w in (plugrt.jit, jax.jit)]
     compiled = plus.lower(x, x).compile(), plus_jax.lower(y, y).compile()
     leaves = {f"k{i}": four for i in range(40)}
+    large = np.ones(16_384, np.float32)
     return [
         compare("NumPy + array", lambda: plus(four, x), lambda: plus_jax(four, y), 2.0),
         compare("two NumPy", lambda: plus(four, four), lambda: plus_jax(four, four)),
+        compare(
+            "two NumPy of 64 kB, awaited",
+            lambda: plus(large, large).block_until_ready(),
+            lambda: plus_jax(large, large).block_until_ready(),
+        ),
         compare("Python scalar + array", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
         compare(
             "a new Python float + array", with_new_floats(plus, x), with_new_floats(plus_jax, y)
@@ -103,6 +110,7 @@ def call_forms(four: Any) -> list[Row]:
         compare("None beside an array", *both(lambda a, b: a + 1 if b is None else b, four, None)),
         compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y)),
         compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3)),
+        compare("a static tuple", lambda: turned[0](x, (0,)), lambda: turned[1](y, (0,))),
         compare("donate one", *(donating(w) for w in (plugrt, jax))),
         compare("donate one, NumPy beside it", *(donating(w, four) for w in (plugrt, jax))),
         compare(

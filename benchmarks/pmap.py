@@ -39,6 +39,7 @@ def measure() -> list[Row]:
             "pmap x + 1, NumPy argument",
             lambda: plus(host).block_until_ready(),
             lambda: plus_jax(host).block_until_ready(),
+            cores.OVER_DEVICES[0],
         ),
         compare(
             "np.asarray(pmap x + 1)",
