@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import array_api as xp
 
 
 @dataclass
@@ -221,6 +222,30 @@ def test_a_node_that_changes_what_it_is_in_while_it_is_opened() -> None:
         given.update(k=Opened(open_it), l=Y)
         call = f.__call__
         assert call(**given).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("container", [dict, OrderedDict, list, deque])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_node_that_empties_what_it_is_in(container: Any, is_known: bool) -> None:
+    """A known call has the parts that were there; what another one was traced with is not kept."""
+    f = plugrt.jit(lambda parts: sum(plugrt.tree.leaves(parts), xp.zeros(2)))
+
+    def call(empties: bool) -> Any:
+        def open_it() -> Any:
+            if empties:
+                given.clear()
+            return (X,), None
+
+        parts = {"a": Opened(open_it), "b": Y, "c": X}
+        given = container(parts if issubclass(container, dict) else parts.values())
+        return f(given).tolist()
+
+    for _ in range(3 if is_known else 0):
+        assert call(False) == [4, 4]
+    assert call(True) == ([4, 4] if is_known else [0, 0])
+    for _ in range(3):
+        assert call(False) == [4, 4]
+        assert call(True) == [4, 4]
 
 
 def test_donated_parts_and_a_call_leaves_nothing_behind() -> None:

@@ -52,7 +52,8 @@ def nested_leaves(
 ) -> tuple[tuple[Any, ...], list[Any]]:
     """Returns what `quick_leaves` does of calls whose containers have containers in them.
 
-    Named tuples and objects of registered classes are opened as well.
+    Named tuples and objects of registered classes are opened as well. Containers are iterated over
+    as copies: what opens an object in one of them may change it.
     """
     structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
     leaves: list[Any] = []
@@ -63,13 +64,13 @@ def nested_leaves(
             cls = type(x)
             if cls is dict:
                 mark((dict, *x))
-                open_all(x.values())
+                open_all([*x.values()])
             elif cls is tuple or cls is list:
                 mark((cls, len(x)))
-                open_all(x)
+                open_all([*x])
             elif cls is not Array and (node := open_node(x)) is not None:
                 mark(node[1])
-                open_all(node[0])
+                open_all([*node[0]])
             else:
                 mark(None)
                 keep(x)
@@ -91,11 +92,11 @@ def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, i
 
     def number(x: Any) -> Any:
         if type(x) is dict or type(x) is defaultdict:
-            return {key: number(value) for key, value in x.items()}
+            return {key: number(value) for key, value in [*x.items()]}
         if type(x) is tuple or type(x) is list:
-            return [number(value) for value in x]
+            return [number(value) for value in [*x]]
         if (node := open_node(x)) is not None:
-            return [number(value) for value in node[0]]
+            return [number(value) for value in [*node[0]]]
         i = next(numbers)
         return None if x is None else i
 

@@ -181,7 +181,9 @@ class CompiledCall(CompiledBase, CompiledCalls):
                     run = self._blaming_integers(run)
                 self._runners.keep(key, run)
             if short is not None:
-                self._runners.keep(short[0], reorder_leaves(args, kwargs, run))
+                again = reorder_leaves(args, kwargs, run, len(short[1]), len(values))
+                if again is not None:
+                    self._runners.keep(short[0], again)
             return run(values)
         except Exception as error:
             filter_traceback(error)

@@ -49,13 +49,19 @@ def find_short_call(
     return (_token(), structure, statics, *avals), leaves
 
 
-def reorder_leaves(args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Run:
+def reorder_leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any], run: Run, found: int, values: int
+) -> Run | None:
     """Returns ``run`` for the leaves of `find_short_call` instead of the pytree's.
 
-    Those of dicts have another order there, and None is among them.
+    Those of dicts have another order there, and None is among them. It ``found`` so many, and
+    ``run`` takes so many ``values``: None where that is not so any more, as where what opens an
+    object changes the container that it is in. Their key would then be that of another call.
     """
     numbered, count = number_leaves(args, kwargs)
     order, _ = tree.flatten(numbered)
+    if (count, len(order)) != (found, values):
+        return None
     if order == [*range(count)]:
         return run
     if core is not None:

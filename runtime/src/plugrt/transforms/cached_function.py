@@ -92,7 +92,10 @@ class CachedFunction(CallBase, Generic[P, R]):
         head = (bound.spec, bound.static_key)
         run = self._find((_token(), head, *avals)) or self._make_runner(head, bound, avals)
         if short is not None and self._reads_once:
-            self._pipeline.calls.keep(key, self._reorder_leaves(args, kwargs, run))
+            args, kwargs, _ = self._rules.take_statics(args, kwargs)
+            again = reorder_leaves(args, kwargs, run, len(leaves), len(values))
+            if again is not None:
+                self._pipeline.calls.keep(key, again)
         return run(values)
 
     def _make_runner(self, head: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:
@@ -117,10 +120,6 @@ class CachedFunction(CallBase, Generic[P, R]):
         if self._rules.has_statics:
             args, kwargs, statics = self._rules.take_statics(args, kwargs)
         return find_short_call(args, kwargs, statics)
-
-    def _reorder_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
-        args, kwargs, _ = self._rules.take_statics(args, kwargs)
-        return reorder_leaves(args, kwargs, run)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Returns the leaves of a call, and its static values."""
