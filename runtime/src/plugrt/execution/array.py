@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 import math
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,15 +53,13 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     raises the error of the computation if that failed.
     """
 
-    # `_sharers` refers to the arrays that hold the same buffers (see `share_buffers`), and is not
-    # set where there are none.
-    __slots__ = ("__weakref__", "_sharers")
+    # Of the arrays that hold the same buffers (see `sharers`); not set where there are none.
+    __slots__ = ("__weakref__", "_lives", "_sharers")
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
     _signature: Signature
     __weakref__: Any  # None where nothing refers to it weakly
-    _sharers: list[weakref.ref[Array]]
 
     def __new__(cls, *_: Never, **__: Never) -> Self:
         raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
@@ -146,7 +143,10 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts that this process holds, each as an `Array` on its device, without a copy."""
+        """The parts that this process holds, each as an `Array` on its device, without a copy.
+
+        Deleting or donating one ends the whole, and the whole all, but no results of programs.
+        """
         return [shard for shard in self.global_shards if shard.device.is_addressable]
 
     @property
@@ -158,19 +158,21 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         sharding = self._signature.sharding
         shape = sharding.shard_shape(self.shape)
         where = sharding.devices_indices_map(self.shape)
-        held = dict(zip(sharding.addressable_devices, self._live(), strict=True))
+        held = self._held()
+        buffers = dict(zip(sharding.addressable_devices, self._open_shards(held), strict=True))
         seen: Counter[str] = Counter()
         result = []
         for device in sharding.devices:
             data: Any = None
-            if device in held:
+            if device in buffers:
                 here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
                 layout = self._signature.layout
                 place = intern_signature(shape, self.dtype, here, True, False, layout)
-                data = new_array((held[device],), place)
+                data = new_array((buffers[device],), place)
             index = where[device]
             result.append(Shard(device, index, data, seen[repr(index)]))
             seen[repr(index)] += 1
+        self._keep_parts([shard.data for shard in result if shard.data is not None], held)
         return result
 
     @with_argument_errors

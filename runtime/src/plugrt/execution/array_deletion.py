@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array_contents import Contents
 from plugrt.execution.deletion import Deletion
+from plugrt.execution.sharers import find_sharers, keep_ended, tie_parts
 
 sharers_lock = threading.RLock()
 """Held while buffers become another array's too, and to take them: who looks finds who has them.
@@ -37,20 +39,24 @@ class Deletable(Contents):
     if TYPE_CHECKING:
         __weakref__: Any
         _sharers: list[weakref.ref[Any]]
+        _lives: tuple[object, ...]
 
     def delete(self) -> None:
-        """Gives the memory back now, unless another array holds the same buffers.
+        """Gives the memory back now, unless a result of a program, or what was put, has it as well.
 
-        A second call does nothing; use afterwards raises.
+        The parts of the array (``addressable_shards``) end with it, and what was made of them by
+        ``make_array_from_single_device_arrays``; it ends with each of them. A second call does
+        nothing; use afterwards raises.
         """
         with sharers_lock:
             held, self._shards = self._shards, None
             if held is None:
-                if isinstance(self._extra, Deletion):  # a launch that fails gives nothing back then
-                    self._extra = self._extra.copy()
+                if isinstance(loss := self._extra, Deletion):
+                    self._extra = loss.copy()  # a launch that fails gives nothing back then
+                    keep_ended(self, loss)  # type: ignore[arg-type]
                 return
-            self._extra = Deletion()
-            shared = self._is_shared()
+            self._extra = loss = Deletion()
+            shared = self._lose(loss)
         if not shared:
             for shard in self._open_shards(held):
                 shard.delete()
@@ -90,15 +96,21 @@ class Deletable(Contents):
     def _what(self) -> str:
         return f"the array {self._signature.tensor_type}"
 
-    def _is_shared(self) -> bool:
-        """Whether another array has buffers of this one, or of one that shares with both."""
-        sharers = None if self.__weakref__ is None else getattr(self, "_sharers", None)
-        if sharers is None:  # those that share are referred to weakly, which is asked at less cost
-            return False
-        return any(
-            other is not None and other is not self and other._shards is not None
-            for other in [sharer() for sharer in [*sharers]]
-        )
+    def _lose(self, loss: Deletion) -> bool:
+        """Marks it as lost, and all that end with it; returns whether another has its buffers."""
+        with sharers_lock:
+            tied, shared = find_sharers(self)  # type: ignore[arg-type]
+            for other in tied:
+                other._mark_lost(loss)
+            self._mark_lost(loss)
+        return shared
+
+    def _keep_parts(self, parts: Sequence[Any], held: Any) -> None:
+        """Has parts, made of what this array had when asked, ``held``, end with it."""
+        with sharers_lock:
+            tie_parts(self, parts)  # type: ignore[arg-type]
+        if self._shards is not held:  # another thread has ended it, which did not know of these
+            raise DeletedBuffer(self._deleted_message())
 
     def _mark_lost(self, loss: Deletion) -> None:
         self._shards, self._extra = None, loss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, array_holding, new_array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.sharers import keep_sharer, tie_whole
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Buffer, Layout, Shards
 
@@ -27,7 +27,7 @@ def share_buffers(array: Array, signature: Signature) -> Array:
     with array_deletion.sharers_lock:
         held = array._held()
         made = array_holding(held, signature)
-        _keep_sharer(array, made)
+        keep_sharer(array, made)
     _require_held(array, held)
     return made
 
@@ -42,29 +42,22 @@ def share_parts(made: Array, array: Array, held: Any) -> Array:
         DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
     """
     with array_deletion.sharers_lock:
-        _keep_sharer(array, made)
+        keep_sharer(array, made)
     _require_held(array, held)
     return made
 
 
-def _keep_sharer(array: Array, made: Array) -> None:
-    """Has two arrays know each other, and all that share with either of them."""
-    sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
-    if sharers is None:
-        sharers = array._sharers = [weakref.ref(array)]
-    count = len(sharers)
-    if count & (count - 1) == 0:  # at each power of two: drop dead references
-        alive = [sharer for sharer in sharers if sharer() is not None]
-        if len(sharers) == count:  # a finaliser has added none
-            sharers[:] = alive
-    others = getattr(made, "_sharers", None)
-    if others is sharers:
-        return
-    for reference in others or [weakref.ref(made)]:
-        other = reference()
-        if other is not None:
-            other._sharers = sharers
-            sharers.append(reference)
+def join_parts(made: Array, parts: Sequence[Array], held: Sequence[Any]) -> Array:
+    """Returns ``made``, whose buffers are those that ``parts`` had, ``held``: it ends with each.
+
+    Raises:
+        DeletedBuffer: one of them was deleted or donated since, perhaps by another thread.
+    """
+    with array_deletion.sharers_lock:
+        tie_whole(made, parts)
+    for part, had in zip(parts, held, strict=True):
+        _require_held(part, had)
+    return made
 
 
 def _require_held(array: Array, held: Any) -> None:

@@ -13,7 +13,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.agreements import agree_on_parts
 from plugrt.execution.array import Array
-from plugrt.execution.array_making import array_of_shards
+from plugrt.execution.array_making import array_of_shards, join_parts
 from plugrt.execution.host_data import host_array
 from plugrt.execution.index_boxes import Box, box_shape, device_boxes, relative_box
 from plugrt.execution.sharding import Index, Sharding
@@ -77,7 +77,8 @@ def make_array_from_single_device_arrays(
 
     ``arrays`` has one for each device of ``sharding`` in this process, in any order. ``dtype`` has
     to be given only where there is none. The parts and the result share their memory: deleting or
-    donating one takes it from the other. As ``jax.make_array_from_single_device_arrays``.
+    donating a part ends the result, too, and that of the result ends all parts; results of programs
+    on either stay. As ``jax.make_array_from_single_device_arrays``.
 
     Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for what is none,
     and `ArgumentError` where they are not on the devices of the sharding.
@@ -91,6 +92,8 @@ def make_array_from_single_device_arrays(
     whole = _read_shape(shape, sharding)
     expected = sharding.shard_shape(whole)
     buffers: dict[Device, Buffer] = {}
+    numbers: dict[Device, int] = {}
+    held: list[Any] = []
     wanted = None if dtype is None else np.dtype(dtype)
     for i, x in enumerate(arrays):
         if type(x) is not Array:
@@ -99,10 +102,12 @@ def make_array_from_single_device_arrays(
             raise ArgumentError(f"arrays[{i}] is on several devices: {x.sharding!r}")
         wanted = wanted or x.dtype
         _check_part(x, expected, wanted, f"arrays[{i}] is")
-        [buffer] = x._live()
+        held.append(x._held())
+        [buffer] = x._open_shards(held[-1])
         if buffer.device in buffers:
             raise ArgumentError(f"arrays[{i}] is the second on {buffer.device!r}")
         buffers[buffer.device] = buffer
+        numbers[buffer.device] = i
     devices = sharding.addressable_devices
     if set(buffers) != set(devices):
         raise ArgumentError(
@@ -112,7 +117,9 @@ def make_array_from_single_device_arrays(
     if wanted is None:
         raise ArgumentError(f"{sharding!r} has no device of this process; give the dtype")
     shards = devices[0].client.shards([buffers[device] for device in devices]) if devices else ()
-    return array_of_shards(whole, wanted, sharding, shards)
+    order = [numbers[device] for device in devices]
+    made = array_of_shards(whole, wanted, sharding, shards)
+    return join_parts(made, [arrays[i] for i in order], [held[i] for i in order])
 
 
 @with_argument_errors

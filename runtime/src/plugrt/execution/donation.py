@@ -14,6 +14,7 @@ from plugrt.execution.array import Array, array_holding, duplicate
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.plan import Plan
+from plugrt.execution.sharers import find_sharers
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
 
@@ -60,10 +61,20 @@ class Donation:
                 array is other and own is not had for other, had, *_ in taken
             ):
                 continue  # given twice, and moved or copied for this argument
+            if array._extra is loss:
+                raise self._passed_twice(i)
+            before = len(taken)
             keeper = _take_from(array, own, loss, taken)
+            tied = taken[before:-1]
+            same = sum(entry[1] is own for entry in tied) if tied else 0
+            if tied and own is taken[-1][1]:
+                tied = [entry for entry in tied if entry[1] is not own]
+                self._refuse_tied(i, shards, tied)
             counts = self._alone and own is taken[-1][1] and keeper is None
             del own  # a reference
-            if counts and _is_used(shards, position, taken[-1][2]):
+            if counts and (
+                _is_used(shards, position, taken[-1][2], same) or (tied and _are_used(tied))
+            ):
                 keeper = array_holding(shards[position], array._signature)
             if keeper is not None:
                 shards[position] = duplicate(keeper)._held()
@@ -82,13 +93,25 @@ class Donation:
                 continue
             own = shards[position]
             if own is values[i]._shards and ids.count(id(own)) > 1:
-                raise InvalidArgument(
-                    f"argument {i} of {self._taker!r} is donated and passed twice"
-                )
+                raise self._passed_twice(i)
+
+    def _refuse_tied(self, i: int, shards: list[Any], tied: Taken) -> None:
+        """Raises `InvalidArgument` where another argument ends with one that is taken."""
+        given = {*map(id, shards)}
+        if any(id(had) in given for _, had, *_ in tied):
+            raise InvalidArgument(
+                f"argument {i} of {self._taker!r} is donated, and another argument has its memory "
+                "(one is a part of the other)"
+            )
+
+    def _passed_twice(self, i: int) -> InvalidArgument:
+        return InvalidArgument(f"argument {i} of {self._taker!r} is donated and passed twice")
 
 
 def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
-    """Takes what an array has; returns another array of that if it is ``own`` and shared.
+    """Takes what an array has, and those that end with it; that of the array is the last.
+
+    Returns another array of that if it is ``own`` and shared by one that stays.
 
     By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
     """
@@ -96,23 +119,34 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
         held = array._shards
         if held is None:
             raise DeletedBuffer(array._deleted_message())
-        shared = own is held and array._is_shared()
-        keeper = share_buffers(array, array._signature) if shared else None
-        taken.append((array, held, array._extra, loss))
-        array._mark_lost(loss)
+        tied, shared = find_sharers(array)
+        keeper = share_buffers(array, array._signature) if shared and own is held else None
+        for lost in (*tied, array):
+            taken.append((lost, lost._shards, lost._extra, loss))
+            lost._mark_lost(loss)
     return keeper
 
 
-def _is_used(shards: list[Any], position: int, extra: Any) -> bool:
+def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> bool:
     """Whether something else refers to one of these than the list and what was taken.
 
-    The host copy ``extra`` may: it lies over the same memory.
+    The host copy ``extra`` may: it lies over the same memory. So may ``same`` other arrays of which
+    it was taken as well.
     """
     view = extra
     while type(view) is np.ndarray:
         view = view.base
     lent = getattr(view, "obj", None) is shards[position]
-    return getrefcount(shards[position]) > _TAKEN + lent
+    return getrefcount(shards[position]) > _TAKEN + lent + same
+
+
+def _are_used(tied: Taken) -> bool:
+    """Whether something refers to what arrays had that have a buffer in common with one taken.
+
+    Other than the list itself, and a host copy. Two of these may have the same object, as an array
+    of one part and that part do: they count as used, and are copied.
+    """
+    return any(_is_used([entry[1] for entry in tied], k, tied[k][2]) for k in range(len(tied)))
 
 
 def give_back(taken: Taken) -> None:

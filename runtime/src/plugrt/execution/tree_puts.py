@@ -80,7 +80,7 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
     for leaf, result, gone in zip(leaves, results, donated, strict=True):
         if gone and type(leaf) is Array and result is not leaf:
             # Not deleted, since the result may share buffers; unshared ones are freed here.
-            leaf._mark_lost(Deletion("device_put"))
+            leaf._lose(Deletion("device_put"))
     if not heard:
         return tree.unflatten(spec, results), 0
     made = [

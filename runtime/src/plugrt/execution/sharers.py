@@ -1,0 +1,90 @@
+"""Arrays that have the same buffers: which of them end together, and which outlive each other.
+
+Each array refers to the list of those that it may share with, by weak references, and to its lives,
+one for each part, where a part of it is an array as well. Those that have a life in common end
+together, as in JAX: an array and a part of it, or what was made of that. Others outlive each other:
+what a program passed on, what was put or sliced. Callers hold `array_deletion.sharers_lock`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plugrt.execution.array import Array
+
+
+def keep_sharer(array: Array, made: Array) -> None:
+    """Has two arrays know each other, and all that share with either of them."""
+    sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
+    if sharers is None:
+        sharers = array._sharers = [weakref.ref(array)]
+    count = len(sharers)
+    if count & (count - 1) == 0:  # at each power of two: drop dead references
+        alive = [sharer for sharer in sharers if sharer() is not None]
+        if len(sharers) == count:  # a finaliser has added none
+            sharers[:] = alive
+    others = getattr(made, "_sharers", None)
+    if others is sharers:
+        return
+    for reference in others or [weakref.ref(made)]:
+        other = reference()
+        if other is not None:
+            other._sharers = sharers
+            sharers.append(reference)
+
+
+def tie_parts(whole: Array, parts: Sequence[Array]) -> None:
+    """Has parts that were made of an array end with it; in the order of its devices here."""
+    lives = getattr(whole, "_lives", None)
+    if lives is None:
+        lives = whole._lives = tuple([object() for _ in parts])
+    for part, life in zip(parts, lives, strict=True):
+        part._lives = (life,)
+        keep_sharer(whole, part)
+
+
+def tie_whole(whole: Array, parts: Sequence[Array]) -> None:
+    """Has an array that was made of parts end with each; in the order of its devices here."""
+    for part in parts:
+        if getattr(part, "_lives", None) is None:
+            part._lives = (object(),)
+        keep_sharer(whole, part)
+    whole._lives = tuple([part._lives[0] for part in parts])
+
+
+def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
+    """Returns those alive that end with an array, and whether one that stays has its buffers.
+
+    The array itself may have lost its own already.
+    """
+    sharers = None if array.__weakref__ is None else getattr(array, "_sharers", None)
+    if sharers is None:  # those that share are referred to weakly, which is asked at less cost
+        return (), False
+    lives = {*getattr(array, "_lives", ())}
+    here = array._signature.sharding.device_set
+    tied: list[Array] = []
+    shared = False
+    for other in _others(array, sharers):
+        if other._shards is None:
+            continue
+        if lives and not lives.isdisjoint(getattr(other, "_lives", ())):
+            tied.append(other)
+        elif not shared:  # what shares with one part knows all, and has nothing of the others
+            shared = not here.isdisjoint(other._signature.sharding.devices)
+    return tied, shared
+
+
+def keep_ended(array: Array, loss: Any) -> None:
+    """Has those that ended with an array, by the same loss, not be given back, either."""
+    lives = {*getattr(array, "_lives", ())}
+    for other in _others(array, getattr(array, "_sharers", ())):
+        if other._extra is loss and not lives.isdisjoint(getattr(other, "_lives", ())):
+            other._extra = loss.copy()
+
+
+def _others(array: Array, sharers: Sequence[weakref.ref[Array]]) -> list[Array]:
+    found = [sharer() for sharer in [*sharers]]
+    return [other for other in found if other is not None and other is not array]
