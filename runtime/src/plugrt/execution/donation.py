@@ -57,18 +57,18 @@ class Donation:
             if type(array) is not Array:
                 continue  # a host value, of which the buffers are the launch's own
             own = None if position < 0 else shards[position]
-            if array._shards is None and any(
-                array is other and own is not had for other, had, *_ in taken
-            ):
-                continue  # given twice, and moved or copied for this argument
-            if array._extra is loss:
-                raise self._passed_twice(i)
+            if array._shards is None:
+                if any(array is other and own is not had for other, had, *_ in taken):
+                    continue  # given twice, and moved or copied for this argument
+                if array._extra is loss:
+                    raise self._passed_twice(i)
             before = len(taken)
             keeper = _take_from(array, own, loss, taken)
-            tied = taken[before:-1]
-            same = sum(entry[1] is own for entry in tied) if tied else 0
-            if tied and own is taken[-1][1]:
-                tied = [entry for entry in tied if entry[1] is not own]
+            tied: Taken = []
+            same = len(taken) - before - 1
+            if same and own is taken[-1][1]:
+                tied = [entry for entry in taken[before:-1] if entry[1] is not own]
+                same -= len(tied)
                 self._refuse_tied(i, shards, tied)
             counts = self._alone and own is taken[-1][1] and keeper is None
             del own  # a reference
@@ -121,9 +121,11 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
             raise DeletedBuffer(array._deleted_message())
         tied, shared = find_sharers(array)
         keeper = share_buffers(array, array._signature) if shared and own is held else None
-        for lost in (*tied, array):
+        for lost in tied:
             taken.append((lost, lost._shards, lost._extra, loss))
             lost._mark_lost(loss)
+        taken.append((array, held, array._extra, loss))
+        array._mark_lost(loss)
     return keeper
 
 
