@@ -40,7 +40,7 @@ spec.loader.exec_module(module_from_spec(spec))
 """
 
 
-def refuse(monkeypatch: pytest.MonkeyPatch, error: ImportError) -> None:
+def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Has the extension fail to be imported."""
 
     def import_module(name: str) -> Any:
@@ -63,12 +63,17 @@ def test_the_core_is_chosen_where_it_is_and_nothing_is_asked_for() -> None:
     ("error", "without_gil", "why"),
     [
         (ModuleNotFoundError("plugrt._core"), 0, "for want of a C compiler .* Install plugrt from"),
-        (ImportError("GLIBC_2.99 not found"), 0, "GLIBC_2.99 not found"),
+        (
+            ImportError("GLIBC_2.99 not found"),
+            0,
+            r"loaded \(GLIBC_2.99 not found\). Install plugrt",
+        ),
+        (SystemError("no exception"), 0, r"loaded \(SystemError: no exception\). Install plugrt"),
         (ModuleNotFoundError("plugrt._core"), 1, "this Python has no GIL"),
     ],
 )
 def test_python_is_chosen_where_the_core_is_not(
-    monkeypatch: pytest.MonkeyPatch, error: ImportError, without_gil: int, why: str
+    monkeypatch: pytest.MonkeyPatch, error: Exception, without_gil: int, why: str
 ) -> None:
     refuse(monkeypatch, error)
     monkeypatch.setattr(

@@ -29,7 +29,7 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
     try:
         found = importlib.import_module("plugrt._core")
         why, refusal = explain_other_sources(found, SOURCES, "plugrt", "runtime"), None
-    except ImportError as error:
+    except Exception as error:  # noqa: BLE001 - one built or copied in part may raise anything
         found, why, refusal = None, _explain(error), error
     if not why:
         return found, "PLUGRT_CORE=c" if asked else "the compiled core is installed"
@@ -40,16 +40,20 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
     ) from refusal
 
 
-def _explain(error: ImportError) -> str:
+def _explain(error: Exception) -> str:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no GIL, and the core is built for those that have one"
     if isinstance(error, ModuleNotFoundError):
-        return (
-            "plugrt was installed without it, for want of a C compiler or of a wheel for here. "
-            "Install plugrt from its wheel, or again where there is a C compiler (in a clone "
-            '"make clean demo")'
-        )
-    return str(error)
+        why = "plugrt was installed without it, for want of a C compiler or of a wheel for here"
+        return f"{why}. {_CURE}"
+    kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+    return f"it cannot be loaded ({kind}{error}). {_CURE}"
+
+
+_CURE = (
+    "Install plugrt from its wheel, or again where there is a C compiler (in a clone "
+    '"make clean demo")'
+)
 
 
 core, reason = choose_core(config.core)
