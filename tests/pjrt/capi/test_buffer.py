@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 import weakref
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi import dlpack, dlpack_import, host_read
-from plugrt.capi.buffer import AliasedBuffer
+from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
@@ -352,3 +353,14 @@ def test_a_token_is_not_read_nor_copied(client: Client, device: Device) -> None:
             copy()
     with pytest.raises(UnsupportedDtype):
         token.to_dlpack()
+
+
+def test_a_buffer_that_a_signal_handler_left_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one is whose ``__init__`` was interrupted before its first line."""
+    reports: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reports.append)
+    half_made = Buffer.__new__(Buffer)
+    gone = weakref.ref(half_made)
+    del half_made
+    assert gone() is None
+    assert not reports

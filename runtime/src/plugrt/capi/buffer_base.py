@@ -38,7 +38,10 @@ class PythonBuffer:
     def __del__(
         self, _getrefcount: Callable[[Any], int] = getrefcount, _alone: int = ALONE
     ) -> None:
-        pointer = self._pointer
+        try:
+            pointer = self._pointer
+        except AttributeError:  # a signal handler raised before ``__init__`` did anything
+            return
         if pointer is None:
             pointer = self._dead
         if _getrefcount(self) > _alone:
