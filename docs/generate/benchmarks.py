@@ -60,16 +60,16 @@ libraries, exports and linear algebra.
   (In `pmap`, `psum` is four replicas of `f32[8]` here and four partitions of `f32[1, 8]` in JAX.)
   What it alone takes of JAX's whole call, until its results are there, is in the rows "the launch
   alone" of the calls over 4 devices: 0.9 to 1.2 from run to run on `cpu`, so that 0.7 would need
-  less than jaxlib's launch takes, and on a PJRT library 0.6 to 0.85, called from C. The whole call is C: what is around the launch takes 3 µs in a loop, and some 40
-  between launches, the end of the last result among it, as XLA's threads have the processor
-  meanwhile and it forgets all else. The lock of launches and the bound on those in flight wait for
-  nothing there. The `cpu` plugin starts XLA with two threads a device, without which many launches
+  less than jaxlib's launch takes, and on a PJRT library 0.6 to 0.85, called from C. The whole call
+  is C: what is around the launch takes 3 µs in a loop, and some 40 between launches, the end of the
+  last result among it, as XLA's threads have the processor meanwhile and it forgets all else. The
+  lock of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts XLA with two threads a device, without which many launches
   at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
 - A NumPy argument on `cpu` is copied before the call returns, so that the caller may write to it.
   JAX gives XLA the caller's own memory: of 200 calls with arrays of 16 kB to 4 MB that were written
   to after the call, 9 to 180 returned results of the later contents, none in plugrt. Up to 64 kB
-  the copy goes to memory that is kept, as long as results are there when a launch returns; a launch
-  of some thousand operations or more is then still under way, and each value is put: 8 µs, in jaxlib.
+  the copy goes to memory that is kept, as long as results are there when a launch returns; one of
+  a thousand operations or more is then still under way, and each value is put: 8 µs, in jaxlib.
 - A reshard on `cpu` whose parts stay whole shares those that stay, and jaxlib's threads copy the
   others, each its own. From 16 MB a part on NumPy does, on the caller's thread, where the part is
   there: jaxlib takes new memory of small pages from the system, so that a reshard of 64 MB took
