@@ -63,8 +63,9 @@ libraries, exports and linear algebra.
   less than jaxlib's launch takes, and on a PJRT library 0.6 to 0.85, called from C. The whole call
   is C: what is around the launch takes 3 µs in a loop, and some 40 between launches, the end of the
   last result among it, as XLA's threads have the processor meanwhile and it forgets all else. The
-  lock of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts XLA with two threads a device, without which many launches
-  at once can deadlock, where JAX has one; `PJRT_NPROC=4` shows what that takes.
+  lock of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts
+  XLA with two threads a device, without which many launches at once can deadlock, where JAX has
+  one; `PJRT_NPROC=4` shows what that takes.
 - A NumPy argument on `cpu` is copied before the call returns, so that the caller may write to it.
   JAX gives XLA the caller's own memory: of 200 calls with arrays of 16 kB to 4 MB that were written
   to after the call, 9 to 180 returned results of the later contents, none in plugrt. Up to 64 kB
