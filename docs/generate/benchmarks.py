@@ -51,21 +51,23 @@ libraries, exports and linear algebra.
 - A launch on one device of `cpu` is jaxlib's, and so is what makes arrays of its results. What
   these take of JAX's whole call, called from Python with nothing around, is in the table of
   `benchmarks/jaxlib_floor.py`; its first column is jaxlib alone but in the rows of plugrt's call.
-  In a profile of calls with a tree of 40 in and out (`perf`, the loop alone) 49 % of the time is in
-  jaxlib's library, 31 % in the C library's allocator, 15 % in Python's and 3 % in the compiled
-  core.
+  Of a call with two arrays it is 0.80 of JAX's by instructions, and the whole call 0.82, which by
+  time is 0.84 to 0.90 from one machine to another. In a profile of calls with a tree of 40 in and
+  out (`perf`, the loop alone) 49 % of the time is in jaxlib's library, 31 % in the C library's
+  allocator, 15 % in Python's and 3 % in the compiled core.
 - A launch on several devices is jaxlib's, too, of the same program on both sides: the optimised
   modules of `a @ b` and of `psum` in `shard_map` are equal but for names and where they come from,
   with the same partitioned dot, all-reduce, channel, groups and layouts, and nothing is aliased.
   (In `pmap`, `psum` is four replicas of `f32[8]` here and four partitions of `f32[1, 8]` in JAX.)
   What it alone takes of JAX's whole call, until its results are there, is in the rows "the launch
   alone" of the calls over 4 devices: 0.9 to 1.2 from run to run on `cpu`, so that 0.7 would need
-  less than jaxlib's launch takes, and on a PJRT library 0.6 to 0.85, called from C. The whole call
-  is C: what is around the launch takes 3 µs in a loop, and some 40 between launches, the end of the
-  last result among it, as XLA's threads have the processor meanwhile and it forgets all else. The
-  lock of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts
-  XLA with two threads a device, without which many launches at once can deadlock, where JAX has
-  one; `PJRT_NPROC=4` shows what that takes.
+  less than jaxlib's launch takes, and on a PJRT library 0.5 to 0.85, called from C, where the whole
+  call takes 0.7 to 0.95: what is in between has not been found. The whole call on `cpu` is C: what
+  is around the launch takes 3 µs in a loop, and some 40 between launches, the end of the last
+  result among it, as XLA's threads have the processor meanwhile and it forgets all else. The lock
+  of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts XLA
+  with two threads a device, without which many launches at once can deadlock, where JAX has one;
+  `PJRT_NPROC=4` shows what that takes.
 - A NumPy argument on `cpu` is copied before the call returns, so that the caller may write to it.
   JAX gives XLA the caller's own memory: of 200 calls with arrays of 16 kB to 4 MB that were written
   to after the call, 9 to 180 returned results of the later contents, none in plugrt. Up to 64 kB
