@@ -53,7 +53,7 @@ class Deletable(Contents):
             if held is None:
                 if isinstance(loss := self._extra, Deletion):
                     self._extra = loss.copy()  # a launch that fails gives nothing back then
-                    keep_ended(self, loss)  # type: ignore[arg-type]
+                    keep_ended(self, loss)
                 return
             self._extra = loss = Deletion()
             shared = self._lose(loss)
@@ -99,7 +99,7 @@ class Deletable(Contents):
     def _lose(self, loss: Deletion) -> bool:
         """Marks it as lost, and all that end with it; returns whether another has its buffers."""
         with sharers_lock:
-            tied, shared = find_sharers(self)  # type: ignore[arg-type]
+            tied, shared = find_sharers(self)
             for other in tied:
                 other._mark_lost(loss)
             self._mark_lost(loss)
@@ -108,7 +108,7 @@ class Deletable(Contents):
     def _keep_parts(self, parts: Sequence[Any], held: Any) -> None:
         """Has parts, made of what this array had when asked, ``held``, end with it."""
         with sharers_lock:
-            tie_parts(self, parts)  # type: ignore[arg-type]
+            tie_parts(self, parts)
         if self._shards is not held:  # another thread has ended it, which did not know of these
             raise DeletedBuffer(self._deleted_message())
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from plugrt.execution.array import Array
+Array = Any
+"""An `Array`, whose class is above this module."""
 
 
 def keep_sharer(array: Array, made: Array) -> None:
