@@ -23,10 +23,9 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
 
     With ``share``, buffers that are where they are needed are shared, and stay there if ``x`` is
-    deleted or donated. Goes from device to device
-    where the backends can do that, else through the host; between processes by one program over
-    the same devices (see `reshard_globally`), and by copies to others (see `transfer`), which all
-    of them must call for.
+    deleted or donated. Goes from device to device where the backends can do that, else through the
+    host; between processes by one program over the same devices (see `reshard_globally`), and by
+    copies to others (see `transfer`), which all of them must call for.
     """
     if x.sharding == sharding:
         return x
