@@ -193,7 +193,7 @@ def test_a_handler_of_another_version_is_refused_by_a_library(tmp_path: Path) ->
     name = register(ffi.pycapsule(compile_scale(tmp_path, "-DMINOR=99")))
     with pytest.raises(Unimplemented, match=r"compiled for version 0\.99 of XLA's FFI, and .* has"):
         ffi.ffi_call(name, THREE)(np.ones(3, np.float32))
-    longer = name + "0"  # the programs that call another one have nothing to do with it
+    longer = name + "_longer"  # the programs that call another one have nothing to do with it
     fill = lambda arguments, results, attributes: results[0].fill(4)  # noqa: E731
     ffi.register_target(longer, fill, platform=plugrt.get_backend().platform)
     np.testing.assert_array_equal(ffi.ffi_call(longer, THREE)(np.ones(3, np.float32)), 4)
