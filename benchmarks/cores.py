@@ -41,6 +41,7 @@ BUDGETS: Budgets = {
     "a static tuple": (1.0, 0.6),
     "donate one": (1.0, 0.6),
     "donate one, NumPy beside it": (1.0, 0.6),
+    "call and wait": (1.0, 0.6),
     "first read": (1.2, 0.6),
     "tree of 40 in and out": (0.8, 0.6),
     "compiled object": (1.0, None),

@@ -120,6 +120,12 @@ def call_forms(four: Any) -> list[Row]:
         compare("committed + NumPy", lambda: plus(a, four), lambda: plus_jax(b, four), 2.0),
         compare("committed + uncommitted", lambda: plus(a, x), lambda: plus_jax(b, y), 1.5),
         compare(
+            "call and wait",
+            lambda: plus(x, x).block_until_ready(),
+            lambda: plus_jax(y, y).block_until_ready(),
+        ),
+        compare("is_ready", x.is_ready, y.is_ready),
+        compare(
             "call and first read",
             lambda: np.asarray(plus(x, x)),
             lambda: np.asarray(plus_jax(y, y)),

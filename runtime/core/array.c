@@ -56,6 +56,13 @@ static PyMethodDef array_methods[] = {
     {"__array__", (PyCFunction)(void (*)(void))array_to_numpy, METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"
      "Waits and returns the contents; read-only, and without a copy where the device allows."},
+    {"block_until_ready", (PyCFunction)(void (*)(void))array_block_until_ready,
+     METH_FASTCALL | METH_KEYWORDS,
+     "block_until_ready($self)\n--\n\n"
+     "Waits until the contents are there and returns the array; raises if making it failed."},
+    {"is_ready", (PyCFunction)(void (*)(void))array_is_ready, METH_FASTCALL | METH_KEYWORDS,
+     "is_ready($self)\n--\n\n"
+     "Whether the contents are there, so that reading them would not wait."},
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef array_members[] = {

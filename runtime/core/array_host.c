@@ -72,21 +72,6 @@ PyObject *array_host(PyObject *self, PyObject *unused) {
   return after_python(PyObject_CallFunctionObjArgs(host_in_python, self, NULL), before);
 }
 
-/* Calls Python's method with the array and these arguments. */
-static PyObject *convert_in_python(PyObject *self, PyObject *const *args, Py_ssize_t count,
-                                   PyObject *names) {
-  PyObject *all = PyTuple_New(count + 1), *named = names ? PyDict_New() : NULL;
-  int failed = !all || (names && !named);
-  for (Py_ssize_t i = names && !failed ? PyTuple_Size(names) : 0; i-- && !failed;)
-    failed = PyDict_SetItem(named, PyTuple_GetItem(names, i), args[count + i]);
-  if (!failed) PyTuple_SetItem(all, 0, Py_NewRef(self));
-  for (Py_ssize_t i = failed ? 0 : count; i--;) PyTuple_SetItem(all, i + 1, Py_NewRef(args[i]));
-  PyObject *made = failed ? NULL : PyObject_Call(array_in_python, all, named);
-  Py_XDECREF(all);
-  Py_XDECREF(named);
-  return made;
-}
-
 PyObject *array_to_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
   PyObject *before = NULL;
   if (!count && (!names || !PyTuple_Size(names))) {
@@ -95,7 +80,7 @@ PyObject *array_to_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count
     before = take_exception();
     if (PyErr_Occurred()) return NULL;
   }
-  return after_python(convert_in_python(self, args, count, names), before);
+  return after_python(call_method(array_in_python, self, args, count, names), before);
 }
 
 PyObject *set_read_hooks(PyObject *module, PyObject *args) {

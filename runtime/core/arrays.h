@@ -113,6 +113,16 @@ PyObject *collect_held(PyObject *module, PyObject *tree);
 PyObject *array_host(PyObject *array, PyObject *unused);
 PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
+/* ---- shards_wait.c: waits for what arrays hold of a backend that gives functions ---- */
+extern PyTypeObject *ShardsWait_Type;
+int shards_wait_for(PyObject *wait, PyObject *held);  /* as `wait_for_held`; FAILED if interrupted */
+int shards_are_ready(PyObject *wait, PyObject *held); /* as `held_is_ready`, perhaps with an exception */
+
+/* ---- array_wait.c: waiting for arrays ---- */
+PyObject *array_block_until_ready(PyObject *array, PyObject *const *args, Py_ssize_t count,
+                                  PyObject *names);
+PyObject *array_is_ready(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
 /* ---- array_buffer.c: the buffers of arrays for Python's protocol ---- */
 int array_getbuffer(PyObject *array, Py_buffer *view, int flags);
 void set_buffer_method(PyObject *method);

@@ -14,8 +14,11 @@ typedef struct {
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
 } BoundedLauncher;
 
-static int call(PyObject *object, const char *method) {
-  PyObject *answer = PyObject_CallMethod(object, method, NULL);
+static PyObject *append_name, *popleft_name, *clear_name;
+
+/* Calls a method of the queue, with that argument unless it is NULL. */
+static int call(PyObject *queue, PyObject *method, PyObject *argument) {
+  PyObject *answer = PyObject_CallMethodObjArgs(queue, method, argument, NULL);
   Py_XDECREF(answer);
   return answer ? DONE : FAILED;
 }
@@ -50,11 +53,13 @@ static int await_oldest(BoundedLauncher *self) {
   PyObject *answer = wait ? PyObject_CallNoArgs(wait) : NULL;
   int oldest = answer ? is_oldest(self, pair) : -1;
   Py_XDECREF(answer); /* before it is taken out: an interrupt may end the waiting */
-  if (oldest == 1 && call(self->queue, "popleft") == FAILED) oldest = -1;
+  if (oldest == 1 && call(self->queue, popleft_name, NULL) == FAILED) oldest = -1;
   Py_XDECREF(pair);
   if (oldest < 1) return oldest < 0 ? FAILED : DONE;
-  int rest = holds_collective(self);
-  return rest ? (rest < 0 ? FAILED : DONE) : call(self->queue, "clear");
+  Py_ssize_t size = PyObject_Size(self->queue);
+  int rest = size > 0 ? holds_collective(self) : 1;
+  if (size < 0 || rest < 0) return FAILED;
+  return rest ? DONE : call(self->queue, clear_name, NULL);
 }
 
 /* Waits for places in the queue: DONE. */
@@ -71,11 +76,10 @@ static int find_place(BoundedLauncher *self) {
 static int enqueue(BoundedLauncher *self, PyObject *wait) {
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   PyObject *pair = size > 0 ? PyTuple_Pack(2, wait, self->exchanges) : NULL;
-  PyObject *answer = pair ? PyObject_CallMethod(self->queue, "append", "(O)", pair) : NULL;
+  int state = pair ? call(self->queue, append_name, pair) : size ? FAILED : DONE;
   Py_DECREF(wait);
   Py_XDECREF(pair);
-  Py_XDECREF(answer);
-  return size && !answer ? FAILED : DONE;
+  return state;
 }
 
 static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_ssize_t count,
@@ -164,6 +168,10 @@ static PyType_Spec bounded_spec = {"plugrt._core.BoundedLauncher", sizeof(Bounde
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bounded_slots};
 
 int add_bounded_launcher(PyObject *module) {
+  append_name = PyUnicode_InternFromString("append");
+  popleft_name = PyUnicode_InternFromString("popleft");
+  clear_name = PyUnicode_InternFromString("clear");
+  if (!append_name || !popleft_name || !clear_name) return -1;
   BoundedLauncher_Type = type_of(module, &bounded_spec);
   return BoundedLauncher_Type ? 0 : -1;
 }

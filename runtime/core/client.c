@@ -50,13 +50,14 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
 
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"execute",       "destroy",       "is_deleted",  "put",         "destroy_event",
-                          "await_event",   "destroy_error", "free_buffer", "log_failure", "pointer",
-                          NULL};
-  unsigned long long execute, destroy, is_deleted, put, destroy_event, await_event, destroy_error;
+                          "await_event",   "destroy_error", "ready_event", "is_ready",    "free_buffer",
+                          "log_failure",   "pointer",       NULL};
+  unsigned long long execute, destroy, is_deleted, put, destroy_event, await_event, destroy_error,
+      ready_event, is_ready;
   PyObject *free_buffer, *log_failure, *pointer;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKKKOOO", names, &execute, &destroy, &is_deleted,
-                                   &put, &destroy_event, &await_event, &destroy_error, &free_buffer,
-                                   &log_failure, &pointer))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKKKKKOOO", names, &execute, &destroy, &is_deleted,
+                                   &put, &destroy_event, &await_event, &destroy_error, &ready_event,
+                                   &is_ready, &free_buffer, &log_failure, &pointer))
     return -1;
   if (self->pointer) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
@@ -69,6 +70,8 @@ static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
   SET_FUNCTION(self->destroy_event, destroy_event);
   SET_FUNCTION(self->await_event, await_event);
   SET_FUNCTION(self->destroy_error, destroy_error);
+  SET_FUNCTION(self->ready_event, ready_event);
+  SET_FUNCTION(self->is_ready, is_ready);
   self->free_buffer = Py_NewRef(free_buffer);
   self->log_failure = Py_NewRef(log_failure);
   self->pointer = Py_NewRef(pointer);
@@ -116,6 +119,8 @@ static PyMethodDef client_methods[] = {
     {"refuse", (PyCFunction)client_refuse, METH_NOARGS, "Makes every later launch go to Python."},
     {"abandon", (PyCFunction)client_abandon, METH_NOARGS,
      "Makes every later destructor do nothing as well."},
+    {"wait", client_wait, METH_O,
+     "wait(buffers and tuples of them): whether all are there; False where Python has to wait."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot client_slots[] = {

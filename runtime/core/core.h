@@ -35,6 +35,7 @@ void raise_exception(PyObject *exception); /* takes the reference */
 /* Drops what Python refuses in its own words, or does not meet: whether it is left to it. */
 int leave_to_python(void);
 int is_interrupted(void); /* whether one is set that is not derived from Exception */
+int drop_exception(void); /* drops what is set, but for such a one; whether none is left */
 /* What is set, if anything, while something is done that may raise as well. */
 typedef struct {
   PyObject *type, *value, *traceback;
@@ -45,6 +46,10 @@ Raised set_aside(void);
 void put_back(Raised raised, PyObject *where);
 /* The same, but an interrupt is reported as well, where nobody could take it from here. */
 void put_back_alone(Raised raised, PyObject *where);
+
+/* ---- python_method.c ---- */
+PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,
+                      PyObject *names);
 
 /* ---- lock.c: locks, the core's own and others ---- */
 int acquire_lock(PyObject *lock); /* DONE */
@@ -82,7 +87,6 @@ int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_launcher(PyObject *module);
 int add_events(PyObject *module);
-int add_wait(PyObject *module);
 int add_lock(PyObject *module);
 int add_bounded_launcher(PyObject *module);
 int add_shards_wait(PyObject *module);
@@ -102,6 +106,7 @@ PyObject *set_call_hooks(PyObject *module, PyObject *args);
 PyObject *set_dtypes(PyObject *module, PyObject *args);
 PyObject *set_read_hooks(PyObject *module, PyObject *args);
 PyObject *set_host_hooks(PyObject *module, PyObject *finding);
+PyObject *set_wait_hooks(PyObject *module, PyObject *args);
 PyObject *set_settings_hooks(PyObject *module, PyObject *args);
 PyObject *forget_runners(PyObject *module, PyObject *runners);
 

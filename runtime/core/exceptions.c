@@ -24,6 +24,12 @@ int is_interrupted(void) {
   return PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
 }
 
+int drop_exception(void) {
+  PyObject *taken = take_exception();
+  Py_XDECREF(taken);
+  return !PyErr_Occurred();
+}
+
 int leave_to_python(void) {
   PyObject *left[] = {PyExc_TypeError, PyExc_MemoryError, PyExc_RecursionError};
   for (size_t i = 0; i < sizeof left / sizeof *left; i++)

@@ -29,6 +29,7 @@ USED = (
     "Client_BufferFromHostBuffer",
     "Error_Destroy",
     "Event_Await",
+    "Event_IsReady",
     "Event_Destroy",
     "ExecuteOptions",
     "LoadedExecutable_Execute",

@@ -12,6 +12,8 @@ typedef struct {
   PJRT_Error *(*destroy_event)(struct PJRT_Event_Destroy_Args *);
   PJRT_Error *(*await_event)(struct PJRT_Event_Await_Args *);
   void (*destroy_error)(struct PJRT_Error_Destroy_Args *); /* NULL: launches are Python's */
+  PJRT_Error *(*ready_event)(struct PJRT_Buffer_ReadyEvent_Args *); /* NULL: Python waits */
+  PJRT_Error *(*is_ready)(struct PJRT_Event_IsReady_Args *);        /* NULL: Python asks */
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */
@@ -123,8 +125,11 @@ extern PyTypeObject *Reader_Type;
 /* The contents of a buffer; NULL where Python has to read, perhaps with an exception. */
 PyObject *reader_read(PyObject *reader, PyObject *buffer);
 
-/* ---- wait.c: many buffers waited for at once ---- */
-extern PyTypeObject *Wait_Type;
+/* ---- wait.c: waits for what arrays hold: a buffer, or a tuple of them ---- */
+Client *client_of_held(PyObject *held); /* borrowed; NULL if it is something else */
+int wait_for_held(Client *client, PyObject *held); /* DONE; NOT_HERE where Python has to wait */
+int held_is_ready(Client *client, PyObject *held); /* -1 where Python has to ask */
+PyObject *client_wait(PyObject *client, PyObject *sequence);
 
 /* ---- executable.c: programs on the devices of a library ---- */
 typedef struct {

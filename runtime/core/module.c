@@ -59,6 +59,9 @@ static PyMethodDef functions[] = {
     {"set_read_hooks", set_read_hooks, METH_VARARGS,
      "set_read_hooks(host, array, buffer, unless, one_device): what reads arrays in Python, while what "
      "is not empty, and the class of shardings on one device."},
+    {"set_wait_hooks", set_wait_hooks, METH_VARARGS,
+     "set_wait_hooks(wait, ask, unless): what waits for arrays in Python and asks whether they are there, "
+     "while what is not empty."},
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
     {"collect_held", collect_held, METH_O,
@@ -93,7 +96,7 @@ static int fill(PyObject *module) {
       PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_loan(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
-                 add_launcher(module) || add_events(module) || add_wait(module) || add_lock(module) ||
+                 add_launcher(module) || add_events(module) || add_lock(module) ||
                  add_function_launcher(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||

@@ -5,7 +5,7 @@
    was deleted, and what failed, is Python's to find again and to raise. */
 #include "core.h"
 
-static PyTypeObject *ShardsWait_Type;
+PyTypeObject *ShardsWait_Type;
 static PyObject *raw_name, *parts_name, *ends_name;
 
 typedef struct {
@@ -13,6 +13,8 @@ typedef struct {
   PyTypeObject *cls;    /* of shards */
   PyTypeObject *raw;    /* of the backend's arrays, which may stand in their place */
   PyObject *is_deleted; /* is_deleted(array) */
+  PyObject *is_ready;   /* is_ready(array) */
+  PyObject *wait_one;   /* wait_one(array) */
   PyObject *wait;       /* wait(list of arrays) */
   PyObject *wait_end;   /* wait_end(what tells the end of a launch) */
 } ShardsWait;
@@ -90,6 +92,64 @@ static int await(const ShardsWait *self, const Waited *waited) {
   return answer ? DONE : FAILED;
 }
 
+/* Waits for these; what fails, or what is deleted, it leaves to Python: NOT_HERE. FAILED with what is not
+   derived from Exception. */
+static int wait_for_given(const ShardsWait *self, PyObject *const *given, Py_ssize_t count) {
+  Waited waited = {PyList_New(0), PyList_New(0)};
+  int state = waited.arrays && waited.ends ? DONE : FAILED;
+  for (Py_ssize_t i = 0; state == DONE && i < count; i++) state = take_shards(self, given[i], &waited);
+  if (state == DONE) state = await(self, &waited);
+  Py_XDECREF(waited.arrays);
+  Py_XDECREF(waited.ends);
+  if (state == FAILED && drop_exception()) state = NOT_HERE; /* the wait for one of them raises it */
+  return state;
+}
+
+int shards_wait_for(PyObject *object, PyObject *held) {
+  const ShardsWait *self = (ShardsWait *)object;
+  if (Py_TYPE(held) != self->raw) return wait_for_given(self, &held, 1);
+  PyObject *answer = PyObject_CallFunctionObjArgs(self->wait_one, held, NULL);
+  Py_XDECREF(answer);
+  return answer ? DONE : drop_exception() ? NOT_HERE : FAILED;
+}
+
+/* Whether an array is there; -1 with an exception. */
+static int ask(const ShardsWait *self, PyObject *array) {
+  PyObject *answer = array ? PyObject_CallFunctionObjArgs(self->is_ready, array, NULL) : NULL;
+  int ready = answer ? PyObject_IsTrue(answer) : -1;
+  Py_XDECREF(answer);
+  return ready;
+}
+
+/* The same of an array on each device. */
+static int ask_parts(const ShardsWait *self, PyObject *parts) {
+  Py_ssize_t count = PySequence_Size(parts);
+  int ready = count < 0 ? -1 : 1;
+  for (Py_ssize_t i = 0; ready == 1 && i < count; i++) {
+    PyObject *part = PySequence_GetItem(parts, i);
+    ready = ask(self, part);
+    Py_XDECREF(part);
+  }
+  return ready;
+}
+
+int shards_are_ready(PyObject *object, PyObject *held) {
+  const ShardsWait *self = (ShardsWait *)object;
+  if (Py_TYPE(held) == self->raw) return ask(self, held);
+  if (Py_TYPE(held) != self->cls) return -1;
+  PyObject *parts = PyObject_GetAttr(held, parts_name);
+  if (!parts || parts != Py_None) {
+    int ready = parts ? ask_parts(self, parts) : -1;
+    Py_XDECREF(parts);
+    return ready;
+  }
+  Py_DECREF(parts);
+  PyObject *raw = PyObject_GetAttr(held, raw_name);
+  int ready = ask(self, raw);
+  Py_XDECREF(raw);
+  return ready;
+}
+
 static PyObject *shards_wait_call(ShardsWait *self, PyObject *args, PyObject *kwargs) {
   PyObject *sequence;
   if (!self->cls || (kwargs && PyDict_Size(kwargs))) {
@@ -98,27 +158,23 @@ static PyObject *shards_wait_call(ShardsWait *self, PyObject *args, PyObject *kw
   }
   if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
   PyObject *given = PySequence_Tuple(sequence); /* holds them while others may change a list */
-  Waited waited = {given ? PyList_New(0) : NULL, given ? PyList_New(0) : NULL};
-  int state = waited.arrays && waited.ends ? DONE : FAILED;
-  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(given); i++)
-    state = take_shards(self, PyTuple_GetItem(given, i), &waited);
-  if (state == DONE) state = await(self, &waited);
-  Py_XDECREF(waited.arrays);
-  Py_XDECREF(waited.ends);
-  Py_XDECREF(given);
-  if (state == FAILED) { /* an interrupt, or the error that the wait for one of them raises */
-    PyObject *error = take_exception();
-    if (!error) return NULL;
-    Py_DECREF(error);
-  }
-  return PyBool_FromLong(state == DONE);
+  if (!given) return NULL;
+  Py_ssize_t count = PyTuple_Size(given);
+  PyObject *on_stack[ON_STACK], **room = on_stack;
+  if (count > ON_STACK) room = PyMem_Malloc(count * sizeof *room);
+  for (Py_ssize_t i = 0; room && i < count; i++) room[i] = PyTuple_GetItem(given, i);
+  int state = room ? wait_for_given(self, room, count) : FAILED;
+  if (!room) PyErr_NoMemory();
+  if (room != on_stack) PyMem_Free(room);
+  Py_DECREF(given);
+  return state == FAILED ? NULL : PyBool_FromLong(state == DONE);
 }
 
 static int shards_wait_init(ShardsWait *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"cls", "raw", "is_deleted", "wait", "wait_end", NULL};
-  PyObject *cls, *raw, *is_deleted, *wait, *wait_end;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOO", names, &PyType_Type, &cls, &PyType_Type,
-                                   &raw, &is_deleted, &wait, &wait_end))
+  static char *names[] = {"cls", "raw", "is_deleted", "is_ready", "wait_one", "wait", "wait_end", NULL};
+  PyObject *cls, *raw, *is_deleted, *is_ready, *wait_one, *wait, *wait_end;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OOOOO", names, &PyType_Type, &cls, &PyType_Type,
+                                   &raw, &is_deleted, &is_ready, &wait_one, &wait, &wait_end))
     return -1;
   if (self->cls) {
     PyErr_SetString(PyExc_TypeError, "a wait is made once");
@@ -126,6 +182,8 @@ static int shards_wait_init(ShardsWait *self, PyObject *args, PyObject *kwargs) 
   }
   self->raw = (PyTypeObject *)Py_NewRef(raw);
   self->is_deleted = Py_NewRef(is_deleted);
+  self->is_ready = Py_NewRef(is_ready);
+  self->wait_one = Py_NewRef(wait_one);
   self->wait = Py_NewRef(wait);
   self->wait_end = Py_NewRef(wait_end);
   self->cls = (PyTypeObject *)Py_NewRef(cls);
@@ -137,6 +195,8 @@ static int shards_wait_traverse(ShardsWait *self, visitproc visit, void *arg) {
   Py_VISIT(self->cls);
   Py_VISIT(self->raw);
   Py_VISIT(self->is_deleted);
+  Py_VISIT(self->is_ready);
+  Py_VISIT(self->wait_one);
   Py_VISIT(self->wait);
   Py_VISIT(self->wait_end);
   return 0;
@@ -149,6 +209,8 @@ static void shards_wait_dealloc(PyObject *object) {
   Py_XDECREF((PyObject *)self->cls);
   Py_XDECREF((PyObject *)self->raw);
   Py_XDECREF(self->is_deleted);
+  Py_XDECREF(self->is_ready);
+  Py_XDECREF(self->wait_one);
   Py_XDECREF(self->wait);
   Py_XDECREF(self->wait_end);
   free_object(object);

@@ -1,141 +1,125 @@
-/* Wait: waits for buffers of a library, all by one call of Python.
+/* Waits for what arrays hold of a library, a buffer or a tuple of them, and whether it is there.
 
    What a library refuses, and a computation that failed, is Python's to find again and to raise. */
-#include <string.h>
-
 #include "core.h"
 
-PyTypeObject *Wait_Type;
-
-typedef struct {
-  PyObject_HEAD
-  Client *client;
-  PJRT_Error *(*ready_event)(struct PJRT_Buffer_ReadyEvent_Args *);
-} Wait;
-
-static int wait_init(Wait *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"client", "ready_event", NULL};
-  PyObject *client;
-  unsigned long long ready_event;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!K", names, Client_Type, &client, &ready_event))
-    return -1;
-  const Client *given = (Client *)client;
-  if (self->client || !given->pointer || !ready_event || !given->await_event ||
-      !given->destroy_event || !given->destroy_error) {
-    PyErr_SetString(PyExc_TypeError, "a wait is made once, of a client that has events");
-    return -1;
-  }
-  SET_FUNCTION(self->ready_event, ready_event);
-  self->client = (Client *)Py_NewRef(client);
-  return 0;
+/* The event of a buffer, NULL after a failure. Without the GIL, as what follows. */
+static PJRT_Event *event_of(Client *client, PJRT_Buffer *buffer) {
+  NEW_ARGS(Buffer_ReadyEvent, args);
+  args.buffer = buffer;
+  return client_forget_error(client, client->ready_event(&args)) ? NULL : args.event;
 }
 
-/* Whether the buffer is there. Without the GIL. */
-static int await_buffer(const Wait *self, PJRT_Buffer *buffer) {
-  Client *client = self->client;
-  struct PJRT_Buffer_ReadyEvent_Args ready;
-  memset(&ready, 0, sizeof ready);
-  ready.struct_size = SIZE_OF_Buffer_ReadyEvent;
-  ready.buffer = buffer;
-  if (client_forget_error(client, self->ready_event(&ready)) || !ready.event) return 0;
-  struct PJRT_Event_Await_Args waiting;
-  memset(&waiting, 0, sizeof waiting);
-  waiting.struct_size = SIZE_OF_Event_Await;
-  waiting.event = ready.event;
-  int failed = client_forget_error(client, client->await_event(&waiting));
-  struct PJRT_Event_Destroy_Args ending;
-  memset(&ending, 0, sizeof ending);
-  ending.struct_size = SIZE_OF_Event_Destroy;
-  ending.event = ready.event;
-  return !client_forget_error(client, client->destroy_event(&ending)) && !failed;
+static int destroy_event(Client *client, PJRT_Event *event) {
+  NEW_ARGS(Event_Destroy, args);
+  args.event = event;
+  return !client_forget_error(client, client->destroy_event(&args));
 }
 
-/* The number of buffers in a tuple of buffers and of tuples of these. */
-static Py_ssize_t count_buffers(PyObject *given) {
-  Py_ssize_t count = 0;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) {
-    PyObject *shards = PyTuple_GetItem(given, i);
-    count += PyTuple_CheckExact(shards) ? PyTuple_Size(shards) : 1;
-  }
-  return count;
+/* 1 if the buffer is there, else -1. */
+static int await_buffer(Client *client, PJRT_Buffer *buffer) {
+  NEW_ARGS(Event_Await, args);
+  args.event = event_of(client, buffer);
+  if (!args.event) return -1;
+  int failed = client_forget_error(client, client->await_event(&args));
+  return destroy_event(client, args.event) && !failed ? 1 : -1;
 }
 
-/* Sets their addresses: whether all are the client's, and usable. */
-static int take_addresses(const Wait *self, PyObject *given, PJRT_Buffer **taken) {
-  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) {
-    PyObject *shards = PyTuple_GetItem(given, i);
-    int split = PyTuple_CheckExact(shards);
-    for (Py_ssize_t part = 0; part < (split ? PyTuple_Size(shards) : 1); part++) {
-      PyObject *buffer = split ? PyTuple_GetItem(shards, part) : shards;
-      if (!(*taken++ = buffer_to_launch(buffer, self->client))) return 0;
-    }
+/* Whether the buffer is there, or what makes it has failed; -1 if the library does not say. */
+static int ask_buffer(Client *client, PJRT_Buffer *buffer) {
+  NEW_ARGS(Event_IsReady, args);
+  args.event = event_of(client, buffer);
+  if (!args.event) return -1;
+  int failed = client_forget_error(client, client->is_ready(&args));
+  return destroy_event(client, args.event) && !failed ? args.is_ready : -1;
+}
+
+/* Calls one of these with each buffer while it returns 1; what it returned last. */
+static int for_each(Client *client, int (*call)(Client *, PJRT_Buffer *), PJRT_Buffer *const *buffers,
+                    Py_ssize_t count) {
+  int last = 1;
+  if (!count) return last;
+  BEGIN_LIBRARY_CALL
+  for (Py_ssize_t i = 0; last == 1 && i < count; i++) last = call(client, buffers[i]);
+  END_LIBRARY_CALL
+  return last;
+}
+
+static Py_ssize_t count_parts(PyObject *held) {
+  return PyTuple_CheckExact(held) ? PyTuple_Size(held) : 1;
+}
+
+static PyObject *part_of(PyObject *held, Py_ssize_t part) {
+  return PyTuple_CheckExact(held) ? PyTuple_GetItem(held, part) : held;
+}
+
+/* Sets the addresses of the buffers that are not known to be there, from `count` on: whether all are
+   the client's, and usable. */
+static int take_addresses(const Client *client, PyObject *held, PJRT_Buffer **taken, Py_ssize_t *count) {
+  for (Py_ssize_t part = 0; part < count_parts(held); part++) {
+    PyObject *buffer = part_of(held, part);
+    PJRT_Buffer *address = buffer_to_launch(buffer, client);
+    if (!address) return 0;
+    if (!((Buffer *)buffer)->awaited) taken[(*count)++] = address;
   }
   return 1;
 }
 
 /* That they are there: readers need not ask again. */
-static void note_awaited(PyObject *given) {
-  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) {
-    PyObject *shards = PyTuple_GetItem(given, i);
-    int split = PyTuple_CheckExact(shards);
-    for (Py_ssize_t part = 0; part < (split ? PyTuple_Size(shards) : 1); part++)
-      ((Buffer *)(split ? PyTuple_GetItem(shards, part) : shards))->awaited = 1;
-  }
+static void note_awaited(PyObject *held) {
+  for (Py_ssize_t part = 0; part < count_parts(held); part++)
+    ((Buffer *)part_of(held, part))->awaited = 1;
 }
 
-static int await_all(const Wait *self, PyObject *given, Py_ssize_t count, PJRT_Buffer **room) {
-  if (!take_addresses(self, given, room)) return 0;
-  int there = 1;
-  BEGIN_LIBRARY_CALL
-  for (Py_ssize_t i = 0; there && i < count; i++) there = await_buffer(self, room[i]);
-  END_LIBRARY_CALL
-  if (there) note_awaited(given);
-  return there;
+/* Whether a client's buffers are waited for here. Python lets go of sources that are read by now. */
+static int can_wait(const Client *client) {
+  return client->ready_event && client->await_event && client->destroy_event &&
+         client->destroy_error && !client->refused && !client->pending;
 }
 
-static PyObject *wait_call(Wait *self, PyObject *args, PyObject *kwargs) {
-  PyObject *sequence;
-  if (!self->client || (kwargs && PyDict_Size(kwargs))) {
-    PyErr_SetString(PyExc_TypeError, "a wait that is made takes the buffers alone");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  if (self->client->refused || self->client->pending) Py_RETURN_FALSE;
+Client *client_of_held(PyObject *held) {
+  PyObject *first = PyTuple_CheckExact(held) && PyTuple_Size(held) ? PyTuple_GetItem(held, 0) : held;
+  return PyType_IsSubtype(Py_TYPE(first), Buffer_Type) ? ((Buffer *)first)->client : NULL;
+}
+
+int wait_for_held(Client *client, PyObject *held) {
+  PJRT_Buffer *room[ON_STACK];
+  Py_ssize_t count = 0;
+  if (!can_wait(client) || count_parts(held) > ON_STACK) return NOT_HERE;
+  if (!take_addresses(client, held, room, &count)) return NOT_HERE;
+  if (for_each(client, await_buffer, room, count) != 1) return NOT_HERE;
+  note_awaited(held);
+  return DONE;
+}
+
+int held_is_ready(Client *client, PyObject *held) {
+  PJRT_Buffer *room[ON_STACK];
+  Py_ssize_t count = 0;
+  if (!can_wait(client) || !client->is_ready || count_parts(held) > ON_STACK) return -1;
+  if (!take_addresses(client, held, room, &count)) return -1;
+  return for_each(client, ask_buffer, room, count);
+}
+
+static PyObject *wait_for_all(Client *client, PyObject *given, PJRT_Buffer **room) {
+  Py_ssize_t count = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++)
+    if (!take_addresses(client, PyTuple_GetItem(given, i), room, &count)) Py_RETURN_FALSE;
+  if (for_each(client, await_buffer, room, count) != 1) Py_RETURN_FALSE;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) note_awaited(PyTuple_GetItem(given, i));
+  Py_RETURN_TRUE;
+}
+
+PyObject *client_wait(PyObject *object, PyObject *sequence) {
+  Client *client = (Client *)object;
+  if (!can_wait(client)) Py_RETURN_FALSE;
   PyObject *given = PySequence_Tuple(sequence); /* holds them while others may change a list */
   if (!given) return NULL;
-  Py_ssize_t count = count_buffers(given);
+  Py_ssize_t count = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) count += count_parts(PyTuple_GetItem(given, i));
   PJRT_Buffer *on_stack[4 * ON_STACK], **room = on_stack;
   if (count > 4 * ON_STACK) room = PyMem_Malloc(count * sizeof *room);
-  PyObject *answer = room ? PyBool_FromLong(await_all(self, given, count, room)) : PyErr_NoMemory();
+  PyObject *answer = room ? wait_for_all(client, given, room) : PyErr_NoMemory();
   if (room != on_stack) PyMem_Free(room);
   Py_DECREF(given);
   return answer;
-}
-
-static int wait_traverse(Wait *self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE((PyObject *)self));
-  Py_VISIT(self->client);
-  return 0;
-}
-
-static void wait_dealloc(PyObject *object) {
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)((Wait *)object)->client);
-  free_object(object);
-}
-
-static PyType_Slot wait_slots[] = {
-    {Py_tp_doc, "Waits for buffers: wait(buffers and tuples of them) -> whether all are there."},
-    {Py_tp_init, wait_init},
-    {Py_tp_call, wait_call},
-    {Py_tp_traverse, wait_traverse},
-    {Py_tp_dealloc, wait_dealloc},
-    {0, NULL},
-};
-static PyType_Spec wait_spec = {"plugrt._core.Wait", sizeof(Wait), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, wait_slots};
-
-int add_wait(PyObject *module) {
-  Wait_Type = type_of(module, &wait_spec);
-  return Wait_Type ? 0 : -1;
 }

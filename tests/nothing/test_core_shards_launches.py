@@ -326,7 +326,7 @@ def test_a_wait_gives_up_at_what_fails_and_leaves_nothing_behind() -> None:
         return array.deleted
 
     backend = Backend(2)
-    wait_for = core.ShardsWait(backend.shards, Made, is_deleted, wait, wait)
+    wait_for = core.ShardsWait(backend.shards, Made, is_deleted, wait, wait, wait, wait)
     whole, put, made, other = (backend.argument(form == 0, 2 * (form > 0)) for form in range(4))
     put._ends, made._ends = None, ("end", "other end")
     other._ends = made._ends
@@ -347,6 +347,6 @@ def test_a_wait_gives_up_at_what_fails_and_leaves_nothing_behind() -> None:
         with pytest.raises(KeyboardInterrupt, match="stop"):
             wait_for([each])
     with pytest.raises(TypeError, match="made once"):
-        wait_for.__init__(backend.shards, Made, is_deleted, wait, wait)
+        wait_for.__init__(backend.shards, Made, is_deleted, wait, wait, wait, wait)
     with pytest.raises(TypeError, match="takes the shards alone"):
         wait_for([], other=1)

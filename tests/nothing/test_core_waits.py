@@ -1,39 +1,45 @@
-"""Waits of the compiled core for many buffers of a library at once."""
+"""Waits of the compiled core: for an array, and for many buffers of a library at once."""
 
 from __future__ import annotations
 
 import gc
-import weakref
+import sys
 from collections.abc import Callable
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from plugrt.compiled_core import core, reason
+from plugrt.errors import ArgumentTypeError
+from plugrt.execution import array_contents
+from plugrt.execution.array import blank
+from plugrt.monitoring.listeners import listening
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 if core is not None:
     from support.library_calls import LibraryCalls
 
 
-def _wait(library: LibraryCalls) -> Any:
-    return core.Wait(library.core, library.address_of("Buffer_ReadyEvent"))
-
-
 def test_all_buffers_are_waited_for_and_their_events_destroyed() -> None:
     library = LibraryCalls()
-    wait, one, *four = _wait(library), *(library.buffer() for _ in range(5))
+    wait, one, *four = library.core.wait, *(library.buffer() for _ in range(5))
     assert wait([one, tuple(four), ()]) is True
-    assert wait(tuple(four * 40)) is True  # more than fit on the stack
-    assert library.calls["Event_Await"] == library.calls["Buffer_ReadyEvent"] == 5 + 160
+    assert library.calls["Event_Await"] == library.calls["Buffer_ReadyEvent"] == 5
     assert library.alive["event"] == 0
     assert all(buffer._awaited for buffer in (one, *four)), "their readers need not wait again"
+    assert wait([one, tuple(four)]) is True
+    assert library.calls["Buffer_ReadyEvent"] == 5, "nor need another wait"
+    many = tuple(library.buffer() for _ in range(160))
+    assert wait(many) is True  # more than fit on the stack
+    assert library.calls["Event_Await"] == 5 + 160
+    assert library.alive["event"] == 0
 
 
 @pytest.mark.parametrize("name", ["Buffer_ReadyEvent", "Event_Await", "Event_Destroy", "no event"])
 def test_what_fails_is_pythons_to_find_again(name: str) -> None:
     library = LibraryCalls()
-    wait, buffers = _wait(library), (library.buffer(), library.buffer())
+    wait, buffers = library.core.wait, (library.buffer(), library.buffer())
     (library.silent.add("event") if name == "no event" else library.failing.add(name))
     assert wait(buffers) is False
     assert library.alive["error"] == 0
@@ -44,7 +50,7 @@ def test_what_fails_is_pythons_to_find_again(name: str) -> None:
 
 def test_buffers_of_others_and_deleted_ones_are_not_waited_for() -> None:
     library, other = LibraryCalls(), LibraryCalls()
-    wait, ours, deleted = _wait(library), library.buffer(), library.buffer()
+    wait, ours, deleted = library.core.wait, library.buffer(), library.buffer()
     deleted._pointer = None
     for given in ([ours, other.buffer()], [ours, (ours, deleted)], [ours, None], [[ours]]):
         assert wait(given) is False
@@ -67,37 +73,156 @@ def test_buffers_are_held_while_they_are_waited_for() -> None:
         if name == "Event_Destroy":  # the last of each buffer's
             destroyed.append(library.calls["Buffer_Destroy"])
 
-    wait, library.during = _wait(library), let_go
+    wait, library.during = library.core.wait, let_go
     assert wait(given) is True
     library.during = lambda _: None
     assert destroyed == [0, 0, 0]
     assert library.calls["Buffer_Destroy"] == 3
 
 
-def test_a_wait_is_made_once_of_a_client_with_events_and_is_collected() -> None:
-    library = LibraryCalls()
-    wait, address = _wait(library), library.address_of("Buffer_ReadyEvent")
-    wrong: tuple[Callable[[], Any], ...] = (
-        lambda: type(wait).__init__(wait, library.core, address),
-        lambda: core.Wait(library.core, 0),
-        lambda: core.Wait(core.Client(*[0] * 7, None, None, None), address),
-        lambda: core.Wait(None, address),
-        lambda: core.Wait.__new__(core.Wait)([]),
-        lambda: wait(),
-        lambda: wait([], more=1),
-        lambda: wait(1),
-    )
-    for make in wrong:
+def test_wrong_arguments_are_refused() -> None:
+    wait = LibraryCalls().core.wait
+    wrong: tuple[Callable[[], Any], ...] = (wait, lambda: wait([], more=1), lambda: wait(1))
+    for call in wrong:
         with pytest.raises(TypeError):
-            make()
+            call()
 
-    class Owner(set[Any]):
-        """Part of a cycle that leads through a wait."""
 
-    owner = Owner()
-    client = core.Client(*[1] * 7, None, None, owner)
-    owner.add(core.Wait(client, address))
-    seen = weakref.ref(owner)
-    del owner, client
-    gc.collect()
-    assert seen() is None
+def _array(held: Any, waiter: Any = None) -> Any:
+    """Returns an array of that."""
+    array: Any = blank()
+    array._shards, array._signature = held, SimpleNamespace(waiter=waiter)
+    return array
+
+
+def _is_left_to_python(call: Callable[[], Any]) -> bool:
+    """Whether Python's method runs. It fails: there is no more of a signature than the waiter."""
+    seen = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.append(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        call()
+    except ArgumentTypeError:
+        return any(code.co_filename == array_contents.__file__ for code in seen)
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("parts", [0, 1, 4])
+def test_an_array_is_waited_for_once(parts: int) -> None:
+    library = LibraryCalls()
+    buffers = tuple(library.buffer() for _ in range(parts or 1))
+    array = _array(buffers if parts else buffers[0])
+    library.is_ready = False
+    assert array.is_ready() is False
+    assert library.calls["Event_IsReady"] == 1, "one part that is not there says enough"
+    library.is_ready = True
+    assert array.is_ready() is True
+    assert not array._is_there, "it may have failed"
+    assert array.block_until_ready() is array
+    assert array._is_there
+    assert library.calls["Event_Await"] == (parts or 1)
+    assert library.alive["event"] == 0
+    library.calls.clear()
+    assert array.block_until_ready() is array
+    assert array.is_ready() is True
+    assert not library.calls, "it is known to be there"
+
+
+@pytest.mark.parametrize(
+    "name", ["Buffer_ReadyEvent", "Event_Await", "Event_IsReady", "Event_Destroy", "no event"]
+)
+def test_what_fails_for_an_array_is_pythons_to_find_again(name: str) -> None:
+    library = LibraryCalls()
+    array = _array((library.buffer(), library.buffer()))
+    (library.silent.add("event") if name == "no event" else library.failing.add(name))
+    assert _is_left_to_python(array.block_until_ready) == (name != "Event_IsReady")
+    array = _array((library.buffer(), library.buffer()))
+    assert _is_left_to_python(array.is_ready) == (name != "Event_Await")
+    assert library.alive["error"] == 0
+
+
+@pytest.mark.parametrize("lacking", ["Buffer_ReadyEvent", "Event_Await", "Event_IsReady"])
+def test_where_a_library_lacks_a_function_python_waits(lacking: str) -> None:
+    library = LibraryCalls(lacking={lacking})
+    array = _array(library.buffer())
+    assert _is_left_to_python(array.is_ready)
+    assert _is_left_to_python(array.block_until_ready) == (lacking != "Event_IsReady")
+    assert library.core.wait([library.buffer()]) is (lacking == "Event_IsReady")
+
+
+def _listen(event: str, duration: float, /, **_: str | int) -> None:
+    """A listener, for which Python waits."""
+
+
+def test_python_waits_for_what_is_unusual() -> None:
+    library = LibraryCalls()
+    deleted, mixed = library.buffer(), (library.buffer(), LibraryCalls().buffer())
+    deleted._pointer = None
+    for held in (deleted, (library.buffer(), deleted), mixed, (), [library.buffer()], object()):
+        array = _array(held)
+        assert _is_left_to_python(array.block_until_ready), held
+        assert _is_left_to_python(array.is_ready), held
+    many = tuple(library.buffer() for _ in range(40))
+    assert _is_left_to_python(_array(many).block_until_ready), "more than fit on the stack"
+    array = _array(library.buffer())
+    listening.append(_listen)
+    try:  # who listens is told how long it took
+        assert _is_left_to_python(array.block_until_ready)
+    finally:
+        listening.remove(_listen)
+    library.core.pending = True
+    assert _is_left_to_python(array.block_until_ready)
+    library.core.pending = False
+    library.core.refuse()
+    assert _is_left_to_python(array.block_until_ready)
+    assert set(library.calls) <= {"Buffer_Destroy"}
+
+
+def test_another_thread_may_delete_an_array_that_is_waited_for() -> None:
+    library = LibraryCalls()
+    array = _array(library.buffer())
+    library.during = lambda name: setattr(array, "_shards", None) if name == "Event_Await" else None
+    assert array.block_until_ready() is array
+    assert not array._is_there
+    assert library.calls["Buffer_Destroy"] == 1
+
+
+class Made:
+    """An array of a backend that gives functions."""
+
+
+def _wait_by(function: Callable[[Any], Any]) -> Any:
+    return core.ShardsWait(
+        set, Made, print, is_ready=function, wait_one=function, wait=print, wait_end=print
+    )
+
+
+def test_what_a_backend_gives_waits_for_its_arrays() -> None:
+    asked: list[Any] = []
+    raised: list[BaseException] = []
+
+    def answer(made: Any) -> bool:
+        asked.append(made)
+        if raised:
+            raise raised[0]
+        return len(asked) > 1
+
+    made = Made()
+    array = _array(made, _wait_by(answer))
+    assert [array.is_ready(), array.is_ready()] == [False, True]
+    assert array.block_until_ready() is array
+    assert array._is_there
+    assert asked == [made] * 3, "it may be deleted meanwhile, so that it is asked each time"
+    raised.append(LookupError("failed"))
+    assert _is_left_to_python(array.block_until_ready)
+    assert _is_left_to_python(array.is_ready)
+    raised[0] = KeyboardInterrupt("stop")
+    for call in (array.block_until_ready, array.is_ready):
+        with pytest.raises(KeyboardInterrupt, match="stop"):
+            call()

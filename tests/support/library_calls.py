@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,11 +28,11 @@ class LibraryCalls:
     A function in `failing` returns an error, and a name in `silent` is of a handle that is not
     given; `during` is called with the name of each function, before it returns. `alive` counts what
     is made and not destroyed, `calls` the calls. A launch on one device alone is refused where its
-    address is in `refusing`.
+    address is in `refusing`. It has no function in `lacking`; events have come if `is_ready`.
     """
 
-    def __init__(self, results: int = 1) -> None:
-        self.results = results
+    def __init__(self, results: int = 1, lacking: Set[str] = frozenset()) -> None:
+        self.results, self.is_ready = results, True
         self.alive, self.calls = Counter[str](), Counter[str]()
         self.failing: set[str] = set()
         self.refusing: set[int] = set()
@@ -58,11 +58,12 @@ class LibraryCalls:
             "Event_Destroy": lambda _: drop(["event"]),
             "Error_Destroy": lambda _: drop(["error"]),
             "Event_Await": lambda _: None,
+            "Event_IsReady": lambda args: setattr(args, "is_ready", self.is_ready),
         }
         self._functions = {name: self._function(name, act) for name, act in acts.items()}
         _FUNCTIONS_FOR_EVER.append(self._functions)
         self.core = core.Client(
-            *map(self.address_of, _OF_CORE),
+            *(0 if name in lacking else self.address_of(name) for name in _OF_CORE),
             free_buffer=lambda address: None,
             log_failure=lambda name, error: self.logged.append((name, error)),
             pointer=self._functions,

@@ -4,25 +4,26 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-array.c 6a2da236e16b
+array.c 2b3b85195bd2
 array_buffer.c 6a820800a6ab
-array_host.c 9e2d503a01c8
-arrays.h 380f84feca09
-bounded_launcher.c 4e9c3d6b56b9
+array_host.c ae11bcebd56d
+array_wait.c 958de544230e
+arrays.h 3e87774a8aa0
+bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c 9332b9c1b7da
 call_key.c 7056ab12cacd
 calls.c 1dc6769fe330
 calls.h 7c9f1b595b88
-client.c c286a7f07066
+client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 44c31dfc736a
+core.h 118757c6fc0b
 deletion.c 64b78b766334
 donation.c 5b5bbd755b6a
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
-exceptions.c 6a8d86e6edef
+exceptions.c 6f141e8414ed
 executable.c 057b8c184a10
 function_launcher.c 899f3e21efb9
 function_reader.c 4b03f2ad007e
@@ -35,17 +36,18 @@ launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
 launches.h 02760497f253
-library.h 055ae04dbf91
+library.h e5ff923c1452
 loan.c 8f412c256644
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
-module.c f37919c9f8b3
+module.c 4746d99e2857
 nodes.c 97a55c9a0390
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591
 placing.c 88c7553dc3cf
 put.c 33ca722fbc94
+python_method.c 87e2ac906a75
 quick_put.c 3536d0e7b678
 read.c 3ac34143d85d
 references.c e7a2c7a96327
@@ -53,12 +55,12 @@ reordered.c afd5ddd5a208
 runner.c 651a242c2d78
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
-shards_wait.c a9590491ff80
-sizes.h 078f6d8ad133
+shards_wait.c cf2a0107428f
+sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b
 tree.c 13d306f1fc9d
 view.c ce8662fca2c1
-wait.c b317fd1df03a
+wait.c 195f220e1591
 """

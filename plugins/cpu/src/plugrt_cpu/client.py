@@ -200,6 +200,11 @@ class CpuClient(PuttingClient, CompilingClient):
         """Waits for several arrays, in one call; False where one has to be looked at by itself."""
         return await_all(shards)
 
+    @property
+    def waiter(self) -> Any:
+        """What the compiled core waits by for one array, a ``core.ShardsWait``."""
+        return await_all
+
     @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:
         """Returns row-major order, as all of XLA's CPU arrays have it."""

@@ -24,6 +24,8 @@ def wait_for_class(cls: type) -> Callable[[Sequence[Any]], bool]:
         cls=cls,
         raw=adapter.RawArray,
         is_deleted=adapter.is_deleted,
+        is_ready=adapter.is_ready,
+        wait_one=adapter.wait,
         wait=adapter.wait_for_all,
         wait_end=adapter.wait_for_end,
     )

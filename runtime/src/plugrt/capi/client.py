@@ -24,7 +24,6 @@ from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compile_defaults import CompileDefaults
 from plugrt.capi.compiled_copy import compile_copy
-from plugrt.capi.compiled_wait import compile_wait
 from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
@@ -75,7 +74,6 @@ class Client(ClientBase):
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
         self._transfers: Transfers | ClosedTransfers = Transfers(self, handle)
-        self._wait = compile_wait(handle)
 
     def _call(self, what: str, **inputs: Any) -> Any:
         handle = self.handle()
@@ -313,8 +311,9 @@ class Client(ClientBase):
 
     def await_shards(self, shards: Sequence[Shards]) -> bool:
         """Waits for several arrays, in the core; False where Python has to wait for each."""
-        wait = self._wait  # another thread may close the client
-        return wait is not None and bool(wait(shards))
+        handle = self._handle  # another thread may close the client
+        made = handle.core if handle is not None else None
+        return made is not None and bool(made.wait(shards))
 
     @cached_property
     def _keeps_layouts(self) -> bool:
@@ -350,7 +349,7 @@ class Client(ClientBase):
 
     def close(self) -> None:
         handle, self._handle = self._handle, None
-        self.copy_specs = self._wait = None
+        self.copy_specs = None
         if handle is not None:
             handle.sweep()
             if handle.core is not None:

@@ -22,7 +22,7 @@ _MAX_PAGES = 1 << 16
 _NO_MEMORY = 64  # an address in the first page
 _OF_CORE = (
     "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted", "Client_BufferFromHostBuffer",
-    "Event_Destroy", "Event_Await", "Error_Destroy",
+    "Event_Destroy", "Event_Await", "Error_Destroy", "Buffer_ReadyEvent", "Event_IsReady",
 )  # fmt: skip
 
 

@@ -214,6 +214,7 @@ if core is not None:
         (listening,),
         SingleDeviceSharding,
     )
+    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening,))
 
 blank: Callable[[], Array] = partial(object.__new__, Array)
 """Makes an array whose slots are to be set."""

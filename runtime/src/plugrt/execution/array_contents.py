@@ -174,13 +174,17 @@ class Contents(Conversions):
             self._raise_deleted(error)
         if core is not None:
             self._is_there = True
+            _keep_waiter(self._signature)
         if start:
             record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
         return self
 
     def is_ready(self) -> bool:
         """Whether the contents are there, so that reading them would not wait."""
-        return all(shard.ready_event().is_ready() for shard in self._live())
+        ready = all(shard.ready_event().is_ready() for shard in self._live())
+        if core is not None:
+            _keep_waiter(self._signature)
+        return ready
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes that the parts in this process take on their devices."""
@@ -194,6 +198,11 @@ class Contents(Conversions):
 @cache  # an abstract class takes three times as long to say so
 def _is_sequence(cls: type) -> bool:
     return issubclass(cls, Sequence)
+
+
+def _keep_waiter(signature: Signature) -> None:
+    """Keeps what the core waits by for the next array of the signature, if its backend has it."""
+    signature.waiter = getattr(signature.sharding.devices[0].client, "waiter", None)
 
 
 def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:

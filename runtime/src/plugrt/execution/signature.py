@@ -21,7 +21,8 @@ class Signature:
     """
 
     __slots__ = (
-        "committed", "dtype", "layout", "ndim", "opener", "reader", "shape", "sharding", "weak",
+        "committed", "dtype", "layout", "ndim", "opener", "reader", "shape", "sharding", "waiter",
+        "weak",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,8 @@ class Signature:
         self.opener: Callable[[Any], Shards] | None = None
         # What the compiled core reads arrays by, once the opener is there: a `core.FunctionReader`.
         self.reader: Any = None
+        # What it waits for arrays by, if not by functions of a library: a `core.ShardsWait`.
+        self.waiter: Any = None
 
     @property
     def tensor_type(self) -> TensorType:
