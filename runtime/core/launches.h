@@ -100,7 +100,10 @@ int loan_is_made(PyObject *self);
 int loan_lends(PyObject *self); /* not all values are only put */
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
 int loan_take(PyObject *self, PyObject *value, PyObject **made);
-void loan_end(PyObject *self, PyObject *argument, int use); /* after the launch, or without one */
+/* Returns a tuple of a launch's results that are not there yet, NULL where the loan keeps none. */
+PyObject *loan_keep(PyObject *self, PyObject *const *results, Py_ssize_t count);
+/* After the launch, or without one; ``results`` is what `loan_keep` returned. */
+void loan_end(PyObject *self, PyObject *argument, int use, PyObject *results);
 /* Whether all results are there, and what it lent was read; -1 with an exception. */
 int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t count);
 

@@ -1,11 +1,13 @@
 /* Loan: memory of one argument of a program, which its launches read host values from.
 
    For backends that launch with memory of the host at less cost than they put it. The memory is written
-   again once the results of the launch that had it are there; where they are not when it returns, it
-   is left to that launch. If that happens repeatedly, the values are put for a while, each time to
-   memory of their own, as those are that the backend lends no memory to. */
+   again once the results of the launch that had it are there. Where they are not when it returns, the
+   results are kept and asked again at a later call, if they are small; if not, the memory is left to
+   that launch. If that happens repeatedly, the values are put for a while, each time to memory of their
+   own, as they are where the backend lends none, and while launches have all memory that is kept. */
 #include "core.h"
 
+enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
 enum { MOST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
 enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
 
@@ -15,6 +17,8 @@ typedef struct {
   PyObject *argument; /* what a launch takes, NULL where there is none yet */
   Py_buffer memory;   /* what is written to */
   char lent;
+  PyObject *results;      /* of a launch that had not ended when it returned, a tuple; lent is set */
+  unsigned long launched; /* which is older, of two with results */
 } Slot;
 
 typedef struct {
@@ -25,7 +29,9 @@ typedef struct {
   int dtype;
   int number;         /* the element type of Python's numbers; 0 for arrays */
   HostForm form;
+  char keeps_results; /* they are small enough */
   Slot slots[MOST_KEPT];
+  unsigned long launches; /* that had not ended when they returned */
   PyObject *seen;            /* the last number; the next one may be the same object, a literal */
   PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
   unsigned lost, waiting, pause; /* launches in a row that had not ended; those until the next try */
@@ -39,13 +45,47 @@ static void lose(Loan *self) {
 }
 
 static void drop(Slot *slot) {
-  PyObject *argument = slot->argument;
+  PyObject *argument = slot->argument, *results = slot->results;
   Py_buffer memory = slot->memory;
-  slot->argument = NULL;
+  slot->argument = slot->results = NULL;
   slot->lent = 0;
-  if (!argument) return;
-  PyBuffer_Release(&memory);
-  Py_DECREF(argument);
+  if (argument) {
+    PyBuffer_Release(&memory);
+    Py_DECREF(argument);
+  }
+  Py_XDECREF(results);
+}
+
+static int are_ready(Loan *self, PyObject *const *results, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, results[i], NULL);
+    int ready = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    if (ready <= 0) return ready;
+  }
+  return 1;
+}
+
+/* Whether the launch that has a slot has ended: DONE, and the slot is this thread's; NOT_HERE; FAILED.
+   Of results that were deleted nobody can tell, so that their launch keeps the memory. */
+static int take_back(Loan *self, Slot *slot) {
+  PyObject *results = slot->results, *found[MOST_ASKED];
+  Py_ssize_t count = PyTuple_Size(results);
+  for (Py_ssize_t i = 0; i < count; i++) found[i] = PyTuple_GetItem(results, i);
+  slot->results = NULL; /* other threads leave it alone meanwhile */
+  int ready = are_ready(self, found, count);
+  if (ready > 0) {
+    self->lost = 0;
+    Py_DECREF(results);
+    return DONE;
+  }
+  slot->results = results;
+  if (!ready) return NOT_HERE;
+  if (is_interrupted()) return FAILED;
+  PyErr_Clear();
+  lose(self);
+  drop(slot);
+  return NOT_HERE;
 }
 
 /* Asks the backend for new memory; the slot is this thread's. */
@@ -70,17 +110,25 @@ static int fill(Loan *self, Slot *slot) {
 
 /* Sets a slot that no launch has, and which is lent from now on: DONE. */
 static int borrow(Loan *self, Slot **found) {
-  Slot *empty = NULL;
+  Slot *empty = NULL, *oldest = NULL;
   for (Slot *slot = self->slots; slot < self->slots + MOST_KEPT; slot++) {
-    if (slot->lent) continue;
-    if (!slot->argument) empty = slot;
+    if (slot->results) {
+      if (!oldest || slot->launched < oldest->launched) oldest = slot;
+    } else if (slot->lent) continue;
+    else if (!slot->argument) empty = slot;
     else {
       slot->lent = 1;
       *found = slot;
       return DONE;
     }
   }
-  if (!empty || !self->make) return NOT_HERE;
+  if (oldest) {
+    int state = take_back(self, oldest);
+    *found = oldest;
+    if (state != NOT_HERE) return state;
+    if (!oldest->argument) empty = oldest;
+  }
+  if (!empty || empty->lent || empty->argument || !self->make) return NOT_HERE;
   if (self->waiting) {
     self->waiting--;
     return NOT_HERE;
@@ -161,11 +209,16 @@ int loan_take(PyObject *object, PyObject *value, PyObject **made) {
   return DONE;
 }
 
-void loan_end(PyObject *object, PyObject *argument, int use) {
+void loan_end(PyObject *object, PyObject *argument, int use, PyObject *results) {
   Loan *self = (Loan *)object;
   Slot *slot = self->slots;
   while (slot < self->slots + MOST_KEPT && !(slot->lent && slot->argument == argument)) slot++;
   if (slot == self->slots + MOST_KEPT) return; /* a number that is kept, or what was put */
+  if (use == NOT_READ && results) {
+    slot->results = Py_NewRef(results);
+    slot->launched = self->launches++;
+    return;
+  }
   if (use == NOT_READ) {
     lose(self);
     drop(slot);
@@ -175,15 +228,19 @@ void loan_end(PyObject *object, PyObject *argument, int use) {
   if (use == READ) self->lost = 0;
 }
 
-int loan_results_are_ready(PyObject *object, PyObject *const *results, Py_ssize_t count) {
-  Loan *self = (Loan *)object;
-  for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, results[i], NULL);
-    int ready = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    if (ready <= 0) return ready;
+int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t count) {
+  return are_ready((Loan *)self, results, count);
+}
+
+PyObject *loan_keep(PyObject *object, PyObject *const *results, Py_ssize_t count) {
+  if (!((Loan *)object)->keeps_results || count > MOST_ASKED) return NULL;
+  PyObject *kept = PyTuple_New(count);
+  if (!kept) {
+    PyErr_Clear(); /* the memory is left to the launch */
+    return NULL;
   }
-  return 1;
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(kept, i, Py_NewRef(results[i]));
+  return kept;
 }
 
 int loan_is_made(PyObject *object) { return ((Loan *)object)->is_ready != NULL; }
@@ -191,11 +248,12 @@ int loan_is_made(PyObject *object) { return ((Loan *)object)->is_ready != NULL; 
 int loan_lends(PyObject *object) { return ((Loan *)object)->make != NULL; }
 
 static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", NULL};
+  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", "keeps_results", NULL};
   PyObject *make, *is_ready, *dtype, *shape, *put = Py_None;
   const char *kind;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|O", names, &make, &is_ready, &dtype,
-                                   &PyTuple_Type, &shape, &kind, &put))
+  int keeps_results = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|Op", names, &make, &is_ready, &dtype,
+                                   &PyTuple_Type, &shape, &kind, &put, &keeps_results))
     return -1;
   if (self->is_ready) {
     PyErr_SetString(PyExc_TypeError, "a loan is made once");
@@ -211,6 +269,7 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
     PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
     return -1;
   }
+  self->keeps_results = (char)keeps_results;
   self->make = make == Py_None ? NULL : Py_NewRef(make);
   self->put = put == Py_None ? NULL : Py_NewRef(put);
   self->is_ready = Py_NewRef(is_ready);
@@ -223,7 +282,10 @@ static int loan_traverse(Loan *self, visitproc visit, void *arg) {
   Py_VISIT(self->is_ready);
   Py_VISIT(self->put);
   Py_VISIT(self->form.dtype);
-  for (int i = 0; i < MOST_KEPT; i++) Py_VISIT(self->slots[i].argument);
+  for (int i = 0; i < MOST_KEPT; i++) {
+    Py_VISIT(self->slots[i].argument);
+    Py_VISIT(self->slots[i].results);
+  }
   Py_VISIT(self->seen);
   Py_VISIT(self->last);
   Py_VISIT(self->last_made);

@@ -48,6 +48,7 @@ int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t co
   Py_ssize_t first = 0;
   while (first < count && !lends(placings[first])) first++;
   if (first == count) return state;
+  PyObject *late = NULL;
   if (state == DONE) {
     int ready = loan_results_are_ready(placings[first], results, produced);
     if (ready < 0) {
@@ -55,8 +56,10 @@ int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t co
       state = FAILED;
     }
     if (ready > 0) use = READ;
+    if (!ready) late = loan_keep(placings[first], results, produced);
   }
   for (Py_ssize_t i = first; i < count; i++)
-    if (lends(placings[i]) && held[i]) loan_end(placings[i], held[i], use);
+    if (lends(placings[i]) && held[i]) loan_end(placings[i], held[i], use, late);
+  Py_XDECREF(late);
   return state;
 }

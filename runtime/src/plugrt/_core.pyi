@@ -82,6 +82,7 @@ class Loan:
         shape: tuple[int, ...],
         kind: str | None,
         put: Callable[[Any], Any] | None = None,
+        keeps_results: bool = False,
     ) -> None: ...
 
 class Wait:

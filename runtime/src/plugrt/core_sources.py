@@ -35,9 +35,9 @@ last_call.c 79a5289344b6
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
-launches.h 02760497f253
+launches.h 953ca693d4be
 library.h e5ff923c1452
-loan.c 8f412c256644
+loan.c 2a9b1dbc3c6a
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
 module.c 4746d99e2857
@@ -45,7 +45,7 @@ nodes.c 97a55c9a0390
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591
-placing.c 88c7553dc3cf
+placing.c 39e2ecd43cc3
 put.c 33ca722fbc94
 python_method.c 87e2ac906a75
 quick_put.c 3536d0e7b678

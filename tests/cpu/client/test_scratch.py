@@ -13,6 +13,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import TensorType
 from plugrt_cpu import adapter
@@ -346,3 +347,21 @@ def test_a_pause_has_an_end_however_long_it_was_slow(monkeypatch: pytest.MonkeyP
     program.lent(20_000)
     program.ready = True
     assert program.lent(5000)[-1] == 4999
+
+
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@pytest.mark.parametrize(("count", "kept"), [(64, True), (1 << 20, False)])
+def test_large_results_are_not_kept(
+    count: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a call returned is freed once nobody has it, although its launch read host memory."""
+    found: list[bool] = []
+    real = core.Loan
+
+    def make(**given: Any) -> Any:
+        found.append(given["keeps_results"])
+        return real(**given)
+
+    monkeypatch.setattr(core, "Loan", make)
+    plugrt.jit(lambda x: xp.broadcast_to(x[0], (count,)))(np.ones(4, np.float32))
+    assert found == [kept]

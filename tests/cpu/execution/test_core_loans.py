@@ -221,6 +221,104 @@ def test_larger_arrays_of_the_host_are_put_without_python(
     assert not in_python
 
 
+def test_results_that_are_kept_tell_when_memory_may_be_written_again() -> None:
+    program = _Lending(put=np.float32, keeps_results=True)
+    program.ready = False
+    assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == 4
+    program.ready = True
+    for _ in range(3):
+        assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == 4
+    program.ready = False
+    assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == 4
+
+
+def test_memory_whose_launch_ended_first_is_written_first() -> None:
+    ended: list[Any] = []
+    asked: list[Any] = []
+
+    def is_ready(result: Any) -> bool:
+        asked.append(result)
+        return any(result is one for one in ended)
+
+    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program.call(0.0)
+    first = asked[0]
+    for i in range(1, 20):  # each asks the oldest result of those kept, then its own
+        program.call(float(i))
+        assert asked[-2] is first
+    assert len(program.made) == 4
+    ended.append(first)
+    kept = bytes(program.made[0])
+    assert [bytes(made) for made in program.made[1:]] == [bytes(np.float32(i)) for i in (1, 2, 3)]
+    program.call(50.0)
+    assert bytes(program.made[0]) == bytes(np.float32(50)) != kept
+    assert [bytes(made) for made in program.made[1:]] == [bytes(np.float32(i)) for i in (1, 2, 3)]
+
+
+def test_memory_is_left_to_a_launch_whose_results_are_gone() -> None:
+    deleted: list[Any] = []
+
+    def is_ready(result: Any) -> bool:
+        if result in deleted:
+            raise RuntimeError("deleted")
+        return False
+
+    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program.call(0.0)
+    deleted.append(bytes(np.float32(0)))
+    assert [program.call(float(i)) for i in range(1, 5)] == [1, 2, 3, 4]
+    assert bytes(program.made[0]) == bytes(np.float32(0))
+    assert len(program.made) == 5
+
+
+def test_an_interruption_while_results_are_asked_for_takes_nothing() -> None:
+    interrupted = False
+
+    def is_ready(result: Any) -> bool:
+        if interrupted:
+            raise KeyboardInterrupt
+        return False
+
+    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program.call(0.0)
+    interrupted = True
+    for _ in range(10):
+        with pytest.raises(KeyboardInterrupt):
+            program.call(1.0)
+    interrupted = False
+    assert len(program.made) == 1
+    assert [program.call(float(i)) for i in range(10)] == [*range(10)]
+    assert bytes(program.made[0]) == bytes(4)
+
+
+@pytest.mark.parametrize("count", [1 << 10, 1 << 14, 1 << 16])
+def test_launches_that_end_late_read_what_they_were_given(count: int) -> None:
+    """Four and more at once, whose arguments are written to; some results are deleted."""
+
+    def add(a: Any, b: Any, c: Any) -> Any:
+        return plugrt.lax.fori_loop(0, 20, lambda i, z: z + a - a, a + b) + c
+
+    step = plugrt.jit(add)
+    host, other = np.zeros((2, count), np.float32)
+    found: list[tuple[int, Any]] = []
+    for i in range(200):
+        host[:], other[:] = i, 2 * i
+        result = step(host, other, np.float32(1))
+        host[:] = other[:] = -1
+        if i % 7 == 0:
+            result.block_until_ready()
+        if i % 3 == 0:
+            found.append((i, result))
+        if i % 11 == 0:
+            result.delete()
+    for i, result in found:
+        if not result.is_deleted():
+            np.testing.assert_array_equal(np.asarray(result), np.full(count, 3 * i + 1, np.float32))
+
+
 def test_what_a_backend_must_not_lend_is_refused() -> None:
     def fail() -> Any:
         raise KeyError("none left")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -22,6 +23,9 @@ from plugrt.interface import LoadedExecutable
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
 """Where an output is from, as the core has it; arguments are numbered from 0."""
+
+_MOST_KEPT_BYTES = 1 << 18
+"""Of a launch's results, which are kept until a call that finds them there: little, as four are."""
 
 
 def compile_runner(
@@ -176,8 +180,18 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
             shape=shape,
             kind=dtype.kind if weak else None,
             put=_put_after_cast(put, dtype) if put and not shape else put,
+            keeps_results=_size_of_results(program) <= _MOST_KEPT_BYTES,
         )
     return loans
+
+
+def _size_of_results(program: LoadedProgram) -> int:
+    """Returns the bytes that a launch's results have."""
+    return sum(
+        math.prod(signature.shape) * signature.dtype.itemsize
+        for signature, (origin, _) in zip(program.outputs, program.plan.sources, strict=True)
+        if origin == "result"
+    )
 
 
 def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[Any]) -> Callable[[Any], Any]:
