@@ -57,9 +57,10 @@ static int is_given_twice(const Donation *self, PyObject *const *values, PyObjec
   return 0;
 }
 
+enum { OWN = 2 }; /* references to what an array has: its own and the runner's */
+
 /* Whether something else refers to what an array has, as a launch by another thread that uses it. */
 static int is_used(const Array *array) {
-  enum { OWN = 2 }; /* references: the array's and the runner's */
   Py_ssize_t others = Py_REFCNT(array->shards) - OWN;
   return others > 0 && others > is_lent(array->extra, array->shards);
 }
@@ -68,6 +69,10 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
                   Py_ssize_t count, int alone, PyObject **taken) {
   if (!self->count) return DONE;
   if (is_given_twice(self, values, held, count)) return NOT_HERE; /* before others find that it is taken */
+  for (Py_ssize_t i = 0; alone && i < self->count; i++) {
+    PyObject *shards = ((Array *)values[self->numbers[i]])->shards;
+    if (shards && Py_REFCNT(shards) > OWN) loans_forget(shards);
+  }
   PyObject *loss = deletion_for(self->taker);
   if (!loss) return FAILED;
   Py_ssize_t i = 0; /* no Python runs from here on, which could share the buffers meanwhile */

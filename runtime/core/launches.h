@@ -104,6 +104,9 @@ int loan_take(PyObject *self, PyObject *value, PyObject **made);
 PyObject *loan_keep(PyObject *self, PyObject *const *results, Py_ssize_t count);
 /* After the launch, or without one; ``results`` is what `loan_keep` returned. */
 void loan_end(PyObject *self, PyObject *argument, int use, PyObject *results);
+/* Drops what loans keep of launches with this result, which a launch is to take. */
+void loans_forget(PyObject *result);
+PyObject *forget_result(PyObject *module, PyObject *result);
 /* Whether all results are there, and what it lent was read; -1 with an exception. */
 int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t count);
 

@@ -3,8 +3,9 @@
    For backends that launch with memory of the host at less cost than they put it. The memory is written
    again once the results of the launch that had it are there. Where they are not when it returns, the
    results are kept and asked again at a later call, if they are small; if not, the memory is left to
-   that launch. If that happens repeatedly, the values are put for a while, each time to memory of their
-   own, as they are where the backend lends none, and while launches have all memory that is kept. */
+   that launch, as it is where a launch takes one of the results. If that happens repeatedly, the values
+   are put for a while, each time to memory of their own, as they are where the backend lends none, and
+   while launches have all memory that is kept. */
 #include "core.h"
 
 enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
@@ -13,15 +14,18 @@ enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
 
 PyTypeObject *Loan_Type;
 
-typedef struct {
+typedef struct Loan Loan;
+typedef struct Slot {
   PyObject *argument; /* what a launch takes, NULL where there is none yet */
   Py_buffer memory;   /* what is written to */
   char lent;
   PyObject *results;      /* of a launch that had not ended when it returned, a tuple; lent is set */
   unsigned long launched; /* which is older, of two with results */
+  Loan *loan;
+  struct Slot *next, **link; /* the next one with results, and what refers to this one */
 } Slot;
 
-typedef struct {
+struct Loan {
   PyObject_HEAD
   PyObject *make;     /* make(): an argument and its memory, or None; NULL where nothing is lent */
   PyObject *is_ready; /* is_ready(result of a launch) */
@@ -35,7 +39,9 @@ typedef struct {
   PyObject *seen;            /* the last number; the next one may be the same object, a literal */
   PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
   unsigned lost, waiting, pause; /* launches in a row that had not ended; those until the next try */
-} Loan;
+};
+
+static Slot *with_results; /* of the process: all slots that have results, of each loan */
 
 static void lose(Loan *self) {
   if (!self->lost) self->pause = FIRST_PAUSE;
@@ -44,10 +50,25 @@ static void lose(Loan *self) {
   if (self->pause < LONGEST_PAUSE) self->pause *= 2;
 }
 
+static void keep_results(Slot *slot, PyObject *results) { /* steals the reference */
+  slot->results = results;
+  slot->link = &with_results;
+  if ((slot->next = with_results)) slot->next->link = &slot->next;
+  with_results = slot;
+}
+
+static PyObject *take_results(Slot *slot) {
+  PyObject *results = slot->results;
+  if (!results) return NULL;
+  slot->results = NULL;
+  if ((*slot->link = slot->next)) slot->next->link = slot->link;
+  return results;
+}
+
 static void drop(Slot *slot) {
-  PyObject *argument = slot->argument, *results = slot->results;
+  PyObject *argument = slot->argument, *results = take_results(slot);
   Py_buffer memory = slot->memory;
-  slot->argument = slot->results = NULL;
+  slot->argument = NULL;
   slot->lent = 0;
   if (argument) {
     PyBuffer_Release(&memory);
@@ -69,17 +90,16 @@ static int are_ready(Loan *self, PyObject *const *results, Py_ssize_t count) {
 /* Whether the launch that has a slot has ended: DONE, and the slot is this thread's; NOT_HERE; FAILED.
    Of results that were deleted nobody can tell, so that their launch keeps the memory. */
 static int take_back(Loan *self, Slot *slot) {
-  PyObject *results = slot->results, *found[MOST_ASKED];
+  PyObject *results = take_results(slot), *found[MOST_ASKED]; /* other threads leave it alone meanwhile */
   Py_ssize_t count = PyTuple_Size(results);
   for (Py_ssize_t i = 0; i < count; i++) found[i] = PyTuple_GetItem(results, i);
-  slot->results = NULL; /* other threads leave it alone meanwhile */
   int ready = are_ready(self, found, count);
   if (ready > 0) {
     self->lost = 0;
     Py_DECREF(results);
     return DONE;
   }
-  slot->results = results;
+  keep_results(slot, results);
   if (!ready) return NOT_HERE;
   if (is_interrupted()) return FAILED;
   PyErr_Clear();
@@ -215,7 +235,7 @@ void loan_end(PyObject *object, PyObject *argument, int use, PyObject *results) 
   while (slot < self->slots + MOST_KEPT && !(slot->lent && slot->argument == argument)) slot++;
   if (slot == self->slots + MOST_KEPT) return; /* a number that is kept, or what was put */
   if (use == NOT_READ && results) {
-    slot->results = Py_NewRef(results);
+    keep_results(slot, Py_NewRef(results));
     slot->launched = self->launches++;
     return;
   }
@@ -241,6 +261,27 @@ PyObject *loan_keep(PyObject *object, PyObject *const *results, Py_ssize_t count
   }
   for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(kept, i, Py_NewRef(results[i]));
   return kept;
+}
+
+void loans_forget(PyObject *result) {
+  Slot *slot = with_results;
+  while (slot) {
+    Py_ssize_t i = PyTuple_Size(slot->results);
+    while (i-- && PyTuple_GetItem(slot->results, i) != result) continue;
+    if (i < 0) {
+      slot = slot->next;
+      continue;
+    }
+    lose(slot->loan);
+    drop(slot);
+    slot = with_results; /* a destructor may have changed what follows */
+  }
+}
+
+PyObject *forget_result(PyObject *module, PyObject *result) {
+  (void)module;
+  loans_forget(result);
+  Py_RETURN_NONE;
 }
 
 int loan_is_made(PyObject *object) { return ((Loan *)object)->is_ready != NULL; }
@@ -270,6 +311,7 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
     return -1;
   }
   self->keeps_results = (char)keeps_results;
+  for (int i = 0; i < MOST_KEPT; i++) self->slots[i].loan = self;
   self->make = make == Py_None ? NULL : Py_NewRef(make);
   self->put = put == Py_None ? NULL : Py_NewRef(put);
   self->is_ready = Py_NewRef(is_ready);

@@ -70,6 +70,8 @@ static PyMethodDef functions[] = {
     {"call_holding", call_holding, METH_VARARGS,
      "call_holding(held, taken, function, *arguments): -1 and what it returns, called while these are held "
      "and taken; or the index of the one in held + taken that refuses, and None."},
+    {"forget_result", forget_result, METH_O,
+     "forget_result(buffer): drops what is kept of launches that it is a result of."},
     {"delete_later", delete_later, METH_O,
      "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
     {"is_readable", is_readable, METH_O,

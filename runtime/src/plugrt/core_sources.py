@@ -20,7 +20,7 @@ collect_held.c 16509d904cac
 copy.c 5b8794f7f028
 core.h 118757c6fc0b
 deletion.c 64b78b766334
-donation.c 5b5bbd755b6a
+donation.c b94af7ac35a4
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
@@ -35,12 +35,12 @@ last_call.c 79a5289344b6
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
-launches.h 953ca693d4be
+launches.h 0c82979bb3ae
 library.h e5ff923c1452
-loan.c 2a9b1dbc3c6a
+loan.c 1890abb76284
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
-module.c 4746d99e2857
+module.c db78a924825e
 nodes.c 97a55c9a0390
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6

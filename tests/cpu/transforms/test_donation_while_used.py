@@ -56,6 +56,38 @@ def test_what_the_host_has_read_is_taken_without_a_further_copy(
         np.testing.assert_array_equal(host, (i + 1) * N)
 
 
+SLOW = 200
+"""Times that a program multiplies, so that its launch returns before it has ended."""
+
+
+@of_cpu_launches
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_late_result_of_host_values_is_taken_without_a_copy(
+    shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the core keeps of the launch, to know when the values were read, is no use of it."""
+
+    def refuse(array: Any) -> Any:
+        raise AssertionError("it is copied")
+
+    monkeypatch.setattr(donation, "duplicate", refuse)
+    host = np.full((100, 100), 0.01, np.float32)
+    square = device_put(host)
+    run = jit(lambda x, y: plugrt.lax.fori_loop(0, SLOW, lambda i, z: z @ x, x) + y)
+    take = jit(lambda x: add(x, 1), donate_argnums=0)
+    late = 0
+    for i in range(20):
+        x = run(square, host + i)
+        late += not x.is_ready()
+        if shared:  # which Python looks at
+            x, other = device_put(x, x.device), x
+            other.delete()
+        result = take(x)
+        assert x.is_deleted()
+        np.testing.assert_allclose(np.asarray(result), 2 * host + i + 1, rtol=1e-4)
+    assert late
+
+
 THREADS = """
 import os, sys, threading, time
 import numpy as np

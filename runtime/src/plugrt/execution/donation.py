@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.compiled_core import core
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, array_holding, duplicate
@@ -139,7 +140,10 @@ def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> boo
     while type(view) is np.ndarray:
         view = view.base
     lent = getattr(view, "obj", None) is shards[position]
-    return getrefcount(shards[position]) > _TAKEN + lent + same
+    alone = _TAKEN + lent + same
+    if core is not None and getrefcount(shards[position]) > alone:
+        core.forget_result(shards[position])
+    return getrefcount(shards[position]) > alone
 
 
 def _are_used(tied: Taken) -> bool:
