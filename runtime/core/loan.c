@@ -9,7 +9,8 @@
 #include "core.h"
 
 enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
-enum { MOST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
+enum { LEAST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
+enum { MOST_KEPT = 64 }; /* a backend has fewer launches under way at once; see `late` */
 enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
 
 PyTypeObject *Loan_Type;
@@ -33,8 +34,9 @@ struct Loan {
   int dtype;
   int number;         /* the element type of Python's numbers; 0 for arrays */
   HostForm form;
-  char keeps_results; /* they are small enough */
-  Slot slots[MOST_KEPT];
+  int late;               /* launches whose results are kept: 0 where these are large */
+  Slot *slots[MOST_KEPT]; /* made when they are first needed */
+  int count, most;        /* of these */
   unsigned long launches; /* that had not ended when they returned */
   PyObject *seen;            /* the last number; the next one may be the same object, a literal */
   PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
@@ -128,10 +130,19 @@ static int fill(Loan *self, Slot *slot) {
   return FAILED;
 }
 
+/* Returns a new slot; NULL, without an exception, if there are as many as there may be. */
+static Slot *add_slot(Loan *self) {
+  Slot *made = self->count < self->most ? PyMem_Calloc(1, sizeof *made) : NULL;
+  if (!made) return NULL;
+  made->loan = self;
+  return self->slots[self->count++] = made;
+}
+
 /* Sets a slot that no launch has, and which is lent from now on: DONE. */
 static int borrow(Loan *self, Slot **found) {
   Slot *empty = NULL, *oldest = NULL;
-  for (Slot *slot = self->slots; slot < self->slots + MOST_KEPT; slot++) {
+  for (int i = 0; i < self->count; i++) {
+    Slot *slot = self->slots[i];
     if (slot->results) {
       if (!oldest || slot->launched < oldest->launched) oldest = slot;
     } else if (slot->lent) continue;
@@ -148,11 +159,13 @@ static int borrow(Loan *self, Slot **found) {
     if (state != NOT_HERE) return state;
     if (!oldest->argument) empty = oldest;
   }
-  if (!empty || empty->lent || empty->argument || !self->make) return NOT_HERE;
+  if (empty && (empty->lent || empty->argument)) empty = NULL; /* other threads ran meanwhile */
+  if (!self->make || (!empty && self->count == self->most)) return NOT_HERE;
   if (self->waiting) {
     self->waiting--;
     return NOT_HERE;
   }
+  if (!empty && !(empty = add_slot(self))) return NOT_HERE;
   empty->lent = 1; /* other threads run meanwhile */
   int state = fill(self, empty);
   if (state == NOT_HERE) lose(self);
@@ -231,9 +244,10 @@ int loan_take(PyObject *object, PyObject *value, PyObject **made) {
 
 void loan_end(PyObject *object, PyObject *argument, int use, PyObject *results) {
   Loan *self = (Loan *)object;
-  Slot *slot = self->slots;
-  while (slot < self->slots + MOST_KEPT && !(slot->lent && slot->argument == argument)) slot++;
-  if (slot == self->slots + MOST_KEPT) return; /* a number that is kept, or what was put */
+  Slot *slot = NULL;
+  for (int i = 0; i < self->count && !slot; i++)
+    if (self->slots[i]->lent && self->slots[i]->argument == argument) slot = self->slots[i];
+  if (!slot) return; /* a number that is kept, or what was put */
   if (use == NOT_READ && results) {
     keep_results(slot, Py_NewRef(results));
     slot->launched = self->launches++;
@@ -253,7 +267,7 @@ int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t 
 }
 
 PyObject *loan_keep(PyObject *object, PyObject *const *results, Py_ssize_t count) {
-  if (!((Loan *)object)->keeps_results || count > MOST_ASKED) return NULL;
+  if (!((Loan *)object)->late || count > MOST_ASKED) return NULL;
   PyObject *kept = PyTuple_New(count);
   if (!kept) {
     PyErr_Clear(); /* the memory is left to the launch */
@@ -289,12 +303,12 @@ int loan_is_made(PyObject *object) { return ((Loan *)object)->is_ready != NULL; 
 int loan_lends(PyObject *object) { return ((Loan *)object)->make != NULL; }
 
 static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", "keeps_results", NULL};
+  static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", "late", NULL};
   PyObject *make, *is_ready, *dtype, *shape, *put = Py_None;
   const char *kind;
-  int keeps_results = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|Op", names, &make, &is_ready, &dtype,
-                                   &PyTuple_Type, &shape, &kind, &put, &keeps_results))
+  int late = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|Oi", names, &make, &is_ready, &dtype,
+                                   &PyTuple_Type, &shape, &kind, &put, &late))
     return -1;
   if (self->is_ready) {
     PyErr_SetString(PyExc_TypeError, "a loan is made once");
@@ -310,8 +324,8 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
     PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
     return -1;
   }
-  self->keeps_results = (char)keeps_results;
-  for (int i = 0; i < MOST_KEPT; i++) self->slots[i].loan = self;
+  self->late = late < 0 ? 0 : late > MOST_KEPT ? MOST_KEPT : late;
+  self->most = self->late < LEAST_KEPT ? LEAST_KEPT : self->late;
   self->make = make == Py_None ? NULL : Py_NewRef(make);
   self->put = put == Py_None ? NULL : Py_NewRef(put);
   self->is_ready = Py_NewRef(is_ready);
@@ -324,9 +338,9 @@ static int loan_traverse(Loan *self, visitproc visit, void *arg) {
   Py_VISIT(self->is_ready);
   Py_VISIT(self->put);
   Py_VISIT(self->form.dtype);
-  for (int i = 0; i < MOST_KEPT; i++) {
-    Py_VISIT(self->slots[i].argument);
-    Py_VISIT(self->slots[i].results);
+  for (int i = 0; i < self->count; i++) {
+    Py_VISIT(self->slots[i]->argument);
+    Py_VISIT(self->slots[i]->results);
   }
   Py_VISIT(self->seen);
   Py_VISIT(self->last);
@@ -338,7 +352,11 @@ static int loan_traverse(Loan *self, visitproc visit, void *arg) {
 static void loan_dealloc(PyObject *object) {
   Loan *self = (Loan *)object;
   PyObject_GC_UnTrack(object);
-  for (int i = 0; i < MOST_KEPT; i++) drop(&self->slots[i]);
+  while (self->count) {
+    Slot *slot = self->slots[--self->count];
+    drop(slot);
+    PyMem_Free(slot);
+  }
   Py_XDECREF(self->make);
   Py_XDECREF(self->is_ready);
   Py_XDECREF(self->put);

@@ -33,7 +33,7 @@ static const char core_sources[] =
     "launcher.c 2349c5247e27\n"
     "launches.h 0c82979bb3ae\n"
     "library.h e5ff923c1452\n"
-    "loan.c 1890abb76284\n"
+    "loan.c ecaf35852670\n"
     "lock.c 2b50e37684f8\n"
     "memory.c c16c4f364c02\n"
     "module.c db78a924825e\n"

@@ -82,7 +82,7 @@ class Loan:
         shape: tuple[int, ...],
         kind: str | None,
         put: Callable[[Any], Any] | None = None,
-        keeps_results: bool = False,
+        late: int = 0,
     ) -> None: ...
 
 class Wait:

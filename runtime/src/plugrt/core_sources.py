@@ -37,7 +37,7 @@ launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
 launches.h 0c82979bb3ae
 library.h e5ff923c1452
-loan.c 1890abb76284
+loan.c ecaf35852670
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
 module.c db78a924825e

@@ -222,7 +222,7 @@ def test_larger_arrays_of_the_host_are_put_without_python(
 
 
 def test_results_that_are_kept_tell_when_memory_may_be_written_again() -> None:
-    program = _Lending(put=np.float32, keeps_results=True)
+    program = _Lending(put=np.float32, late=4)
     program.ready = False
     assert [program.call(float(i)) for i in range(100)] == [*range(100)]
     assert len(program.made) == 4
@@ -235,6 +235,20 @@ def test_results_that_are_kept_tell_when_memory_may_be_written_again() -> None:
     assert len(program.made) == 4
 
 
+@pytest.mark.parametrize("late", [1, 4, 30])
+def test_so_many_launches_that_end_late_have_memory_as_is_said(late: int) -> None:
+    program = _Lending(put=np.float32, late=late)
+    program.ready = False
+    assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == max(late, 4)
+    assert [bytes(made) for made in program.made] == [
+        bytes(np.float32(i)) for i in range(max(late, 4))
+    ]
+    program.ready = True
+    assert [program.call(float(i)) for i in range(100)] == [*range(100)]
+    assert len(program.made) == max(late, 4)
+
+
 def test_memory_whose_launch_ended_first_is_written_first() -> None:
     ended: list[Any] = []
     asked: list[Any] = []
@@ -243,7 +257,7 @@ def test_memory_whose_launch_ended_first_is_written_first() -> None:
         asked.append(result)
         return any(result is one for one in ended)
 
-    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program = _Lending(put=np.float32, late=4, is_ready=is_ready)
     program.call(0.0)
     first = asked[0]
     for i in range(1, 20):  # each asks the oldest result of those kept, then its own
@@ -266,7 +280,7 @@ def test_memory_is_left_to_a_launch_whose_results_are_gone() -> None:
             raise RuntimeError("deleted")
         return False
 
-    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program = _Lending(put=np.float32, late=4, is_ready=is_ready)
     program.call(0.0)
     deleted.append(bytes(np.float32(0)))
     assert [program.call(float(i)) for i in range(1, 5)] == [1, 2, 3, 4]
@@ -282,7 +296,7 @@ def test_an_interruption_while_results_are_asked_for_takes_nothing() -> None:
             raise KeyboardInterrupt
         return False
 
-    program = _Lending(put=np.float32, keeps_results=True, is_ready=is_ready)
+    program = _Lending(put=np.float32, late=4, is_ready=is_ready)
     program.call(0.0)
     interrupted = True
     for _ in range(10):

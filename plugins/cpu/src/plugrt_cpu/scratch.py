@@ -5,8 +5,8 @@ calls methods of the sharding, and allocates. Copying into memory that an array 
 aliases takes a tenth of that. The memory may be overwritten once the launch has read it, that is,
 once its results are ready. Small programs run on the caller's thread, so theirs are ready at once.
 Where they are not, the memory is never written again; if that happens repeatedly, a program's
-arguments are put for a while. The compiled core keeps small results instead, and asks them again
-at a later call.
+arguments are put for a while. The compiled core keeps small results instead, of as many launches as
+XLA has under way, and asks them again at a later call.
 
 The same is done for arrays on another of the client's devices, which share the main memory: jaxlib
 would copy them in another thread, and the launch would wait for it.
@@ -29,7 +29,7 @@ from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
 
 _MAX_BYTES = 1 << 18
-"""Of one launch: a program keeps four times that at most, 1 MB."""
+"""Of one launch: a program keeps four times that at most, 1 MB; in the core, of late ones, 2 MB."""
 _MAX_KEPT = 4
 """Of one program: as many threads launch it at once at no more cost than one."""
 _MAX_LOST = 8

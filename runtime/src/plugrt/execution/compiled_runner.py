@@ -24,8 +24,13 @@ from plugrt.interface import LoadedExecutable
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
 """Where an output is from, as the core has it; arguments are numbered from 0."""
 
-_MOST_KEPT_BYTES = 1 << 18
-"""Of a launch's results, which are kept until a call that finds them there: little, as four are."""
+_KEPT_BYTES = 1 << 21
+"""Of launches that end late: host values and results, kept until a call finds the results there."""
+_FEWEST_KEPT, _MOST_KEPT = 4, 40
+"""Of these launches: in a loop that waits for no result, XLA's CPU client has 32 under way.
+
+Where the bytes are too many for four, none is kept.
+"""
 
 
 def compile_runner(
@@ -167,6 +172,7 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
     lenders = steps.lend([found[i] for i in lent]) if lent and steps.lend is not None else None
     makes = {} if lenders is None else dict(zip(lent, lenders, strict=True))
     compile_put = getattr(launch.client, "compile_function_put", None)
+    late = _count_late(program, lent)
     loans = {}
     for i in found:
         shape, dtype, weak = program.types[i]
@@ -180,18 +186,20 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
             shape=shape,
             kind=dtype.kind if weak else None,
             put=_put_after_cast(put, dtype) if put and not shape else put,
-            keeps_results=_size_of_results(program) <= _MOST_KEPT_BYTES,
+            late=late,
         )
     return loans
 
 
-def _size_of_results(program: LoadedProgram) -> int:
-    """Returns the bytes that a launch's results have."""
-    return sum(
-        math.prod(signature.shape) * signature.dtype.itemsize
-        for signature, (origin, _) in zip(program.outputs, program.plan.sources, strict=True)
-        if origin == "result"
-    )
+def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:
+    """Returns how many launches that end late may be kept at once, by what each of them has."""
+    shapes = [program.types[i][:2] for i in lent]
+    for signature, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
+        if origin == "result":
+            shapes.append((signature.shape, signature.dtype))
+    size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    count = _KEPT_BYTES // max(size, 1)
+    return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
 
 
 def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[Any]) -> Callable[[Any], Any]:
