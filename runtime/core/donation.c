@@ -71,7 +71,7 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
   if (is_given_twice(self, values, held, count)) return NOT_HERE; /* before others find that it is taken */
   for (Py_ssize_t i = 0; alone && i < self->count; i++) {
     PyObject *shards = ((Array *)values[self->numbers[i]])->shards;
-    if (shards && Py_REFCNT(shards) > OWN) loans_forget(shards);
+    if (shards && Py_REFCNT(shards) > OWN) forget_late_result(shards);
   }
   PyObject *loss = deletion_for(self->taker);
   if (!loss) return FAILED;

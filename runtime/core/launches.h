@@ -93,22 +93,51 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
-/* ---- loan.c: memory that launches of a program read host values from, or puts of these ---- */
-extern PyTypeObject *Loan_Type;
+/* ---- lending.c: memory that launches of a program read an argument from ---- */
+enum { MOST_SLOTS = 64 }; /* a backend has fewer launches under way at once */
+typedef struct Lending Lending;
+typedef struct Slot {
+  PyObject *argument; /* what a launch takes, NULL where there is none yet */
+  Py_buffer memory;   /* what is written to */
+  char lent;
+  PyObject *results;      /* of a launch that had not ended when it returned, a tuple; lent is set */
+  unsigned long launched; /* which is older, of two with results */
+  Lending *lending;
+  struct Slot *next, **link; /* the next one with results, and what refers to this one */
+} Slot;
+struct Lending {
+  PyObject *make;     /* make(): an argument and its memory, or None; NULL where nothing is lent */
+  PyObject *is_ready; /* is_ready(result of a launch) */
+  Py_ssize_t size;    /* of the memory */
+  int late;           /* launches whose results are kept: 0 where these are large */
+  Slot *slots[MOST_SLOTS]; /* made when they are first needed */
+  int count, most;         /* of these */
+  unsigned long launches;  /* that had not ended when they returned */
+  unsigned lost, waiting, pause; /* launches in a row that had not ended; those until the next try */
+};
 enum { NOT_READ, READ, NOT_USED }; /* what a launch did with the memory, as far as is known */
+void lending_init(Lending *self, PyObject *make, PyObject *is_ready, Py_ssize_t size, int late);
+/* Sets memory that no launch has, and which is lent from now on: DONE. NOT_HERE, or FAILED. */
+int lending_borrow(Lending *self, Slot **found);
+/* Returns a tuple of a launch's results that are not there yet, NULL where none are kept. */
+PyObject *lending_keep(Lending *self, PyObject *const *results, Py_ssize_t count);
+/* After the launch, or without one; ``results`` is what `lending_keep` returned. */
+void lending_end(Lending *self, PyObject *argument, int use, PyObject *results);
+/* Whether all results are there, and what was lent was read; -1 with an exception. */
+int lending_are_ready(Lending *self, PyObject *const *results, Py_ssize_t count);
+void slot_drop(Slot *slot); /* the memory is left to whoever has it */
+int lending_traverse(Lending *self, visitproc visit, void *arg);
+void lending_drop(Lending *self);
+/* Drops what is kept of launches with this result, which a launch is to take. */
+void forget_late_result(PyObject *result);
+PyObject *forget_result(PyObject *module, PyObject *result);
+
+/* ---- loan.c: what a launch takes of host values: memory that is lent, or puts ---- */
+extern PyTypeObject *Loan_Type;
 int loan_is_made(PyObject *self);
-int loan_lends(PyObject *self); /* not all values are only put */
+Lending *lending_of(PyObject *self); /* NULL where all values are put */
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
 int loan_take(PyObject *self, PyObject *value, PyObject **made);
-/* Returns a tuple of a launch's results that are not there yet, NULL where the loan keeps none. */
-PyObject *loan_keep(PyObject *self, PyObject *const *results, Py_ssize_t count);
-/* After the launch, or without one; ``results`` is what `loan_keep` returned. */
-void loan_end(PyObject *self, PyObject *argument, int use, PyObject *results);
-/* Drops what loans keep of launches with this result, which a launch is to take. */
-void loans_forget(PyObject *result);
-PyObject *forget_result(PyObject *module, PyObject *result);
-/* Whether all results are there, and what it lent was read; -1 with an exception. */
-int loan_results_are_ready(PyObject *self, PyObject *const *results, Py_ssize_t count);
 
 /* ---- placing.c: what puts or copies an argument of a call ---- */
 /* Sets an array of `count` of them, new references, NULL for None: 0, or -1 with an exception. */

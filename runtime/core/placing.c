@@ -38,28 +38,32 @@ int place_value(PyObject *placing, PyObject *value, PyObject **made) {
   return put_value((Put *)placing, value, made);
 }
 
-static int lends(PyObject *placing) {
-  return placing && Py_TYPE(placing) == Loan_Type && loan_lends(placing);
+/* What lends memory to the values that it places; NULL where nothing does. */
+static Lending *lending_by(PyObject *placing) {
+  return placing && Py_TYPE(placing) == Loan_Type ? lending_of(placing) : NULL;
 }
 
 int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t count, int state,
                  PyObject **results, Py_ssize_t produced) {
   int use = state == NOT_HERE ? NOT_USED : NOT_READ;
   Py_ssize_t first = 0;
-  while (first < count && !lends(placings[first])) first++;
+  while (first < count && !lending_by(placings[first])) first++;
   if (first == count) return state;
   PyObject *late = NULL;
   if (state == DONE) {
-    int ready = loan_results_are_ready(placings[first], results, produced);
+    Lending *lending = lending_by(placings[first]);
+    int ready = lending_are_ready(lending, results, produced);
     if (ready < 0) {
       while (produced) Py_DECREF(results[--produced]);
       state = FAILED;
     }
     if (ready > 0) use = READ;
-    if (!ready) late = loan_keep(placings[first], results, produced);
+    if (!ready) late = lending_keep(lending, results, produced);
   }
-  for (Py_ssize_t i = first; i < count; i++)
-    if (lends(placings[i]) && held[i]) loan_end(placings[i], held[i], use, late);
+  for (Py_ssize_t i = first; i < count; i++) {
+    Lending *lending = lending_by(placings[i]);
+    if (lending && held[i]) lending_end(lending, held[i], use, late);
+  }
   Py_XDECREF(late);
   return state;
 }

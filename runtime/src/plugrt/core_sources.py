@@ -20,7 +20,7 @@ collect_held.c 16509d904cac
 copy.c 5b8794f7f028
 core.h 118757c6fc0b
 deletion.c 64b78b766334
-donation.c b94af7ac35a4
+donation.c 12a818f7f589
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
@@ -35,9 +35,10 @@ last_call.c 79a5289344b6
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
-launches.h 0c82979bb3ae
+launches.h a93c06efd1bc
+lending.c f15ae5864ac9
 library.h e5ff923c1452
-loan.c ecaf35852670
+loan.c 057f7c25d332
 lock.c 2b50e37684f8
 memory.c c16c4f364c02
 module.c db78a924825e
@@ -45,7 +46,7 @@ nodes.c 97a55c9a0390
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591
-placing.c 39e2ecd43cc3
+placing.c 1c4661834ff5
 put.c 33ca722fbc94
 python_method.c 87e2ac906a75
 quick_put.c 3536d0e7b678
