@@ -11,6 +11,7 @@ from plugrt.execution import compiled_runner, quick_puts
 from plugrt.interface import Client, CompileOptions
 from plugrt.plugins.backends import devices, get_backend
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.puts import Puts
 
 
@@ -25,6 +26,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     monkeypatch.setattr(compiled_runner, "takes_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
     monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
+    monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)
     found, within = Puts(), list[bool]()
     names = ("buffer_from_host", "shards_from_host", "buffers_from_host")
     real = {name: getattr(type(client), name) for name in names}
@@ -53,6 +55,12 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     for name, counted in zip(names, (put_one, put_many, put_parts), strict=True):
         monkeypatch.setattr(type(client), name, counted)
     return found
+
+
+@pytest.fixture
+def parts_are_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has small arrays for several devices put like others: launches are lent no memory."""
+    monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ def test_results_go_on_without_a_copy(axis: int) -> None:
     np.testing.assert_array_equal(last, expected)
 
 
+@pytest.mark.usefixtures("parts_are_put")
 def test_a_host_array_is_put_once_for_each_device() -> None:
     f = pmap(lambda x, y: add(x, y), in_axes=(0, None))
     with transfers() as counts:
@@ -121,6 +122,7 @@ def test_closures_are_replicated_once() -> None:
     assert counts == {}
 
 
+@pytest.mark.usefixtures("parts_are_put")
 def test_unused_arguments_stay_where_they_are() -> None:
     f = pmap(lambda x, y: add(x, 1))
     x = f(X, X)

@@ -192,3 +192,24 @@ def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
     assert program.addressable_devices == []
     assert not program.is_deleted()
     assert program.execute_with_wait([1])[0] == [1]
+
+
+def test_launches_with_lent_memory_are_bounded_like_others() -> None:
+    class Lending(Recorded):
+        def part_lending_launcher(self, lent: Any, launch: Any) -> Any:
+            return lambda arguments: launch([*arguments, lent])
+
+    client = FakeClient(2)
+    loaded = Lending(client)
+    bounded = BoundedExecutable(loaded, CollectiveLaunches(2), collective=True)
+    launch = bounded.part_lending_launcher({0: []})
+    assert launch is not None
+    for _ in range(5):
+        assert launch([1]) == [1, {0: []}]
+    assert (client.launched, client.most) == (5, 2)
+    assert (
+        BoundedExecutable(
+            Recorded(client), CollectiveLaunches(2), collective=True
+        ).part_lending_launcher({0: []})
+        is None
+    )

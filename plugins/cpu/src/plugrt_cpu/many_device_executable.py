@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -16,6 +16,7 @@ from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable, wait_for_token
+from plugrt_cpu.part_scratch import Index, part_lending_launcher
 from plugrt_cpu.per_device_launch import Replicas
 from plugrt_cpu.scratch import Launcher
 from plugrt_cpu.shards import CpuShards
@@ -88,6 +89,23 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         return None
+
+    def part_lending_launcher(
+        self,
+        lent: Mapping[int, Sequence[Index]],
+        launch: Callable[[Sequence[Shards]], Sequence[Shards]] | None = None,
+    ) -> Launcher | None:
+        """Returns ``launch``, `launcher` by default, which takes the arguments in ``lent`` whole.
+
+        They are host arrays of the parameters' dtypes; ``lent`` says of each which part a device
+        has. None where launches are on all devices at once: these are done after they return.
+        """
+        self._settle()
+        if self._replicas is None or self._donated or not self._result_types:
+            return None
+        wanted = [(i, self._parameter_types[i], indices) for i, indices in lent.items()]
+        launcher: Any = launch or self.launcher
+        return part_lending_launcher(self._client, self._sources, launcher, wanted)
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None

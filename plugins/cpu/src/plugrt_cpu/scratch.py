@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ The machine may have been busy for a moment. A try costs less than to put the ar
 """
 
 Launcher = Callable[[list[Any]], Sequence[Any]]
+Row = TypeVar("Row")
 
 
 class Scratch:
@@ -62,32 +63,30 @@ class Scratch:
         return self.shards[0].unsafe_pointer() == address
 
 
-_Row = list[tuple[int, Scratch]]
+class Rows(Generic[Row]):
+    """Memory for some arguments of one program, a row a launch.
 
-
-class _Rows:
-    """Memory for the arguments of one program that are numbered in ``wanted``, a row a launch.
-
+    ``new`` makes a row, or returns None if jaxlib copies the memory instead of aliasing it.
     ``kept`` are the rows that no launch has now; ``lost`` is the number of launches in a row that
     were not done when they returned.
     """
 
-    __slots__ = ("_device", "_pause", "_waiting", "_wanted", "kept", "lost")
+    __slots__ = ("_pause", "_waiting", "kept", "lost", "new")
 
-    def __init__(self, device: CpuDevice, wanted: Sequence[tuple[int, TensorType]]) -> None:
-        self._device = device
-        self._wanted = wanted
-        self.kept: list[_Row] = []
+    def __init__(self, new: Callable[[], Row | None]) -> None:
+        self.new = new
+        self.kept: list[Row] = []
         self.lost = 0
         self._waiting = 0  # launches to come before the next try
         self._pause = _FIRST_PAUSE
 
-    def new(self) -> _Row | None:
-        """Returns a row, or None if jaxlib copies the memory instead of aliasing it."""
-        row = [(i, Scratch(wanted_type, self._device)) for i, wanted_type in self._wanted]
-        return row if all(scratch.is_aliased for _, scratch in row) else None
+    def keep(self, row: Row) -> None:
+        """Keeps a row whose launch is done, unless there are enough."""
+        self.lost = 0
+        if len(self.kept) < _MAX_KEPT:
+            self.kept.append(row)
 
-    def new_if_worth_it(self) -> _Row | None:
+    def new_if_worth_it(self) -> Row | None:
         """Returns a row for a launch that finds none kept; None where it shall have none."""
         if self._waiting > 0:
             self._waiting -= 1
@@ -118,9 +117,14 @@ def lending_launcher(
     numbers and types. Returns None where they are too large, or where NumPy and XLA lay such arrays
     out differently.
     """
-    if not _are_lent([wanted_type for _, wanted_type in wanted]):
+    if not are_lent([wanted_type for _, wanted_type in wanted]):
         return None
-    rows = _Rows(device, wanted)
+
+    def new_row() -> list[tuple[int, Scratch]] | None:
+        row = [(i, Scratch(wanted_type, device)) for i, wanted_type in wanted]
+        return row if all(scratch.is_aliased for _, scratch in row) else None
+
+    rows = Rows(new_row)
     first = rows.new()
     if first is None:
         return None
@@ -153,9 +157,7 @@ def lending_launcher(
                 rows.lose()
                 break
         else:
-            rows.lost = 0
-            if len(kept) < _MAX_KEPT:
-                kept.append(row)
+            rows.keep(row)
         return results
 
     return launch_on_scratch
@@ -163,7 +165,7 @@ def lending_launcher(
 
 def lenders(device: CpuDevice, wanted: Sequence[TensorType]) -> list[Lender] | None:
     """Returns what makes memory for each of these arguments of a launch; None as above."""
-    if not _are_lent(wanted):
+    if not are_lent(wanted):
         return None
     return [partial(_lend, wanted_type, device) for wanted_type in wanted]
 
@@ -175,7 +177,7 @@ def _lend(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any] | None:
     return scratch.shards.raw, scratch.view.reshape(-1).view(np.uint8)
 
 
-def _are_lent(wanted: Sequence[TensorType]) -> bool:
+def are_lent(wanted: Sequence[TensorType]) -> bool:
     """Whether a launch is lent memory for arguments of these types."""
     plain = all(
         wanted_type.dtype not in SUB_BYTE_DTYPES

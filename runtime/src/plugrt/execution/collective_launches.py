@@ -6,7 +6,7 @@ import re
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plugrt.compiled_core import core
@@ -167,6 +167,13 @@ class BoundedExecutable(WrappedExecutable):
     def loaded(self) -> LoadedExecutable:
         """The executable without a bound."""
         return self._loaded
+
+    def part_lending_launcher(
+        self, lent: Mapping[int, Any]
+    ) -> Callable[[list[Any]], Sequence[Shards]] | None:
+        """As that of ``loaded``, where it has one, with the bound applied to its launches."""
+        make = getattr(self._loaded, "part_lending_launcher", None)
+        return make and make(lent, self.launcher)
 
     def compiled_launcher(self, launcher: Any) -> Any:
         """Returns a launcher of the compiled core that applies the bound to one of ``loaded``."""

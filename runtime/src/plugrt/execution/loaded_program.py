@@ -14,6 +14,7 @@ from plugrt.execution.array import Array, array_holding, blank
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.donation import Donation, Taken, give_back
 from plugrt.execution.launch_errors import raise_explained
+from plugrt.execution.lent_parts import lend_parts
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, find_lendable, lies_as_taken, make_placer
 from plugrt.execution.plan import Plan, Source
@@ -163,6 +164,10 @@ class LoadedProgram:
         if place is not None and not plan.donated:
             lent = find_lendable(avals, plan.kept, self.launch)
             launch_lending = self.executable.lending_launcher(lent) if lent else None
+            if not lent:
+                lent, launch_lending = lend_parts(
+                    self.executable, avals, self.types, plan.kept, self.launch
+                )
             if launch_lending is not None:
                 leaving = make_placer(avals, self.types, plan.kept, self.launch, leave=lent)
                 if leaving is None and plan.kept != tuple(range(len(avals))):

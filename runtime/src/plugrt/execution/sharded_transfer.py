@@ -29,17 +29,21 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) 
     Each process puts the parts of its devices, of data that are the same in all. Raises
     `ShapeError` if the sharding does not divide the shape.
     """
-    key = sharding, host.shape
-    devices, indices = _places.get(key) or _places.get_or_make(key, lambda: _find_places(*key))
+    devices, indices = find_places(sharding, host.shape)
     parts = [np.asarray(host[index]) for index in indices]
     shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
     return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
 
 
+def find_places(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Sequence[Device], list[Index]]:
+    """Returns the devices of this process, and which part of an array is on each."""
+    key = sharding, shape
+    return _places.get(key) or _places.get_or_make(key, lambda: _find_places(*key))
+
+
 def _find_places(
     sharding: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[Device], list[Index]]:
-    """Returns the devices of this process, and which part of an array is on each."""
     sharding.check_shape(shape)
     where = sharding.devices_indices_map(shape)
     devices = sharding.addressable_devices

@@ -1,0 +1,209 @@
+"""NumPy arguments of launches on several devices: their parts go to memory that is used again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax
+from plugrt.interface import TensorType
+from plugrt.sharding import NamedSharding, PartitionSpec
+from plugrt_cpu import adapter
+from plugrt_cpu.host_puts import PuttingClient
+from plugrt_cpu.part_scratch import part_lending_launcher
+from plugrt_cpu.shards import CpuShards
+
+DEVICES = 4
+SPECS = [("x", "y"), ("x",), (None, "y"), (("x", "y"),), ()]
+
+
+def over(*entries: Any) -> NamedSharding:
+    mesh = plugrt.make_mesh((2, 2), ("x", "y"), devices=plugrt.devices("cpu")[:DEVICES])
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+@pytest.fixture
+def parts_put(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the number of parts with each array that is put on several devices."""
+    found: list[int] = []
+    real = PuttingClient.buffers_from_host
+
+    def counting(self: Any, arrays: Sequence[Any], *rest: Any) -> CpuShards:
+        found.append(len(arrays))
+        return real(self, arrays, *rest)
+
+    monkeypatch.setattr(PuttingClient, "buffers_from_host", counting)
+    return found
+
+
+def random_numbers(seed: int, *shape: int) -> npt.NDArray[np.float32]:
+    return np.random.default_rng(seed).integers(0, 99, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_calls_with_small_numpy_arrays_put_no_parts(
+    spec: tuple[Any, ...], parts_put: list[int]
+) -> None:
+    add = plugrt.jit(lambda a, b: a + 2 * b, in_shardings=over(*spec))
+    for i in range(6):
+        a, b = random_numbers(i, 8, 4), random_numbers(-i - 1 + 99, 4, 8).T
+        np.testing.assert_array_equal(np.asarray(add(a, b)), a + 2 * b)
+    assert parts_put == []
+
+
+def test_arrays_beside_numpy_arrays_stay_where_they_are(parts_put: list[int]) -> None:
+    add = plugrt.jit(lambda a, b: a - b)
+    there = plugrt.device_put(random_numbers(1, 8, 8), over("x", "y"))
+    parts_put.clear()
+    whole = random_numbers(2, 8, 8)
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(add(there, whole)), np.asarray(there) - whole)
+        np.testing.assert_array_equal(np.asarray(add(whole, there)), whole - np.asarray(there))
+    assert len(parts_put) <= 6  # where the whole is on each device, and each asks which it is
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "complex64", "float64"])
+def test_pmap_takes_numpy_arrays_of_each_dtype(dtype: str, parts_put: list[int]) -> None:
+    both = plugrt.pmap(lambda a, b: (xp.where(a == b, a, b), b[0]), devices=plugrt.devices()[:4])
+    for i in range(4):
+        a = random_numbers(i, 4, 3).astype(getattr(ml_dtypes, dtype, dtype))
+        b = np.flip(a, 1)
+        first, second = both(a, b)
+        np.testing.assert_array_equal(np.asarray(first), b, strict=True)
+        np.testing.assert_array_equal(np.asarray(second), b[:, 0], strict=True)
+    assert parts_put == []
+
+
+@pytest.mark.filterwarnings("ignore:64-bit data are narrowed")
+def test_numpy_arrays_are_converted_to_what_the_program_takes(parts_put: list[int]) -> None:
+    double = plugrt.jit(lambda a: 2 * a, in_shardings=over("x"))
+    with plugrt.config.override(enable_x64=False):
+        for i in range(4):
+            host = random_numbers(i, 8, 2).astype(">f8")
+            found = np.asarray(double(host))
+            np.testing.assert_array_equal(found, 2 * host.astype(np.float32), strict=True)
+    assert parts_put == []
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 0,
+        lambda x: x * 1,
+        lambda x: (x, x + 0, -x),
+        lambda x: {"a": x.reshape(8, 2, 2), "b": x},
+    ],
+)
+def test_results_never_see_what_the_source_or_the_next_call_holds(
+    function: Callable[..., Any],
+) -> None:
+    jitted = plugrt.jit(function, in_shardings=over("x"))
+    source = np.zeros((8, 4), np.float32)
+    results, expected = [], []
+    for i in range(20):
+        source[:] = np.arange(32).reshape(8, 4) + i
+        results.append(plugrt.tree.leaves(jitted(source)))
+        expected.append(plugrt.tree.leaves(function(source.copy())))
+        source[:] = -1
+    for found, wanted in zip(results, expected, strict=True):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_threads_that_call_one_function_get_their_own_results() -> None:
+    add = plugrt.jit(lambda a, b: a + b, in_shardings=over("x", "y"))
+    wrong: list[int] = []
+
+    def call(number: int) -> None:
+        for i in range(200):
+            a, b = np.full((4, 4), number, np.float32), np.full((4, 4), i, np.float32)
+            if not (np.asarray(add(a, b)) == number + i).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (lambda x: lax.psum(x, "i"), random_numbers(0, 4, 3)),  # on all devices at once
+        lambda: (lambda x: x + 1, random_numbers(0, 4, 1 << 15)),  # 512 kB
+    ],
+    ids=["exchanging", "large"],
+)
+def test_parts_are_put_where_memory_is_not_lent(
+    make: Callable[[], tuple[Any, Any]], parts_put: list[int]
+) -> None:
+    function, host = make()
+    mapped = plugrt.pmap(function, "i", devices=plugrt.devices()[:4])
+    for _ in range(2):
+        mapped(host).block_until_ready()
+    assert parts_put == [4, 4]
+
+
+class _Part:
+    """Stands for jaxlib's array of a result's part that is ready or not."""
+
+    def __init__(self, ready: bool) -> None:
+        self._ready = ready
+
+    def is_ready(self) -> bool:
+        return self._ready
+
+
+def test_memory_is_written_again_only_after_its_launch_is_done(parts_put: list[int]) -> None:
+    devices: Any = tuple(plugrt.devices("cpu")[:2])
+    client = devices[0].client
+    place = client.place(devices)
+    of = TensorType((2,), np.dtype("i4"))
+    seen: list[tuple[Any, list[int]]] = []
+    late = {0, 3}  # whose last result's last part is not there
+
+    def launch(arguments: Sequence[Any]) -> list[Any]:
+        [shards] = arguments
+        seen.append((shards, [int(np.asarray(memoryview(raw))[0]) for raw in shards.parts()]))
+        ready = len(seen) - 1 not in late
+        return [
+            CpuShards.from_parts([_Part(True), _Part(True)], of, place),
+            CpuShards.from_parts([_Part(True), _Part(ready)], of, place),
+        ]
+
+    indices = [(slice(0, 2),), (slice(2, 4),)]
+    run = part_lending_launcher(client, place, launch, [(0, of, indices)])
+    assert run is not None
+    for i in range(5):
+        run([np.array([i, i, -i, -i], np.int32)])
+    assert [values for _, values in seen] == [[i, -i] for i in range(5)]
+    given = [shards for shards, _ in seen]
+    assert given[0] is not given[1]  # lost to the first launch
+    assert given[1] is given[2] is given[3]
+    assert given[3] is not given[4]
+    late |= {*range(5, 40)}
+    for i in range(5, 40):
+        run([np.array([i, i, -i, -i], np.int32)])
+    assert [values for _, values in seen] == [[i, -i] for i in range(40)]
+    assert len(parts_put) == 40 - 5 - 8  # after eight in vain they are put
+
+
+def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = adapter.put
+    monkeypatch.setattr(
+        adapter, "put", lambda array, *rest: real(array.copy(), *rest[:3], adapter.ONLY_DURING_CALL)
+    )
+    devices: Any = tuple(plugrt.devices("cpu")[:2])
+    place = devices[0].client.place(devices)
+    wanted = [(0, TensorType((2,), np.dtype("i4")), [(slice(0, 2),), (slice(2, 4),)])]
+    assert part_lending_launcher(devices[0].client, place, lambda _: [], wanted) is None
