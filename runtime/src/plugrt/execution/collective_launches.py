@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from plugrt.compiled_core import core
+from plugrt.compiled_core import core, new_lock
 from plugrt.errors import PjrtError
 from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
@@ -41,7 +41,7 @@ class CollectiveLaunches:
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
-        self._lock = threading.RLock()  # a finaliser or a signal handler may launch meanwhile
+        self._lock = new_lock()  # not plain: a finaliser or a signal handler may launch meanwhile
         self._launches: deque[tuple[Callable[[], None], bool]] = deque()
 
     def __bool__(self) -> bool:
