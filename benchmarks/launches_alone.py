@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from floor import Floor
 
+import plugrt
 from harness import Timer, find_library, timed
 from plugrt.execution.programs import compile_options
+from plugrt.xla_environment import reserve_threads
 from plugrt_cpu import adapter
 
 
@@ -50,14 +52,18 @@ def launch_by_jaxlib(function: Any, *values: Any, wait: bool = True) -> Callable
     return call
 
 
-def launch_from_c(function: Any, *values: Any) -> Timer:
+def launch_from_c(function: Any, *values: Any, reserved: bool = True) -> Timer:
     """Returns launches on all devices from C, which wait for their results and free them.
 
-    Each part of an argument is given as an array of one dimension: libraries of XLA compare sizes.
+    Their client has two threads a device, as plugrt's has; where ``reserved`` is false one, as
+    JAX's. Each part of an argument is given as an array of one dimension: libraries of XLA compare
+    sizes.
     """
     traced = function.trace(*values)
     (size,) = {part.data.size for value in values for part in value.addressable_shards}
-    return Floor(find_library()).launch(
+    with reserve_threads(plugrt.device_count() if reserved else 1):
+        floor = Floor(find_library())
+    return floor.launch(
         traced.lower().as_text(),
         np.ones(size, np.float32),
         len(values),

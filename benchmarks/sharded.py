@@ -4,7 +4,9 @@ On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py
 Rows "the launch alone" have the backend's launch with nothing around it, and the wait for the
 results, beside JAX's whole call: what no host can save (launches_alone.py). On cpu, "the launch and
 results" is that without the wait, rows "jaxlib's copies alone" have so the copies of the two parts
-that a reshard moves, and "memcpy" those by NumPy to memory in use.
+that a reshard moves, and "memcpy" those by NumPy to memory in use. On a library, plugrt's client
+has two threads a device and JAX's one, where there are fewer cores than that
+(`plugrt.xla_environment.reserve_threads`): the launch alone is measured with either.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ import cores  # noqa: E402
 import devices  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
-from launches_alone import launch_alone, launch_by_jaxlib  # noqa: E402
+from launches_alone import launch_alone, launch_by_jaxlib, launch_from_c  # noqa: E402
 
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
@@ -122,6 +124,9 @@ def measure_calls() -> list[Row]:
     ):
         ours = launch_alone(PLATFORM, function, *values)
         found.append(beside(f"{name}: the launch alone", ours, theirs))
+        if PLATFORM != "cpu":
+            ours = launch_from_c(function, *values, reserved=False)
+            found.append(beside(f"{name}: the launch alone, a thread a device", ours, theirs))
     if PLATFORM == "cpu":
         # Each part asks which it is: jaxlib tells it that in a launch on all devices alone.
         ours = timed(launch_by_jaxlib(add, x, whole))
