@@ -144,6 +144,7 @@ INPUTS: dict[str, tuple[Any, Any, tuple[int, int], tuple[int, int]]] = {
 @behaviour(104, "arguments get to their devices in as few copies as there can be, counted: from "
            "the host in slices, right parts not at all or as they are, others by programs on the "
            "devices; never through the host")  # fmt: skip
+@pytest.mark.usefixtures("parts_are_put")
 @pytest.mark.parametrize("name", INPUTS)
 def test_the_cheapest_path(name: str, transfers: Transfers) -> None:
     given, taken, put, copied = INPUTS[name]
