@@ -67,19 +67,22 @@ libraries, exports and linear algebra.
   of launches and the bound on those in flight wait for nothing there. The `cpu` plugin starts XLA
   with two threads a device, without which many launches at once can deadlock, where JAX has one;
   `PJRT_NPROC=4` shows what that takes.
-- On a PJRT library it is the two threads a device, too: of `a @ b` and `psum` in `shard_map` on a
-  busy machine of two cores, launches called from C took 0.83 of JAX's whole call on a client with a
-  thread a device, as JAX's, 0.95 with two, and 0.92 to 0.96 on plugrt's own client, and plugrt's
-  whole call 0.95 to 1.0, in turn in one process. Threads of XLA's that have nothing to do look
-  for work before they sleep, which is 45 % of the process's CPU time (`perf`: `RunQueue::PopBack`
-  and `GlobalSteal` of Eigen's pools). Of a call's CPU time, 154 µs from C, 158 in plugrt and 164 in
-  JAX, the calling thread's are 12, 15 and 28, so that XLA's own are 142, 143 and 136, where 0.7 of
-  JAX's whole call is 115, and there is nothing in between but these 3 µs. How the
-  results are waited for makes no difference. In C each of these took the same within 2 %: the
-  events of devices or of buffers, the first or the last device first, freed as they come or at the
-  end, and one wait for callbacks that count down, which sleeps 1.5 times a call instead of 2.4.
-  To look in a loop whether they are there, with `sched_yield` or without, took 1.2 to 1.5 times as
-  long: XLA's threads need the core.
+- On a PJRT library, of `a @ b` and `psum` in `shard_map` in turn in one process, medians on two
+  cores that others used as well, and on quiet ones: launches called from C took 0.83 and 0.73 to
+  0.83 of JAX's whole call on a client with a thread a device, as JAX's, 0.95 to 0.99 and 0.72 to
+  0.79 with two, as plugrt reserves, 0.92 to 0.96 and 0.67 to 0.76 on plugrt's own client, and
+  plugrt's whole call 0.95 to 1.0 and 0.74 to 0.83. So two threads a device take 20 µs where a
+  core is busy (and by the least times, 69 to 89 µs with one and 81 to 103 with two), and what
+  plugrt adds 4 to 9. Threads of XLA's that have nothing to do look for work before they sleep, 45
+  % of the process's CPU time (`perf`: `RunQueue::PopBack` and `GlobalSteal` of Eigen's pools).
+  The calling thread takes 12 µs of CPU time from C, 15 in plugrt and 28 in JAX on a busy machine,
+  and 25, 32 and 58 on a quiet one, where it changes cores: of plugrt's 7 there, the bound on
+  launches in flight takes 3.7, with an event of each device that is asked for, awaited and freed.
+  How the results are waited for makes no difference. In C each of these took the same within 2 %:
+  the events of devices or of buffers, the first or the last device first, freed as they come or
+  at the end, and one wait for callbacks that count down, which sleeps 1.8 times a call instead of
+  2.3. To look in a loop whether they are there, with `sched_yield` or without, took 1.2 to 1.5
+  times as long: XLA's threads need the core.
 - A NumPy argument on `cpu` is copied before the call returns, so that the caller may write to it.
   JAX gives XLA the caller's own memory: of 200 calls with arrays of 16 kB to 4 MB that were written
   to after the call, 9 to 180 returned results of the later contents, none in plugrt. Up to 256 kB
