@@ -71,6 +71,16 @@ def test_memory_of_another_size_is_left_to_python() -> None:
         held.append(0)  # not lent any more
 
 
+def test_memory_in_another_order_is_left_to_python() -> None:
+    def columns(held: Any) -> Any:
+        return np.frombuffer(held, np.float32).reshape(2, 3).T
+
+    held = bytearray(24)
+    with pytest.raises(TypeError):  # of the opener, which knows no bytearray
+        np.asarray(_array(held, (3, 2), np.float32, columns))
+    held.append(0)  # not lent any more
+
+
 def test_memory_that_is_not_aligned_is_said_to_be_so() -> None:
     array = _array(bytearray(9), (2,), np.float32, lambda held: memoryview(held)[1:])
     assert not np.asarray(array).flags.aligned
