@@ -43,8 +43,8 @@ static int find(Calls *self, const Call *call, const CallForm *form, PyObject *c
   if (!key) return PyErr_Occurred() ? -1 : 0;
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
-  if (*found && (!form || form->level == FLAT))
-    last_call_keep(&self->last, call, &self->statics, avals, count, self->runners, *found);
+  if (*found)
+    last_call_keep(&self->last, call, &self->statics, values, avals, count, self->runners, *found);
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
@@ -95,24 +95,36 @@ static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
   return state;
 }
 
-/* Calls what ran the last call, if this one is like it: DONE, or NOT_HERE. */
-static int call_like_last(Calls *self, const Call *call, PyObject **made) {
-  PyObject *values[ON_STACK];
-  Py_ssize_t count, held = self->last.named;
-  if (!self->last.runner || self->last.positional + held > ON_STACK) return NOT_HERE;
-  PyObject *runner = last_call_find(&self->last, call, values, &count);
-  if (!runner) return NOT_HERE;
-  PyObject *given = held || self->statics.nums || self->statics.names ? NULL : call->args;
-  for (Py_ssize_t i = 0; held && i < count; i++) Py_INCREF(values[i]); /* the caller may have the dict */
-  *made = run_any(runner, given, values, count);
-  for (Py_ssize_t i = 0; held && i < count; i++) Py_DECREF(values[i]);
+/* Calls what ran the last call, if this one is like it. `room` is for its values. */
+static int call_like_last(Calls *self, const Call *call, PyObject **room, PyObject **made) {
+  const CallParts *parts = self->last.parts;
+  Py_ssize_t count = parts->values;
+  int owned = parts->owned, plain = !self->statics.nums && !self->statics.names;
+  PyObject *runner;
+  int state = last_call_find(&self->last, call, room, &runner);
+  if (state != DONE) return state;
+  *made = run_any(runner, plain && !owned ? call->args : NULL, room, count);
+  for (Py_ssize_t i = 0; owned && i < count; i++) Py_DECREF(room[i]);
   Py_DECREF(runner);
   if (!*made) filter_error();
   return DONE;
 }
 
+static int call_again(Calls *self, const Call *call, PyObject **made) {
+  PyObject *on_stack[ON_STACK], **room = on_stack;
+  if (!self->last.runner) return NOT_HERE;
+  Py_ssize_t count = self->last.parts->values;
+  if (count > ON_STACK && !(room = PyMem_Malloc(count * sizeof *room))) {
+    PyErr_NoMemory();
+    return FAILED;
+  }
+  int state = call_like_last(self, call, room, made);
+  if (room != on_stack) PyMem_Free(room);
+  return state;
+}
+
 static int call_here(Calls *self, const Call *call, PyObject **made) {
-  int state = call_like_last(self, call, made);
+  int state = call_again(self, call, made);
   if (state != NOT_HERE) return state;
   if (!self->statics.nums && !self->statics.names && !(call->kwargs && PyDict_Size(call->kwargs)))
     state = call_values(self, call, NULL, made);

@@ -37,6 +37,11 @@ int set_form_names(void);
 
 /* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
 int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
+/* Whether it is opened each time without Python code: DONE, and sets a new reference to the names of
+   its parts and of its metadata, or leaves it NULL for a tuple. Else NOT_HERE, perhaps with an
+   exception. */
+int plain_node(PyObject *x, PyObject **names);
+Py_ssize_t node_classes(void); /* how many are registered: none is forgotten or changed */
 /* Sets a new list of its parts and what stands for it in the key of a call. FAILED with an exception,
    and whether that is what opens it raised; NOT_HERE for one that is opened otherwise. */
 int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised);
@@ -61,27 +66,47 @@ typedef struct {
 PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count);
 
-/* ---- last_call.c: the runner of a function's last call ---- */
+/* ---- call_parts.c: what the arguments of a call were ---- */
 typedef struct {
-  PyObject *name;  /* of a keyword */
-  PyObject *fixed; /* the value, if the argument is static; else NULL */
-  PyObject *aval;  /* else that of the value */
+  PyObject *name; /* of a keyword, of an attribute, the key in a dict; else NULL */
+  PyObject *what; /* a leaf's aval, a static value, or the class of a container */
+  Py_ssize_t count; /* of the parts in a container, which follow */
+  int kind;
 } CallPart;
+typedef struct {
+  Py_ssize_t uses;
+  CallPart *parts; /* the arguments by position, then those by keyword, each before what is in it */
+  Py_ssize_t count, positional, named;
+  Py_ssize_t values;  /* the number of the leaves */
+  Py_ssize_t classes; /* those that were registered as containers, if that matters; else 0 */
+  int owned;          /* whether leaves are new references, as not the call but a container has them */
+} CallParts;
+/* Whether the arguments of a call are like these: DONE, and sets its leaves. NOT_HERE if not, FAILED
+   with an exception that is not derived from Exception. */
+int call_parts_match(CallParts *self, const Call *call, PyObject **values);
+/* Reads those of a call with these leaves, and their avals; NULL, perhaps with an exception, if one of
+   them is not kept. */
+CallParts *call_parts_read(const Call *call, const Statics *statics, PyObject *const *values,
+                           PyObject *const *avals, Py_ssize_t count);
+int call_parts_visit(const CallParts *self, visitproc visit, void *arg);
+void call_parts_drop(CallParts *self); /* NULL is none */
+
+/* ---- last_call.c: the runner of a function's last call ---- */
 typedef struct LastCall {
   PyObject *token, *runner; /* NULL where none is kept */
-  CallPart *parts;          /* the arguments by position, then those by keyword */
-  Py_ssize_t positional, named;
+  CallParts *parts;
   PyObject *runners;               /* the dict that has the runner, to compare with */
   PyObject *candidate;             /* the runner that is kept if it is found again, to compare with */
   struct LastCall *before, *after; /* of all that are kept */
 } LastCall;
-/* A new reference to the runner of a call that is like the last one, and its values, borrowed from
-   the arguments; NULL, without an exception, if it is another. It runs nothing of Python. */
-PyObject *last_call_find(const LastCall *self, const Call *call, PyObject **values,
-                         Py_ssize_t *count);
-/* Keeps the runner of a call without containers, at once after it was found in a dict. */
+/* Whether a call is like the last one: DONE, with a new reference to the runner, and its values. These
+   are new references, too, where `owned` is set; `values` has room for `parts->values`. NOT_HERE, or
+   FAILED, as `call_parts_match`. */
+int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
+/* Keeps the runner of a call with these leaves, at once after it was found in a dict. */
 void last_call_keep(LastCall *self, const Call *call, const Statics *statics,
-                    PyObject *const *avals, Py_ssize_t count, PyObject *runners, PyObject *runner);
+                    PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
+                    PyObject *runners, PyObject *runner);
 void last_call_forget(LastCall *self);
 int last_call_visit(LastCall *self, visitproc visit, void *arg);
 

@@ -24,6 +24,48 @@ int is_node(PyObject *x) {
   return 1;
 }
 
+Py_ssize_t node_classes(void) { return classes ? PyDict_Size(classes) : 0; }
+
+/* Whether an attribute that a class has, if it has it, is a value or a slot: 1; -1 with an exception. */
+static int is_plain_in(PyObject *base, PyObject *name) {
+  PyObject *own = PyObject_GetAttrString(base, "__dict__");
+  PyObject *found = own ? PyObject_GetItem(own, name) : NULL;
+  int plain = found ? Py_IS_TYPE(found, &PyMemberDescr_Type) ||
+                          (!PyType_GetSlot(Py_TYPE(found), Py_tp_descr_get) &&
+                           !PyType_GetSlot(Py_TYPE(found), Py_tp_descr_set))
+                    : -1;
+  if (!found && own && PyErr_ExceptionMatches(PyExc_KeyError)) {
+    PyErr_Clear();
+    plain = 1;
+  }
+  Py_XDECREF(own);
+  Py_XDECREF(found);
+  return plain;
+}
+
+/* Whether to read these attributes of a class's objects runs no Python code; 0 perhaps with an
+   exception. */
+static int are_plain(PyTypeObject *cls, PyObject *names) {
+  PyObject *bases = PyObject_GetAttrString((PyObject *)cls, "__mro__");
+  int plain = bases && PyTuple_Check(bases) &&
+              PyType_GetSlot(cls, Py_tp_getattro) == PyType_GetSlot(&PyBaseObject_Type, Py_tp_getattro);
+  for (Py_ssize_t i = 0; plain == 1 && i < PyTuple_Size(bases); i++)
+    for (Py_ssize_t j = 0; plain == 1 && j < PyTuple_Size(names); j++)
+      plain = is_plain_in(PyTuple_GetItem(bases, i), PyTuple_GetItem(names, j));
+  Py_XDECREF(bases);
+  return plain == 1;
+}
+
+int plain_node(PyObject *x, PyObject **names) {
+  PyObject *opener = opener_of(x);
+  if (!opener) return PyTuple_Check(x) && !PyErr_Occurred() ? DONE : NOT_HERE;
+  int plain = PyTuple_Check(opener) && are_plain(Py_TYPE(x), PyTuple_GetItem(opener, 0)) &&
+              are_plain(Py_TYPE(x), PyTuple_GetItem(opener, 1));
+  if (plain) *names = opener;
+  else Py_DECREF(opener);
+  return plain ? DONE : NOT_HERE;
+}
+
 /* A list of what a tuple has, whatever its class iterates over. */
 static PyObject *list_of_tuple(PyObject *tuple) {
   Py_ssize_t count = PyTuple_Size(tuple);

@@ -13,8 +13,9 @@ bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c 9332b9c1b7da
 call_key.c 7056ab12cacd
-calls.c 1dc6769fe330
-calls.h 7c9f1b595b88
+call_parts.c bdb7468b9e06
+calls.c 39c03daf97cd
+calls.h 6759c4e55ceb
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
@@ -31,7 +32,7 @@ gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c e8545770df55
-last_call.c 79a5289344b6
+last_call.c 0705c2e7d9db
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
@@ -42,7 +43,7 @@ loan.c 057f7c25d332
 lock.c 46609ed5ca5a
 memory.c c16c4f364c02
 module.c db78a924825e
-nodes.c 97a55c9a0390
+nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c da2db72b1cc6
 pjrt.h 2c7ef9bb2591

@@ -1,0 +1,272 @@
+"""Calls that are like the last one, or nearly: each finds its own program, whatever came before."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt.errors import DeletedBuffer
+
+X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
+TIMES = 4  # a call is looked for in the last one from the third of its form on
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    a: Any
+    b: Any
+
+
+class Turned(Pair):
+    """Another one, of the same parts."""
+
+
+@plugrt.tree.register_dataclass
+@dataclass
+class Record:
+    """An object with a default, which its class has."""
+
+    a: Any
+    b: Any = None
+
+
+@dataclass
+class Named:
+    """An object with metadata."""
+
+    a: Any
+    name: Any = field(default="")
+
+
+plugrt.tree.register_dataclass(Named, ["a"], ["name"])
+
+
+def described(x: Any) -> str:
+    """Returns what a call's argument is, to a function that is traced with it."""
+    if isinstance(x, dict):
+        return f"{type(x).__name__}({ {k: described(x[k]) for k in sorted(x, key=str)} })"
+    if isinstance(x, (tuple, list)):
+        return f"{type(x).__name__}({[*map(described, x)]})"
+    if isinstance(x, (Record, Named)):
+        return f"{type(x).__name__}({ {k: described(v) for k, v in vars(x).items()} })"
+    if x is None or isinstance(x, (str, int)):
+        return repr(x)
+    return f"{x.dtype}{x.shape}"
+
+
+def value(x: Any) -> float:
+    """Returns a number that tells which array is where in an argument."""
+    return sum(float(v[0]) * 10**i for i, v in enumerate(plugrt.tree.leaves(x)))
+
+
+@pytest.fixture
+def call() -> Callable[..., tuple[str, float]]:
+    """Calls a jitted function; returns with what it was traced, and its result."""
+    programs: list[str] = []
+
+    @plugrt.jit
+    def function(*args: Any, **kwargs: Any) -> Any:
+        programs.append(described((args, kwargs)))
+        leaves = plugrt.tree.leaves((args, kwargs))
+        total = sum((v.sum() / v.size * 10**i for i, v in enumerate(leaves)), xp.asarray(0.0))
+        return {"total": total, "program": xp.asarray(len(programs))}
+
+    def run(*args: Any, **kwargs: Any) -> tuple[str, float]:
+        found = function(*args, **kwargs)
+        return programs[int(found["program"]) - 1], float(found["total"])
+
+    return run
+
+
+FORMS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    (({"a": X, "b": Y},), {}), (({"b": X, "a": Y},), {}), (({"a": X, "c": Y},), {}),
+    (({"a": X},), {}), (({},), {}), (([X, Y],), {}), (((X, Y),), {}), ((Pair(X, Y),), {}),
+    ((Turned(X, Y),), {}), ((Record(X, Y),), {}), ((Record(X),), {}), ((Named(X, "n"),), {}),
+    ((Named(X, "m"),), {}), ((Named([X, Y], "n"),), {}), ((OrderedDict(a=X, b=Y),), {}),
+    (({"a": {"b": X}},), {}), (({"a": [X, None]},), {}), (({"a": [X, Y]},), {}),
+    (({"a": X, "b": None},), {}), (({"a": X, "b": np.ones(2, np.float32)},), {}),
+    (({1: X, 2: Y},), {}), (({True: X, 2: Y},), {}), (({"a": X},), {"k": [Y]}),
+    (({"a": X},), {"k": (Y,)}), (({"a": X},), {"j": [Y]}), ((X,), {"k": {"a": Y}}),
+    ((X, [Y]), {}), (([X], Y), {}), (([X, Y], []), {}), (([], [X, Y]), {}), ((X, Y), {}),
+]  # fmt: skip
+
+
+def test_each_form_has_its_own_program_after_any_other(
+    call: Callable[..., tuple[str, float]],
+) -> None:
+    wanted = [(described((args, kwargs)), value((args, kwargs))) for args, kwargs in FORMS]
+    for first, then in permutations(range(len(FORMS)), 2):
+        for i in (*[first] * (TIMES - 1), then):
+            args, kwargs = FORMS[i]
+            program, total = call(*args, **kwargs)
+            assert total == wanted[i][1], (first, then)
+            if "True" not in wanted[i][0] and "{1:" not in wanted[i][0]:  # which are equal
+                assert program == wanted[i][0], (first, then)
+
+
+def test_the_arrays_of_a_call_are_those_it_was_given(
+    call: Callable[..., tuple[str, float]],
+) -> None:
+    kept: dict[str, Any] = {"a": X, "b": [X, Record(X)]}
+    for n in range(10):
+        kept["a"], kept["b"][0], kept["b"][1].a = (
+            plugrt.device_put(np.full(2, m, np.float32)) for m in (n, n + 1, n + 2)
+        )
+        assert call(kept, last=kept)[1] == value(((kept,), {"last": kept}))
+
+
+def test_nothing_of_a_call_is_kept() -> None:
+    double = plugrt.jit(lambda d, r: (d["a"][0] * 2, r.a * 2))
+    put = plugrt.device_put(np.ones(2, np.float32))
+    d, r = {"a": [put]}, Record(put)
+    double(d, Record(1))
+    for _ in range(TIMES):
+        double(d, r)
+    before = [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)]
+    for i in range(100):
+        double(d, r)
+        if i % 10 == 0:
+            double(d, Record(1))  # which is another call from its last argument on
+    assert [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)] == before
+    gone = weakref.ref(put)
+    d["a"].clear()
+    del put, r
+    gc.collect()  # what was traced was in cycles
+    assert gone() is None
+
+
+def test_attributes_that_python_code_reads_are_read_once_a_call() -> None:
+    reads: list[str] = []
+
+    @dataclass
+    class Lazy:
+        a: Any
+        b: Any = field(init=False)
+
+    @dataclass
+    class Asked(Lazy):
+        def __getattr__(self, name: str) -> Any:
+            if name != "b":
+                raise AttributeError(name)
+            return read(self)
+
+    @dataclass
+    class Described(Lazy):
+        pass
+
+    class Reader:
+        def __get__(self, x: Any, owner: Any = None) -> Any:
+            return None if x is None else read(x)
+
+    def read(x: Any) -> Any:
+        reads.append("b")
+        return x.a
+
+    Described.b = Reader()
+    Lazy.b = property(read, lambda x, value: None)  # type: ignore[assignment]
+    first = plugrt.jit(lambda r, x: r.a * x)
+    for cls in (Lazy, Asked, Described):
+        plugrt.tree.register_dataclass(cls, ["a", "b"])
+        x = cls(X)
+        if cls is Asked:
+            del Lazy.b
+        for other in (X, 1.0):
+            first(x, other), first(x, other)
+        for other in (X, X, X, 1.0, X, X, X, 1.0):
+            reads.clear()
+            first(x, other)
+            assert reads == ["b"], cls
+
+
+def test_a_class_that_is_changed_is_asked_as_it_is_then() -> None:
+    @dataclass
+    class Changing:
+        a: Any
+
+    plugrt.tree.register_dataclass(Changing)
+    double = plugrt.jit(lambda r: r.a * 2)
+    x = Changing(X)
+    for _ in range(TIMES):
+        double(x)
+    Changing.a = property(lambda self: Y)  # type: ignore[assignment]
+    assert float(double(x)[0]) == 10
+    Changing.a = property(lambda self: 1 / 0)  # type: ignore[assignment]
+    with pytest.raises(ZeroDivisionError):
+        double(x)
+
+
+def test_a_named_tuple_that_is_registered_later_is_opened_by_its_function() -> None:
+    class Late(NamedTuple):
+        a: Any
+        b: Any
+
+    first = plugrt.jit(lambda r: plugrt.tree.leaves(r)[0] * 1)
+    x = Late(X, Y)
+    for _ in range(TIMES):
+        assert float(first(x)[0]) == 3
+    plugrt.tree.register_node(Late, lambda r: ((r.b,), None), lambda _, c: Late(None, *c))
+    assert float(first(x)[0]) == 5
+
+
+def test_a_deleted_array_in_a_container_is_refused_by_name() -> None:
+    double = plugrt.jit(lambda d: d["a"][0] * 2)
+    put = plugrt.device_put(np.ones(2, np.float32))
+    for _ in range(TIMES):
+        double({"a": [put]})
+    put.delete()
+    for _ in range(2):
+        with pytest.raises(DeletedBuffer, match=r"d\['a'\]\[0\]"):
+            double({"a": [put]})
+
+
+def test_an_argument_in_a_container_is_donated() -> None:
+    step = plugrt.jit(lambda d: {"a": d["a"] + 1}, donate_argnums=0)
+    d = {"a": plugrt.device_put(np.zeros(2, np.float32))}
+    for n in range(10):
+        before, d = d, step(d)
+        assert before["a"].is_deleted() and float(d["a"][0]) == n + 1
+    with pytest.raises(DeletedBuffer):
+        step(before)
+
+
+def test_containers_may_change_in_other_threads() -> None:
+    add = plugrt.jit(lambda d: d["a"] + plugrt.tree.leaves(d["b"])[0])
+    d: dict[str, Any] = {"a": X}
+    stop = threading.Event()
+
+    def change() -> None:
+        fresh = plugrt.device_put(np.full(2, 3, np.float32))
+        d["a"] = fresh
+        for b in ([fresh], {"z": fresh}, [fresh, fresh]):
+            d["b"] = b
+            d["c"] = fresh
+            del d["c"]
+
+    def change_on() -> None:
+        while not stop.is_set():
+            change()
+
+    for b in ([X], {"z": X}, [X, X]):  # optree, which opens those of new forms, may crash meanwhile
+        add({"a": X, "b": b}), add({"a": X, "b": b, "c": X})
+    change()
+    thread = threading.Thread(target=change_on)
+    thread.start()
+    try:
+        for _ in range(2000):
+            assert float(add(d)[0]) == 6
+    finally:
+        stop.set()
+        thread.join()
