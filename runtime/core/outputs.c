@@ -12,7 +12,9 @@ typedef struct {
   PyObject *constants;  /* the arrays that the function closed over, a tuple */
   PyObject *share;      /* share(array, signature): another array of the same buffers */
   PyObject *tree;       /* the Tree of the outputs; NULL if there is one and nothing around it */
+  PyObject **types;     /* the signatures once more, of which a tuple must be asked */
   Py_ssize_t count;
+  Py_ssize_t passed;   /* how many are no results */
   Py_ssize_t *sources; /* of each: FROM_LAUNCH, an argument, or FIRST_CONSTANT - a constant */
 } Outputs;
 
@@ -24,19 +26,16 @@ static int pass_on(Outputs *self, Py_ssize_t output, PyObject *const *values, Py
   PyObject *array = source >= 0 ? values[source]
                                 : PyTuple_GetItem(self->constants, FIRST_CONSTANT - source);
   if (Py_TYPE(array) != array_class) return NOT_HERE;
-  PyObject *signature = PyTuple_GetItem(self->signatures, output);
-  *made = PyObject_CallFunctionObjArgs(self->share, array, signature, NULL);
+  *made = PyObject_CallFunctionObjArgs(self->share, array, self->types[output], NULL);
   return *made ? DONE : FAILED;
 }
 
 int outputs_pass_on(PyObject *object, PyObject *const *values, PyObject **arrays) {
   Outputs *self = (Outputs *)object;
   int state = DONE;
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    arrays[i] = NULL;
-    if (state == DONE && self->sources[i] != FROM_LAUNCH)
-      state = pass_on(self, i, values, &arrays[i]);
-  }
+  memset(arrays, 0, self->count * sizeof *arrays);
+  for (Py_ssize_t i = 0; self->passed && state == DONE && i < self->count; i++)
+    if (self->sources[i] != FROM_LAUNCH) state = pass_on(self, i, values, &arrays[i]);
   return state;
 }
 
@@ -48,8 +47,8 @@ int outputs_wrap(PyObject *object, PyObject **results, Py_ssize_t produced, PyOb
   Outputs *self = (Outputs *)object;
   Py_ssize_t next = 0;
   for (Py_ssize_t i = 0; i < self->count; i++) {
-    if (self->sources[i] != FROM_LAUNCH) continue;
-    arrays[i] = array_holding(results[next++], PyTuple_GetItem(self->signatures, i));
+    if (self->passed && self->sources[i] != FROM_LAUNCH) continue;
+    arrays[i] = array_holding(results[next++], self->types[i]);
     if (arrays[i]) continue;
     while (next < produced) Py_DECREF(results[next++]);
     return -1;
@@ -109,8 +108,17 @@ static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
     return -1;
   }
   Py_ssize_t *sources = read_origins(origins, PyTuple_Size(constants));
-  if (!sources) return -1;
+  PyObject **types = sources ? PyMem_Malloc((count + 1) * sizeof *types) : NULL;
+  if (!types) {
+    PyMem_Free(sources);
+    return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    types[i] = PyTuple_GetItem(signatures, i);
+    self->passed += sources[i] != FROM_LAUNCH;
+  }
   self->sources = sources;
+  self->types = types;
   self->count = count;
   self->constants = Py_NewRef(constants);
   self->share = Py_NewRef(share);
@@ -137,6 +145,7 @@ static void outputs_dealloc(PyObject *object) {
   Py_XDECREF(self->share);
   Py_XDECREF(self->tree);
   PyMem_Free(self->sources);
+  PyMem_Free(self->types);
   free_object(object);
 }
 

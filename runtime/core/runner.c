@@ -15,6 +15,7 @@ typedef struct {
   Py_ssize_t count;    /* the number of those that the program takes */
   Py_ssize_t *kept;    /* which these are */
   PyObject **puts;     /* what places each of these, NULL for an array that is there */
+  int placed;          /* whether there is any of these */
   PyObject *constants; /* the arrays that it takes after them, a tuple */
   Py_ssize_t fed;      /* the number of these */
   Donation donation;   /* those that the launch takes */
@@ -56,17 +57,15 @@ static PyObject *hold_array(PyObject *value) {
 /* Sets a new reference to what the launch takes, NULL where there is none yet. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   Launching *launcher = self->launcher;
-  Py_ssize_t all = self->count + self->fed;
-  int ready = !launcher->is_ready || launcher->is_ready((PyObject *)launcher, all);
-  int state = ready ? DONE : NOT_HERE;
-  for (Py_ssize_t i = 0; i < all; i++) {
-    held[i] = NULL;
-    if (state != DONE || (i < self->count && self->puts[i])) continue;
-    PyObject *value = i < self->count ? values[self->kept[i]]
-                                      : PyTuple_GetItem(self->constants, i - self->count);
-    if (!(held[i] = hold_array(value))) state = NOT_HERE;
-  }
-  for (Py_ssize_t i = 0; state == DONE && i < self->count; i++) /* once there is no doubt */
+  Py_ssize_t all = self->count + self->fed, i = 0;
+  memset(held, 0, all * sizeof *held);
+  if (launcher->is_ready && !launcher->is_ready((PyObject *)launcher, all)) return NOT_HERE;
+  for (; i < self->count; i++)
+    if (!self->puts[i] && !(held[i] = hold_array(values[self->kept[i]]))) return NOT_HERE;
+  for (; i < all; i++)
+    if (!(held[i] = hold_array(PyTuple_GetItem(self->constants, i - self->count)))) return NOT_HERE;
+  int state = DONE;
+  for (i = 0; self->placed && state == DONE && i < self->count; i++) /* once there is no doubt */
     if (self->puts[i]) state = place_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
@@ -89,7 +88,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   int state = hold(self, values, held), passed = state == DONE;
   if (state == DONE) state = outputs_pass_on(self->outputs, values, arrays);
   if (state == DONE) state = launch(self, values, held, results, taken);
-  state = placings_end(self->puts, held, self->count, state, results, produced);
+  if (self->placed) state = placings_end(self->puts, held, self->count, state, results, produced);
   if (state == DONE && outputs_wrap(self->outputs, results, produced, arrays)) state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
@@ -169,6 +168,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     return -1;
   }
   if (placings_read(puts, self->count, &self->puts)) return -1;
+  for (Py_ssize_t i = 0; i < self->count; i++) self->placed |= self->puts[i] != NULL;
   self->constants = Py_NewRef(constants);
   self->outputs = Py_NewRef(outputs);
   self->slow = Py_NewRef(slow);

@@ -17,6 +17,7 @@ typedef struct Node {
   struct Node *parts;
   PyObject *like; /* of a dict one with the same keys, of a named tuple the class */
   PyObject *keys; /* of a dict, in the order of its parts */
+  PyObject *key;  /* of a part of a dict, which has it in its keys */
 } Node;
 
 typedef struct {
@@ -31,7 +32,7 @@ static PyObject *build(const Node *node, PyObject *const *leaves);
 static PyObject *build_dict(const Node *node, PyObject *const *parts) {
   PyObject *made = PyDict_Copy(node->like);
   for (Py_ssize_t i = 0; made && i < node->count; i++)
-    if (PyDict_SetItem(made, PyTuple_GetItem(node->keys, i), parts[i])) Py_CLEAR(made);
+    if (PyDict_SetItem(made, node->parts[i].key, parts[i])) Py_CLEAR(made);
   return made;
 }
 
@@ -127,6 +128,8 @@ static int read_dict(Node *node, PyObject *example, Py_ssize_t leaves, int depth
   PyObject *keys = PyDict_Keys(example), *values = PyDict_Values(example);
   node->keys = keys ? PySequence_Tuple(keys) : NULL;
   int failed = !node->keys || !values || read_parts(node, values, leaves, depth);
+  for (Py_ssize_t i = 0; !failed && i < node->count; i++)
+    node->parts[i].key = PyTuple_GetItem(node->keys, i);
   Py_XDECREF(keys);
   Py_XDECREF(values);
   return failed ? -1 : 0;

@@ -45,7 +45,7 @@ memory.c c16c4f364c02
 module.c db78a924825e
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
-outputs.c da2db72b1cc6
+outputs.c 277a93c327aa
 pjrt.h 2c7ef9bb2591
 placing.c 1c4661834ff5
 put.c 33ca722fbc94
@@ -54,7 +54,7 @@ quick_put.c 3536d0e7b678
 read.c 3ac34143d85d
 references.c e7a2c7a96327
 reordered.c afd5ddd5a208
-runner.c 651a242c2d78
+runner.c a25cc068e0d0
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
 shards_wait.c cf2a0107428f
@@ -62,7 +62,7 @@ sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b
-tree.c 13d306f1fc9d
+tree.c ff14868e1b4c
 view.c ce8662fca2c1
 wait.c 195f220e1591
 """
