@@ -237,7 +237,8 @@ def test_an_argument_in_a_container_is_donated() -> None:
     d = {"a": plugrt.device_put(np.zeros(2, np.float32))}
     for n in range(10):
         before, d = d, step(d)
-        assert before["a"].is_deleted() and float(d["a"][0]) == n + 1
+        assert before["a"].is_deleted()
+        assert float(d["a"][0]) == n + 1
     with pytest.raises(DeletedBuffer):
         step(before)
 
