@@ -1,9 +1,7 @@
 /* Lock: a lock that its thread may acquire again, as threading.RLock.
 
-   The core acquires and releases one without a call, which takes a tenth of a small read. The GIL
-   guards who has it, so that a lock which no other thread has takes no lock of the system's, which
-   asks for the time and has the processor's caches agree, twice. Of any other lock the core calls the
-   methods. */
+   The core acquires and releases one without a call, which takes a tenth of a small read. Of any
+   other lock it calls the methods. */
 #include "core.h"
 
 static PyTypeObject *Lock_Type;
@@ -11,44 +9,21 @@ static PyObject *acquire_name, *release_name;
 
 typedef struct {
   PyObject_HEAD
-  unsigned long owner; /* all of these with the GIL alone: of the thread that has the lock, where one has */
-  Py_ssize_t count, waiting; /* of acquisitions; of threads */
-  PyThread_type_lock gate; /* what those wait for: free once the lock was given up */
-  char gate_is_free;
-  char was_missed;   /* one of those that wait passed, and another thread had the lock again */
-  char is_promised;  /* so that it is nobody's but of the next that passes */
+  PyThread_type_lock lock;
+  unsigned long owner; /* these two, with the GIL alone: of the thread that has the lock, where one has */
+  Py_ssize_t count;
 } Lock;
 
-static int is_taken(const Lock *self) { return self->count || self->is_promised; }
-
-/* Waits at the gate, and has signals handled meanwhile: DONE where it passed. */
-static int wait_at_gate(Lock *self) {
+/* Waits for another thread, and has signals handled meanwhile. */
+static int wait_for_lock(Lock *self) {
   for (;;) {
     PyLockStatus status;
     Py_BEGIN_ALLOW_THREADS
-    status = PyThread_acquire_lock_timed(self->gate, -1, 1);
+    status = PyThread_acquire_lock_timed(self->lock, -1, 1);
     Py_END_ALLOW_THREADS
-    if (status == PY_LOCK_ACQUIRED) break;
+    if (status == PY_LOCK_ACQUIRED) return DONE;
     if (Py_MakePendingCalls()) return FAILED;
   }
-  self->gate_is_free = 0;
-  return DONE;
-}
-
-/* Waits until no other thread has it. A thread that gives it up and takes it again at once, with the
-   GIL, is before all that wait; but only once, or they might wait for ever. */
-static int wait_for_lock(Lock *self) {
-  int state = DONE, is_mine = 0;
-  self->waiting++;
-  while (state == DONE && !is_mine) {
-    state = wait_at_gate(self);
-    if (state == DONE) is_mine = self->is_promised || !self->count;
-    if (state == DONE && !is_mine) self->was_missed = 1;
-  }
-  self->waiting--;
-  if (is_mine) self->was_missed = 0;
-  if (is_mine || !self->waiting) self->is_promised = 0; /* to one whose wait a signal ended */
-  return state;
 }
 
 /* DONE; NOT_HERE where another thread has it and this one is not to wait. */
@@ -58,7 +33,8 @@ static int take_lock(Lock *self, int blocking) {
     self->count++;
     return DONE;
   }
-  int state = !is_taken(self) ? DONE : blocking ? wait_for_lock(self) : NOT_HERE;
+  int state = PyThread_acquire_lock(self->lock, NOWAIT_LOCK) ? DONE : NOT_HERE;
+  if (state == NOT_HERE && blocking) state = wait_for_lock(self);
   if (state == DONE) {
     self->owner = thread;
     self->count = 1;
@@ -71,12 +47,7 @@ static int drop_lock(Lock *self) {
     PyErr_SetString(PyExc_RuntimeError, "cannot release un-acquired lock");
     return FAILED;
   }
-  if (--self->count || !self->waiting) return DONE;
-  self->is_promised = self->was_missed;
-  if (!self->gate_is_free) {
-    self->gate_is_free = 1;
-    PyThread_release_lock(self->gate);
-  }
+  if (!--self->count) PyThread_release_lock(self->lock);
   return DONE;
 }
 
@@ -101,16 +72,16 @@ static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
   }
   Lock *made = (Lock *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (!made) return NULL;
-  made->gate = PyThread_allocate_lock();
-  if (made->gate && PyThread_acquire_lock(made->gate, NOWAIT_LOCK)) return (PyObject *)made;
+  made->lock = PyThread_allocate_lock();
+  if (made->lock) return (PyObject *)made;
   Py_DECREF((PyObject *)made);
   return PyErr_NoMemory();
 }
 
 static void lock_dealloc(PyObject *object) {
   Lock *self = (Lock *)object;
-  if (self->gate && !self->gate_is_free) PyThread_release_lock(self->gate);
-  if (self->gate) PyThread_free_lock(self->gate);
+  if (self->count) PyThread_release_lock(self->lock);
+  if (self->lock) PyThread_free_lock(self->lock);
   free_object(object);
 }
 

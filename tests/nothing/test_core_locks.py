@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -113,91 +110,6 @@ def test_a_signal_ends_the_wait_for_a_lock_whose_handler_raises() -> None:
         release.set()
         thread.join(60)
     assert "count=0" in repr(lock)
-
-
-@pytest.fixture
-def _switches_rarely() -> Iterator[None]:
-    """A thread gives up the GIL where it waits alone, so not between a release and what follows."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(60)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.mark.usefixtures("_switches_rarely")
-def test_a_thread_that_takes_the_lock_again_at_once_does_not_keep_it_from_those_that_wait() -> None:
-    lock, waited, rounds = core.Lock(), list[int](), 0
-
-    def wait(number: int) -> None:
-        with lock:
-            waited.append(number)
-
-    threads = [threading.Thread(target=wait, args=(i,)) for i in range(3)]
-    lock.acquire()
-    for thread in threads:
-        thread.start()
-    while len(waited) < len(threads) and rounds < 500:
-        rounds += 1
-        time.sleep(0.005)  # with the lock: the others run, and find that they have to wait
-        lock.release()
-        lock.acquire()
-    lock.release()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(waited) == [0, 1, 2]
-    assert rounds < 500
-    assert repr(lock) == "<plugrt._core.Lock owner=0 count=0>"
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals as POSIX has them")
-@pytest.mark.usefixtures("_switches_rarely")
-@pytest.mark.parametrize("others", [0, 1])
-def test_the_lock_is_free_for_others_where_a_signal_ended_the_wait_that_it_was_given_up_to(
-    others: int,
-) -> None:
-    class Interrupt(BaseException):
-        pass
-
-    lock, waited = core.Lock(), list[bool]()
-    holding, interrupted, released = (threading.Event() for _ in range(3))
-
-    def hold() -> None:
-        with lock:
-            holding.set()
-            time.sleep(0.05)
-            lock.release()
-            lock.acquire()
-            time.sleep(0.05)  # one that waits finds that it is taken again, so that it is the next
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
-            interrupted.wait(60)
-        released.set()
-
-    def interrupt(*_: object) -> None:
-        interrupted.set()
-        released.wait(60)
-        raise Interrupt
-
-    def wait() -> None:
-        with lock:
-            waited.append(True)
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    holder = threading.Thread(target=hold, daemon=True)
-    waiting = [threading.Thread(target=wait, daemon=True) for _ in range(others)]
-    holder.start()
-    holding.wait(60)
-    for thread in waiting:
-        thread.start()
-    try:
-        with pytest.raises(Interrupt):
-            lock.acquire()
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        holder.join(60)
-    for thread in waiting:
-        thread.join(60)
-    assert waited == [True] * others
-    assert _in_thread(lambda: lock.acquire(False)) is True
 
 
 def test_wrong_uses_of_a_lock_are_refused() -> None:
