@@ -201,17 +201,23 @@ static int read_node(Reading *reading, PyObject *name, PyObject *x) {
   return state == DONE;
 }
 
-static int read_value(Reading *reading, PyObject *name, PyObject *value) {
-  int is_dict = PyDict_CheckExact(value), has_items = PyTuple_CheckExact(value) || PyList_CheckExact(value);
-  int found = is_dict || has_items ? 0 : is_node(value);
+static int read_container(Reading *reading, PyObject *name, PyObject *x) {
+  int is_dict = PyDict_CheckExact(x), has_items = PyTuple_CheckExact(x) || PyList_CheckExact(x);
+  int found = is_dict || has_items ? 1 : is_node(x);
   if (found < 0) return 0;
-  if (!is_dict && !has_items && !found) return read_leaf(reading, name, value);
+  if (!found) return read_leaf(reading, name, x);
   reading->made->owned = 1;
-  Py_INCREF(value);
-  int read = is_dict     ? read_dict(reading, name, value)
-             : has_items ? read_items(reading, name, value)
-                         : read_node(reading, name, value);
+  return is_dict     ? read_dict(reading, name, x)
+         : has_items ? read_items(reading, name, x)
+                     : read_node(reading, name, x);
+}
+
+static int read_value(Reading *reading, PyObject *name, PyObject *value) {
+  Py_XINCREF(name);
+  Py_INCREF(value); /* what it is in may drop both: Python may run, in the hash of a class */
+  int read = read_container(reading, name, value);
   Py_DECREF(value);
+  Py_XDECREF(name);
   return read;
 }
 

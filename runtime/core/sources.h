@@ -9,7 +9,7 @@ static const char core_sources[] =
     "buffer.c bdb62b87330f\n"
     "call_form.c 9332b9c1b7da\n"
     "call_key.c 7056ab12cacd\n"
-    "call_parts.c bdb7468b9e06\n"
+    "call_parts.c 711db7f52cdb\n"
     "calls.c 39c03daf97cd\n"
     "calls.h 6759c4e55ceb\n"
     "client.c b85c3299e094\n"

@@ -13,7 +13,7 @@ bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c 9332b9c1b7da
 call_key.c 7056ab12cacd
-call_parts.c bdb7468b9e06
+call_parts.c 711db7f52cdb
 calls.c 39c03daf97cd
 calls.h 6759c4e55ceb
 client.c b85c3299e094

@@ -271,3 +271,36 @@ def test_containers_may_change_in_other_threads() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize("container", [lambda x: {"a": x}, lambda x: [x]])
+def test_the_hash_of_a_class_may_empty_a_container(container: Callable[[Any], Any]) -> None:
+    hashes, emptied = 0, 0
+    given: Any = None
+
+    class Meta(type):
+        def __hash__(cls) -> int:
+            nonlocal hashes
+            hashes += 1
+            if hashes == emptied:
+                given.clear()
+                gc.collect()
+                reused.append([bytes(n) for n in range(16, 80) for _ in range(20)])
+            return type.__hash__(cls)
+
+    @dataclass
+    class Hashed(metaclass=Meta):
+        a: Any
+
+    reused: list[Any] = []
+    plugrt.tree.register_dataclass(Hashed)
+    for emptied_at in range(1, 9):
+        add = plugrt.jit(lambda x: plugrt.tree.leaves(x)[0] + 1)
+        for n in range(2 * TIMES):
+            hashes, emptied = 0, emptied_at if n >= 2 else 0
+            given = container(Hashed(X))
+            try:
+                assert float(add(given)[0]) == 4
+            except IndexError:  # it was traced empty
+                assert hashes >= emptied_at
+            reused.clear()
