@@ -236,6 +236,16 @@ void call_form_drop(CallForm *form) {
   Py_CLEAR(form->statics);
 }
 
+int call_form_is(const CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which) {
+  CallForm now;
+  if (call_form_take(&now, args, kwargs, which) != DONE) return 0;
+  int same = now.count == form->count &&
+             PyObject_RichCompareBool(now.structure, form->structure, Py_EQ) == 1 &&
+             PyObject_RichCompareBool(now.statics, form->statics, Py_EQ) == 1;
+  call_form_drop(&now);
+  return same;
+}
+
 int set_form_names(void) {
   nested = PyUnicode_InternFromString("nested");
   stars = PyUnicode_InternFromString("**");

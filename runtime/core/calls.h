@@ -33,6 +33,8 @@ typedef struct {
    drop. */
 int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
 void call_form_drop(CallForm *form);
+/* Whether a call that was taken apart is still of that form; 0 perhaps with an exception. */
+int call_form_is(const CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
 int set_form_names(void);
 
 /* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
@@ -103,8 +105,9 @@ typedef struct LastCall {
    are new references, too, where `owned` is set; `values` has room for `parts->values`. NOT_HERE, or
    FAILED, as `call_parts_match`. */
 int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
-/* Keeps the runner of a call with these leaves, at once after it was found in a dict. */
-void last_call_keep(LastCall *self, const Call *call, const Statics *statics,
+/* Keeps the runner of a call with these leaves, at once after it was found in a dict; `form` as of
+   `call_key`. */
+void last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
                     PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
                     PyObject *runners, PyObject *runner);
 void last_call_forget(LastCall *self);

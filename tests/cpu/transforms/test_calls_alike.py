@@ -304,3 +304,28 @@ def test_the_hash_of_a_class_may_empty_a_container(container: Callable[[Any], An
             except IndexError:  # it was traced empty
                 assert hashes >= emptied_at
             reused.clear()
+
+
+def test_a_container_that_changes_while_its_runner_is_looked_up() -> None:
+    class Key:
+        """Whose hash, a part of the call's key, turns what it was in into another dict."""
+
+        turned: Any = None
+
+        def __hash__(self) -> int:
+            if (given := Key.turned) is not None:
+                Key.turned = None
+                [array] = given.values()
+                given.clear()
+                given["k"] = array
+            return 5
+
+    key = Key()
+    for last in range(3, TIMES + 2):
+        same = plugrt.jit(lambda d: {k: v + 1 for k, v in d.items()})
+        for n in range(last):
+            given: dict[Any, Any] = {key: X}
+            Key.turned = given if n == last - 1 else None
+            same(given)
+        assert Key.turned is None
+        assert [*given] == [*same({"k": X})] == ["k"]
