@@ -889,6 +889,20 @@ class LoadedExecutable(_BackendObject, ABC):
         """
         return None
 
+    def part_lending_launcher(
+        self, lent: Mapping[int, Sequence[tuple[slice | int, ...]]]
+    ) -> Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]] | None:
+        """`execute_with_wait` that takes the arguments in ``lent`` as whole NumPy arrays, or None.
+
+        They have the parameters' dtypes; ``lent[i]`` is, for each of `addressable_devices`, the
+        index of its part in argument i, and such a part has the parameter's shape. The caller
+        guarantees valid arguments, as of `launcher`. For backends that can pass such memory to
+        launches on several devices more cheaply than by puts. The arrays are copied before it
+        returns, whatever launches are under way and in whichever threads; the list of arguments may
+        be overwritten. Where it is None, `Client.buffers_from_host` is used. Optional.
+        """
+        return None
+
     @abstractmethod
     def delete(self) -> None:
         """Unloads it; running launches finish. A second call does nothing."""

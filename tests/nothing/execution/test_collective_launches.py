@@ -194,18 +194,19 @@ def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
     assert program.execute_with_wait([1])[0] == [1]
 
 
-def test_launches_with_lent_memory_are_bounded_like_others() -> None:
-    class Lending(Recorded):
-        def part_lending_launcher(self, lent: Any, launch: Any) -> Any:
-            return lambda arguments: launch([*arguments, lent])
+class Lending(Recorded):
+    def part_lending_launcher(self, lent: Any) -> Any:
+        return lambda arguments: self.execute_with_wait([*arguments, lent])
 
+
+def test_launches_with_lent_memory_are_bounded_like_others() -> None:
     client = FakeClient(2)
     loaded = Lending(client)
     bounded = BoundedExecutable(loaded, CollectiveLaunches(2), collective=True)
     launch = bounded.part_lending_launcher({0: []})
     assert launch is not None
     for _ in range(5):
-        assert launch([1]) == [1, {0: []}]
+        assert launch([1])[0] == [1, {0: []}]
     assert (client.launched, client.most) == (5, 2)
     assert (
         BoundedExecutable(
@@ -213,3 +214,19 @@ def test_launches_with_lent_memory_are_bounded_like_others() -> None:
         ).part_lending_launcher({0: []})
         is None
     )
+
+
+def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> None:
+    client, launches = FakeClient(2), CollectiveLaunches(2)
+    launch = BoundedExecutable(Lending(client), launches, collective=False).part_lending_launcher(
+        {0: []}
+    )
+    assert launch is not None
+    launch([1])
+    assert not launches
+    BoundedExecutable(Recorded(client), launches, collective=True).execute([1])
+    launch([1])
+    assert 2 in client.running
+    launch([1])  # the third since the collective began, which has to end first
+    assert 2 not in client.running
+    assert (client.launched, bool(launches)) == (4, False)

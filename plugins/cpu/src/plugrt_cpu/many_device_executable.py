@@ -16,7 +16,7 @@ from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable, wait_for_token
-from plugrt_cpu.part_scratch import Index, part_lending_launcher
+from plugrt_cpu.part_scratch import Index, PartLauncher, do_nothing, part_lending_launcher
 from plugrt_cpu.per_device_launch import Replicas
 from plugrt_cpu.scratch import Launcher
 from plugrt_cpu.shards import CpuShards
@@ -90,21 +90,13 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         return None
 
-    def part_lending_launcher(
-        self,
-        lent: Mapping[int, Sequence[Index]],
-        launch: Callable[[Sequence[Shards]], Sequence[Shards]] | None = None,
-    ) -> Launcher | None:
-        """Returns ``launch``, `launcher` by default, which takes the arguments in ``lent`` whole.
-
-        They are host arrays of the parameters' dtypes; ``lent`` says of each which part a device
-        has. None where launches are on all devices at once: these are done after they return.
-        """
+    def part_lending_launcher(self, lent: Mapping[int, Sequence[Index]]) -> PartLauncher | None:
+        """Is None where launches are on all devices at once, which end after they have returned."""
         self._settle()
         if self._replicas is None or self._donated or not self._result_types:
             return None
         wanted = [(i, self._parameter_types[i], indices) for i, indices in lent.items()]
-        launcher: Any = launch or self.launcher
+        launcher: Any = self.launcher
         return part_lending_launcher(self._client, self._sources, launcher, wanted)
 
     def execute(
@@ -122,7 +114,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         if options is None and self._launches_at_once:
             usual = self._execute_usual(arguments, True)
         results, token = usual or self._execute(arguments, options, with_token=True)
-        return results, _do_nothing if token is None else partial(wait_for_token, token)
+        return results, do_nothing if token is None else partial(wait_for_token, token)
 
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
@@ -266,13 +258,9 @@ def _delete_part(launch_lock: threading.RLock, array: Any) -> None:
     adapter.delete_between_launches(array, launch_lock)
 
 
-def _do_nothing() -> None:
-    """Waits for nothing."""
-
-
 def _give_nothing(token: None) -> Callable[[], None]:
     """Returns what waits for a launch without a token."""
-    return _do_nothing
+    return do_nothing
 
 
 def _explain(error: Exception) -> Exception:

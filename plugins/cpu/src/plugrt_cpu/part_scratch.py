@@ -14,10 +14,15 @@ import numpy as np
 
 from plugrt.interface import TensorType
 from plugrt_cpu.device import ClientBase, Place
-from plugrt_cpu.scratch import Launcher, Rows, Scratch, are_lent
+from plugrt_cpu.scratch import Rows, Scratch, are_lent
 from plugrt_cpu.shards import CpuShards
 
 Index = tuple[slice | int, ...]
+PartLauncher = Callable[[list[Any]], tuple[Sequence[Any], Callable[[], None]]]
+
+
+def do_nothing() -> None:
+    """Waits for nothing."""
 
 
 class PartScratch:
@@ -38,8 +43,11 @@ def part_lending_launcher(
     place: Place,
     launch: Callable[[Sequence[Any]], Sequence[CpuShards]],
     wanted: Sequence[tuple[int, TensorType, Sequence[Index]]],
-) -> Launcher | None:
+) -> PartLauncher | None:
     """Returns ``launch``, which launches on each device of ``place``, for some whole host arrays.
+
+    Beside the results it gives a wait that does nothing: launches on each device need no shared
+    threads that could run out.
 
     ``wanted`` are their numbers among the arguments, and of each the type of a part and which part
     a device has. They are of the dtype of the parts. Returns None where they are too large, or
@@ -59,7 +67,9 @@ def part_lending_launcher(
     kept = rows.kept
     kept.append(first)
 
-    def launch_on_scratch(arguments: list[Any]) -> Sequence[CpuShards]:
+    def launch_on_scratch(
+        arguments: list[Any],
+    ) -> tuple[Sequence[CpuShards], Callable[[], None]]:
         try:
             row = kept.pop()  # popping makes this thread its only user
         except IndexError:
@@ -68,7 +78,7 @@ def part_lending_launcher(
                 for i, _, indices in wanted:
                     parts = [np.asarray(arguments[i][index]) for index in indices]
                     arguments[i] = client.buffers_from_host(parts, place.devices)
-                return launch(arguments)
+                return launch(arguments), do_nothing
             row = made
         for i, scratch in row:
             source = arguments[i]
@@ -80,8 +90,8 @@ def part_lending_launcher(
             for raw in shards._parts or (shards.raw,):
                 if not raw.is_ready():
                     rows.lose()
-                    return results
+                    return results, do_nothing
         rows.keep(row)
-        return results
+        return results, do_nothing
 
     return launch_on_scratch

@@ -29,6 +29,10 @@ _EXCHANGES = re.compile(
 )
 
 
+Launched = tuple[Sequence[Shards], Callable[[], None]]
+"""The results of a launch, and what waits for its end."""
+
+
 class CollectiveLaunches:
     """A queue of one client's multi-device launches, from the oldest collective in flight on.
 
@@ -49,20 +53,16 @@ class CollectiveLaunches:
         return bool(self._launches)
 
     def launch(
-        self,
-        loaded: LoadedExecutable,
-        arguments: Sequence[Shards],
-        options: ExecuteOptions | None,
-        collective: bool,
-    ) -> Sequence[Shards]:
-        """Returns what ``loaded.execute`` returns, after waiting for a free slot."""
+        self, execute: Callable[..., Launched], collective: bool, *arguments: Any
+    ) -> Launched:
+        """Returns what an ``execute_with_wait`` returns, called once there is a free slot."""
         with self._lock:
             while len(self._launches) >= self.bound:
                 self._await_oldest()
-            results, wait = loaded.execute_with_wait(arguments, options)
+            launched = execute(*arguments)
             if collective or self._launches:
-                self._launches.append((wait, collective))
-        return results
+                self._launches.append((launched[1], collective))
+        return launched
 
     def launcher(self, loaded: LoadedExecutable) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         """Returns `launch` for collectives of one executable: one function, the path of each call.
@@ -169,11 +169,19 @@ class BoundedExecutable(WrappedExecutable):
         return self._loaded
 
     def part_lending_launcher(
-        self, lent: Mapping[int, Any]
-    ) -> Callable[[list[Any]], Sequence[Shards]] | None:
-        """As that of ``loaded``, where it has one, with the bound applied to its launches."""
-        make = getattr(self._loaded, "part_lending_launcher", None)
-        return make and make(lent, self.launcher)
+        self, lent: Mapping[int, Sequence[tuple[slice | int, ...]]]
+    ) -> Callable[[list[Any]], Launched] | None:
+        launches, collective = self._launches, self._collective
+        free = self._loaded.part_lending_launcher(lent)
+        if free is None:
+            return None
+
+        def launch(arguments: list[Any]) -> Launched:
+            if collective or launches:
+                return launches.launch(free, collective, arguments)
+            return free(arguments)
+
+        return launch
 
     def compiled_launcher(self, launcher: Any) -> Any:
         """Returns a launcher of the compiled core that applies the bound to one of ``loaded``."""
@@ -183,7 +191,8 @@ class BoundedExecutable(WrappedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
         if self._collective or self._launches:
-            return self._launches.launch(self._loaded, arguments, options, self._collective)
+            launch = self._loaded.execute_with_wait
+            return self._launches.launch(launch, self._collective, arguments, options)[0]
         return self._loaded.execute(arguments, options)
 
     def execute_with_wait(

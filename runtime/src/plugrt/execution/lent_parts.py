@@ -17,6 +17,8 @@ from plugrt.execution.sharding import Index, SingleDeviceSharding
 from plugrt.interface import LoadedExecutable, Shards
 
 LaunchLending = Callable[[list[Any]], Sequence[Shards]]
+LaunchParts = Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]]
+"""As `LoadedExecutable.part_lending_launcher` returns it."""
 
 
 def lend_parts(
@@ -28,16 +30,14 @@ def lend_parts(
 ) -> tuple[tuple[int, ...], LaunchLending | None]:
     """Returns where the arguments are that launches take as whole host arrays, and what launches.
 
-    (), None where the backend puts each part (its executables have no ``part_lending_launcher``,
-    which takes the positions of such arguments, with what each device has of them, and returns a
-    launcher or None), and where no such array is divided over all devices of the launch.
+    (), None where the backend puts each part (`LoadedExecutable.part_lending_launcher` is None),
+    and where no such array is divided over all devices of the launch.
     """
-    make = getattr(executable, "part_lending_launcher", None)
-    found = find_divided(avals, needed, launch) if make is not None else {}
-    launch_lending = make(found) if make is not None and found else None
-    if launch_lending is None:
+    found = find_divided(avals, needed, launch)
+    launch_parts = executable.part_lending_launcher(found) if found else None
+    if launch_parts is None:
         return (), None
-    return tuple(found), _cast_first(launch_lending, [(p, types[needed[p]][1]) for p in found])
+    return tuple(found), _cast_first(launch_parts, [(p, types[needed[p]][1]) for p in found])
 
 
 def find_divided(
@@ -64,16 +64,14 @@ def find_divided(
     return found
 
 
-def _cast_first(
-    launch: LaunchLending, wanted: Sequence[tuple[int, np.dtype[Any]]]
-) -> LaunchLending:
-    """Returns ``launch``, which gets these arguments as NumPy arrays of these dtypes."""
+def _cast_first(launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[Any]]]) -> LaunchLending:
+    """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
 
     def cast_and_launch(arguments: list[Any]) -> Sequence[Shards]:
         for i, dtype in wanted:
             value = arguments[i]
             if type(value) is not np.ndarray or value.dtype != dtype:
                 arguments[i] = cast(value, dtype)
-        return launch(arguments)
+        return launch(arguments)[0]
 
     return cast_and_launch

@@ -262,6 +262,60 @@ def lent(subject: PluginSubject) -> None:
 
 
 @CHAPTER.check(
+    "launcher.lent.parts", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="a call with a NumPy array over several devices takes the numbers of another call",
+    covers=("LoadedExecutable.part_lending_launcher",),
+    rests_on="plugrt.interface.LoadedExecutable.part_lending_launcher",
+)  # fmt: skip
+def lent_parts(subject: PluginSubject) -> None:
+    """A launcher that takes whole host arrays has copied their parts when it returns.
+
+    20 launches are under way, which wait for an argument that a slow launch computes.
+    """
+    quick = programs.ADD.replace("3xf32", "4096xf32")
+    tried = [_launch_on_parts(subject, text) for text in (quick, programs.SLOW_ADD)]
+    if not any(tried):
+        subject.refuse("part_lending_launcher() is None: parts of host arrays are put")
+
+
+def _launch_on_parts(subject: PluginSubject, text: str) -> bool:
+    """Launches a sum of 4096 floats on two devices; returns whether memory was lent to parts."""
+    program, n = subject.compile_for(text, 0, 1), 4096
+    first, second = slice(0, n), slice(n, 2 * n)
+    halves: list[tuple[slice | int, ...]] = [(second,), (first,)]  # in another order
+    one = program.part_lending_launcher({0: halves})
+    both = program.part_lending_launcher({0: halves, 1: [(0,), (1,)]})
+    if one is None and both is None:
+        return False
+    offset = np.arange(n, dtype=np.float32)
+    flat, rows = np.empty(2 * n, np.float32), np.empty((2, n), np.float32)
+    zero, y = (
+        subject.client.shards((subject.put(a, 0), subject.put(b, 1)))
+        for a, b in ((0 * offset, 0 * offset), (offset, -offset))
+    )
+    slow = subject.compile_for(programs.SLOW_ADD.replace("dense<400>", "dense<20000>"), 0, 1)
+    [y] = slow.execute([zero, y])
+    found = []
+    for i in range(20):
+        launch, other = (both, rows) if i % 4 == 3 else (one, y)
+        if launch is None:
+            continue
+        flat[first], flat[second] = i, -i
+        rows[0], rows[1] = offset, -offset
+        arguments = [flat, other]
+        results, wait = launch(arguments)
+        flat[:] = rows[:] = 99
+        arguments.clear()
+        found.append((i, open_results(subject, program, results)[0], wait))
+    for i, shards, wait in found:
+        wait()
+        sums = offset - np.float32(i), np.float32(i) - offset
+        for device, (shard, wanted) in enumerate(zip(shards, sums, strict=True)):
+            expect_same_bits(shard.to_host(), wanted, f"launch {i}, the result on device {device}:")
+    return True
+
+
+@CHAPTER.check(
     "launcher.steps", refusable=True, why="calls in the compiled core differ from those in Python",
     covers=("LoadedExecutable.launch_steps",),
     rests_on="plugrt.interface.LoadedExecutable.launch_steps",

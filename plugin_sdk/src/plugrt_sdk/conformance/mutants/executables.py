@@ -18,7 +18,8 @@ from plugrt.interface import (
     ReadSteps,
     TensorType,
 )
-from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
+from plugrt_sdk.buffer import BackendBuffer
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute, recast
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
@@ -65,6 +66,28 @@ def _lending_late(self: BackendLoadedExecutable, lent: Sequence[int]) -> Any:
             device = self.addressable_devices[0]
             kept.append((self.client.buffer_from_host(arguments[lent[0]], device),))
         return execute(self, [kept[0], *arguments[1:]])
+
+    return launch
+
+
+def _lending_one_memory(self: BackendLoadedExecutable, lent: Mapping[int, Any]) -> Any:
+    """Returns a launcher with one memory for all launches, read again when a result is read."""
+    memory: list[Any] = []
+
+    def compute(result: int, device: int) -> Any:
+        return execute(self, memory)[result][device].to_host()
+
+    def launch(arguments: list[Any]) -> Any:
+        memory[:] = arguments
+        for i, indices in lent.items():
+            parts = [arguments[i][index] for index in indices]
+            memory[i] = self.client.buffers_from_host(parts, self.addressable_devices)
+        results = execute(self, memory)
+        for i, shards in enumerate(results):
+            for j, buffer in enumerate(shards):
+                late = partial(compute, i, j)
+                recast(buffer, BackendBuffer, {"to_host": lambda buffer, late=late: late()})
+        return results, int
 
     return launch
 
@@ -141,6 +164,9 @@ EXECUTABLES: Mapping[str, Faults] = {
     ),
     "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
     "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
+    "executables.launcher.lent.parts": Faults(
+        loaded={"part_lending_launcher": _lending_one_memory}, devices=2
+    ),
     "executables.launcher.steps": Faults(loaded={"launch_steps": property(_turned_steps)}),
     "executables.launcher.steps.donation": Faults(
         loaded={"launch_steps": property(_steps_that_take_another)}
