@@ -43,9 +43,9 @@ static int find(Calls *self, const Call *call, const CallForm *form, PyObject *c
   if (!key) return PyErr_Occurred() ? -1 : 0;
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
-  if (*found)
-    last_call_keep(&self->last, call, &self->statics, form, values, avals, count, self->runners,
-                   *found);
+  if (*found && last_call_keep(&self->last, call, &self->statics, form, values, avals, count,
+                               self->runners, *found))
+    Py_CLEAR(*found);
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }

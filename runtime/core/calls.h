@@ -106,10 +106,10 @@ typedef struct LastCall {
    FAILED, as `call_parts_match`. */
 int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
 /* Keeps the runner of a call with these leaves, at once after it was found in a dict; `form` as of
-   `call_key`. */
-void last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
-                    PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
-                    PyObject *runners, PyObject *runner);
+   `call_key`. 0, or -1 where it was interrupted, with the exception. */
+int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
+                   PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
+                   PyObject *runners, PyObject *runner);
 void last_call_forget(LastCall *self);
 int last_call_visit(LastCall *self, visitproc visit, void *arg);
 

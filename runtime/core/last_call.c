@@ -58,23 +58,23 @@ int last_call_find(const LastCall *self, const Call *call, PyObject **values, Py
   return state;
 }
 
-void last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
-                    PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
-                    PyObject *runners, PyObject *runner) {
+int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
+                   PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
+                   PyObject *runners, PyObject *runner) {
   int again = self->candidate == runner && !self->runner;
   if (self->runner) last_call_forget(self);
   self->candidate = runner;
-  if (!again) return; /* functions that are called with types in turn would pay each time */
+  if (!again) return 0; /* functions that are called with types in turn would pay each time */
   unsigned long long before = losses;
   CallParts *parts = call_parts_read(call, statics, values, avals, count);
   /* Python may have run since the call was taken apart, in the hash of a key, in a finaliser or in
      another thread: a container was changed, and the runner is that of what was in it. */
   int same = parts && (!form || call_form_is(form, call->args, call->kwargs, statics));
-  if (PyErr_Occurred()) PyErr_Clear();
+  int failed = PyErr_Occurred() && !drop_exception();
   /* It may have kept another one, or the cache lost this. */
-  if (!same || self->runner || losses != before) {
+  if (!same || failed || self->runner || losses != before) {
     call_parts_drop(parts);
-    return;
+    return failed ? -1 : 0;
   }
   self->parts = parts;
   self->token = Py_NewRef(call->token);
@@ -83,4 +83,5 @@ void last_call_keep(LastCall *self, const Call *call, const Statics *statics, co
   self->after = kept;
   if (kept) kept->before = self;
   kept = self;
+  return 0;
 }

@@ -14,8 +14,8 @@ buffer.c bdb62b87330f
 call_form.c bbb9184c0ed6
 call_key.c 7056ab12cacd
 call_parts.c 711db7f52cdb
-calls.c f35a2b427da5
-calls.h 7f46caf68860
+calls.c 7138627b6e75
+calls.h 8efcc226a6d3
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
@@ -32,7 +32,7 @@ gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c e8545770df55
-last_call.c 905953d5f7d1
+last_call.c 9f2d7119a93e
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27

@@ -135,11 +135,13 @@ def test_nothing_of_a_call_is_kept() -> None:
     double(d, Record(1))
     for _ in range(TIMES):
         double(d, r)
+    gc.collect()
     before = [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)]
     for i in range(100):
         double(d, r)
         if i % 10 == 0:
             double(d, Record(1))  # which is another call from its last argument on
+    gc.collect()
     assert [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)] == before
     gone = weakref.ref(put)
     d["a"].clear()
@@ -208,6 +210,7 @@ def test_a_class_that_is_changed_is_asked_as_it_is_then() -> None:
         double(x)
 
 
+@pytest.mark.filterwarnings("ignore:PyTree type:UserWarning")
 def test_a_named_tuple_that_is_registered_later_is_opened_by_its_function() -> None:
     class Late(NamedTuple):
         a: Any
@@ -304,6 +307,38 @@ def test_the_hash_of_a_class_may_empty_a_container(container: Callable[[Any], An
             except IndexError:  # it was traced empty
                 assert hashes >= emptied_at
             reused.clear()
+
+
+def test_an_interruption_in_the_hash_of_a_class_ends_the_call() -> None:
+    left = -1
+
+    class Meta(type):
+        def __hash__(cls) -> int:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return type.__hash__(cls)
+
+    @dataclass
+    class Hashed(metaclass=Meta):
+        a: Any
+
+    plugrt.tree.register_dataclass(Hashed)
+    for at in range(1, 9):
+        for last in range(2, TIMES + 2):
+            add = plugrt.jit(lambda x: x[0].a + 1)
+            left = -1
+            for _ in range(last):
+                add([Hashed(X)])
+            left = at
+            try:
+                assert float(add([Hashed(X)])[0]) == 4
+            except KeyboardInterrupt:
+                assert left <= 0
+            else:
+                assert left > 0
+    left = -1
 
 
 def test_a_container_that_changes_while_its_runner_is_looked_up() -> None:
