@@ -93,9 +93,9 @@ libraries, exports and linear algebra.
   time where `b` has 4 kB (1.4 when four were kept), 0.75 at 16 kB, 1.2 at 64 kB, where the copy
   takes 6 us. Where `s` is donated, its buffer says nothing later, and each value is put: 8 µs, in
   jaxlib; 1.2 to 1.3 of JAX's time. So is a copy in parts kept, for small programs that are launched
-  on each device by itself: a call with two arrays on four devices took 120 µs, and jaxlib takes 70 of
-  these for eight puts and the launch alone, called with nothing around; with memory that is kept it
-  takes 38.
+  on each device by itself: a call with two arrays on four devices took 120 µs, and jaxlib takes 70
+  of these for eight puts and the launch alone, called with nothing around; with memory that is kept
+  it takes 38.
 - A reshard on `cpu` whose parts stay whole shares those that stay, and jaxlib's threads copy the
   others, each its own. From 16 MB a part on NumPy does, on the caller's thread, where the part is
   there: jaxlib takes new memory of small pages from the system, so that a reshard of 64 MB took
