@@ -51,10 +51,10 @@ libraries, exports and linear algebra.
 - A launch on one device of `cpu` is jaxlib's, and so is what makes arrays of its results. What
   these take of JAX's whole call, called from Python with nothing around, is in the table of
   `benchmarks/jaxlib_floor.py`; its first column is jaxlib alone but in the rows of plugrt's call.
-  Of a call with two arrays it is 0.80 of JAX's by instructions, and the whole call 0.82, which by
-  time is 0.84 to 0.90 from one machine to another. In a profile of calls with a tree of 40 in and
-  out (`perf`, the loop alone) 49 % of the time is in jaxlib's library, 31 % in the C library's
-  allocator, 15 % in Python's and 3 % in the compiled core.
+  Of a call with two arrays it is 0.79 of JAX's by instructions, and the whole call 0.82, which by
+  time is 0.84 to 0.91 from one machine to another (jaxlib alone 0.82 to 0.86). In a profile of calls
+  with a tree of 40 in and out (`perf`, the loop alone) 49 % of the time is in jaxlib's library, 31 %
+  in the C library's allocator, 15 % in Python's and 3 % in the compiled core.
 - A launch on several devices is jaxlib's, too, of the same program on both sides: the optimised
   modules of `a @ b` and of `psum` in `shard_map` are equal but for names and where they come from,
   with the same partitioned dot, all-reduce, channel, groups and layouts, and nothing is aliased.
@@ -103,12 +103,15 @@ libraries, exports and linear algebra.
   Which memory the others leave decides the ratio: with JAX, this and jaxlib's copies in turn the
   medians were 13.8, 4.6 and 17 ms on a quiet machine (least 3.3, 4.0 and 2.9), in turn with JAX
   alone JAX takes 4.2 and `memcpy` to memory in use 0.86 of that, so that 0.8 is below it.
-- A first read of a small result asks jaxlib's array on `cpu` for its memory, on both sides: 3,900
-  instructions of JAX's 6,100, and of plugrt's 7,300 (counted by callgrind, on arrays that were
-  waited for). NumPy asks JAX's array for a buffer first, and plugrt's for three attributes, the
-  last of which is the method that reads: 1,200 more. The core takes the lock of deletions, which
-  jaxlib's function races with, without a call, and asks only what was not waited for whether it is
-  ready (1,200; jaxlib waits in a way that Ctrl-C cannot end). NumPy's array is kept for the next
+- A first read of a small result asks jaxlib's array on `cpu` for its memory, on both sides: 3,100
+  instructions of plugrt's 6,700, which asks for it without strides (850 fewer), and 3,700 of JAX's
+  6,500 (counted by callgrind, on arrays that were waited for). NumPy asks JAX's array for a buffer
+  first, and plugrt's for three attributes, the last of which is the method that reads: 1,000 more.
+  The core takes the lock of deletions, which jaxlib's function races with, without a call: CPython
+  3.11 reads the clock to take one, so that it is 170 instructions and more in time. A lock that
+  only threads that wait ask the system for took 0.1 of JAX's time less, but of three threads that
+  kept taking it one did not get it. The core asks only what was not waited for whether it is ready
+  (1,200; jaxlib waits in a way that Ctrl-C cannot end). NumPy's array is kept for the next
   read, so that its memory is new each time, where JAX's loop has that of the last one: where JAX's
   reads are kept as well, they take 0.1 us more, of 1.0 to 1.1. From Python 3.12 on NumPy asks
   plugrt's arrays for a buffer as well, which is that of the kept array: on 3.13 a first read takes
