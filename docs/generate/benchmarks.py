@@ -52,9 +52,9 @@ libraries, exports and linear algebra.
   these take of JAX's whole call, called from Python with nothing around, is in the table of
   `benchmarks/jaxlib_floor.py`; its first column is jaxlib alone but in the rows of plugrt's call.
   Of a call with two arrays it is 0.79 of JAX's by instructions, and the whole call 0.82, which by
-  time is 0.84 to 0.91 from one machine to another (jaxlib alone 0.82 to 0.86). In a profile of calls
-  with a tree of 40 in and out (`perf`, the loop alone) 49 % of the time is in jaxlib's library, 31 %
-  in the C library's allocator, 15 % in Python's and 3 % in the compiled core.
+  time is 0.84 to 0.91 from one machine to another (jaxlib alone 0.82 to 0.86). In a profile of
+  calls with a tree of 40 in and out (`perf`, the loop alone) 49 % of the time is in jaxlib's
+  library, 31 % in the C library's allocator, 15 % in Python's and 3 % in the compiled core.
 - A launch on several devices is jaxlib's, too, of the same program on both sides: the optimised
   modules of `a @ b` and of `psum` in `shard_map` are equal but for names and where they come from,
   with the same partitioned dot, all-reduce, channel, groups and layouts, and nothing is aliased.
