@@ -1,44 +1,88 @@
 /* Lock: a lock that its thread may acquire again, as threading.RLock.
 
-   The core acquires and releases one without a call, which takes a tenth of a small read. Of any
-   other lock it calls the methods. */
+   The core acquires and releases one without a call, which takes a tenth of a small read. The GIL
+   guards who has it, so that a lock that no other thread has needs none of the system's, which takes
+   another tenth. A thread that has to wait is given it in its turn by the one that releases it: were it
+   free in between, those that keep acquiring it could keep one that waits from it for ever. Of any
+   other lock the core calls the methods. */
 #include "core.h"
 
 static PyTypeObject *Lock_Type;
 static PyObject *acquire_name, *release_name;
 
+/* A thread that waits. Not on its stack, as a daemon thread may end in the wait, with the interpreter. */
+typedef struct Waiter {
+  unsigned long thread;
+  PyThread_type_lock turn; /* locked until it is given the lock */
+  int has_it;              /* with the GIL alone, as all of this but the turn */
+  struct Waiter *next;
+} Waiter;
+
 typedef struct {
   PyObject_HEAD
-  PyThread_type_lock lock;
-  unsigned long owner; /* these two, with the GIL alone: of the thread that has the lock, where one has */
+  unsigned long owner; /* of the thread that has the lock, where one has */
   Py_ssize_t count;
+  Waiter *first;
 } Lock;
 
-/* Waits for another thread, and has signals handled meanwhile. */
-static int wait_for_lock(Lock *self) {
-  for (;;) {
-    PyLockStatus status;
-    Py_BEGIN_ALLOW_THREADS
-    status = PyThread_acquire_lock_timed(self->lock, -1, 1);
-    Py_END_ALLOW_THREADS
-    if (status == PY_LOCK_ACQUIRED) return DONE;
-    if (Py_MakePendingCalls()) return FAILED;
+static Waiter *waiter_new(unsigned long thread) {
+  Waiter *made = PyMem_Malloc(sizeof *made);
+  PyThread_type_lock turn = made ? PyThread_allocate_lock() : NULL;
+  if (!turn) {
+    PyMem_Free(made);
+    PyErr_NoMemory();
+    return NULL;
   }
+  PyThread_acquire_lock(turn, WAIT_LOCK); /* at once: it is new */
+  *made = (Waiter){thread, turn, 0, NULL};
+  return made;
+}
+
+static void waiter_free(Waiter *self) {
+  PyThread_acquire_lock(self->turn, NOWAIT_LOCK); /* if a signal came when its turn had come */
+  PyThread_release_lock(self->turn);
+  PyThread_free_lock(self->turn);
+  PyMem_Free(self);
+}
+
+static Waiter **place_of(Lock *self, const Waiter *waiter) {
+  Waiter **place = &self->first;
+  while (*place != waiter) place = &(*place)->next;
+  return place;
+}
+
+/* Waits for its turn; FAILED where a signal's handler raises. */
+static int wait_for_turn(Lock *self, Waiter *waiter) {
+  Waiter **place = place_of(self, NULL);
+  while (self->count && self->owner != waiter->thread) {
+    waiter->next = *place;
+    *place = waiter;
+    Py_BEGIN_ALLOW_THREADS
+    PyThread_acquire_lock_timed(waiter->turn, -1, 1);
+    Py_END_ALLOW_THREADS
+    if (waiter->has_it) return DONE;
+    *place_of(self, waiter) = waiter->next; /* a handler may wait for others that need the lock */
+    if (Py_MakePendingCalls()) return FAILED;
+    place = &self->first;
+  }
+  self->owner = waiter->thread;
+  self->count++;
+  return DONE;
 }
 
 /* DONE; NOT_HERE where another thread has it and this one is not to wait. */
 static int take_lock(Lock *self, int blocking) {
   unsigned long thread = PyThread_get_thread_ident();
-  if (self->count && self->owner == thread) {
+  if (!self->count || self->owner == thread) {
+    self->owner = thread;
     self->count++;
     return DONE;
   }
-  int state = PyThread_acquire_lock(self->lock, NOWAIT_LOCK) ? DONE : NOT_HERE;
-  if (state == NOT_HERE && blocking) state = wait_for_lock(self);
-  if (state == DONE) {
-    self->owner = thread;
-    self->count = 1;
-  }
+  if (!blocking) return NOT_HERE;
+  Waiter *waiter = waiter_new(thread);
+  if (!waiter) return FAILED;
+  int state = wait_for_turn(self, waiter);
+  waiter_free(waiter);
   return state;
 }
 
@@ -47,7 +91,12 @@ static int drop_lock(Lock *self) {
     PyErr_SetString(PyExc_RuntimeError, "cannot release un-acquired lock");
     return FAILED;
   }
-  if (!--self->count) PyThread_release_lock(self->lock);
+  Waiter *next = self->first;
+  if (--self->count || !next) return DONE;
+  self->first = next->next;
+  self->owner = next->thread;
+  self->count = next->has_it = 1;
+  PyThread_release_lock(next->turn);
   return DONE;
 }
 
@@ -70,19 +119,7 @@ static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     PyErr_SetString(PyExc_TypeError, "a lock is made without arguments");
     return NULL;
   }
-  Lock *made = (Lock *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-  if (!made) return NULL;
-  made->lock = PyThread_allocate_lock();
-  if (made->lock) return (PyObject *)made;
-  Py_DECREF((PyObject *)made);
-  return PyErr_NoMemory();
-}
-
-static void lock_dealloc(PyObject *object) {
-  Lock *self = (Lock *)object;
-  if (self->count) PyThread_release_lock(self->lock);
-  if (self->lock) PyThread_free_lock(self->lock);
-  free_object(object);
+  return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 }
 
 static PyObject *lock_acquire(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -105,8 +142,10 @@ static PyObject *lock_release(PyObject *self, PyObject *unused) {
 
 static PyObject *lock_repr(PyObject *object) {
   const Lock *self = (Lock *)object;
-  return PyUnicode_FromFormat("<plugrt._core.Lock owner=%lu count=%zd>", self->count ? self->owner : 0,
-                              self->count);
+  Py_ssize_t waiting = 0;
+  for (const Waiter *waiter = self->first; waiter; waiter = waiter->next) waiting++;
+  return PyUnicode_FromFormat("<plugrt._core.Lock owner=%lu count=%zd waiting=%zd>",
+                              self->count ? self->owner : 0, self->count, waiting);
 }
 
 static PyMethodDef lock_methods[] = {
@@ -120,7 +159,6 @@ static PyMethodDef lock_methods[] = {
 static PyType_Slot lock_slots[] = {
     {Py_tp_doc, "A lock that its thread may acquire again, as threading.RLock."},
     {Py_tp_new, lock_new},
-    {Py_tp_dealloc, lock_dealloc},
     {Py_tp_repr, lock_repr},
     {Py_tp_methods, lock_methods},
     {0, NULL},

@@ -36,7 +36,7 @@ static const char core_sources[] =
     "lending.c f15ae5864ac9\n"
     "library.h e5ff923c1452\n"
     "loan.c 057f7c25d332\n"
-    "lock.c 2b50e37684f8\n"
+    "lock.c 285d437089aa\n"
     "memory.c c16c4f364c02\n"
     "module.c db78a924825e\n"
     "nodes.c 75ac6061aba5\n"

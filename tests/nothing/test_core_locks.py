@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +14,20 @@ import pytest
 from plugrt.compiled_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+needs_signals = pytest.mark.skipif(
+    not hasattr(signal, "pthread_kill"), reason="signals as POSIX has them"
+)
+
+
+FREE = "<plugrt._core.Lock owner=0 count=0 waiting=0>"
+
+
+def _await_waiting(lock: Any, count: int) -> None:
+    """Returns once as many threads wait for a lock."""
+    end = time.perf_counter() + 60
+    while f"waiting={count}>" not in repr(lock):
+        assert time.perf_counter() < end
+        time.sleep(0.001)
 
 
 def _in_thread(function: Any) -> Any:
@@ -39,25 +56,22 @@ def test_a_thread_has_the_lock_until_it_released_it_as_often_as_it_acquired_it()
             lock.release()
         assert isinstance(_in_thread(lock.release), RuntimeError)
         assert _in_thread(lambda: lock.acquire(False)) is False
-    assert repr(lock) == "<plugrt._core.Lock owner=0 count=0>"
+    assert repr(lock) == FREE
     assert _in_thread(lambda: lock.acquire(False)) is True  # and ends without releasing it
     assert lock.acquire(False) is False
 
 
 def test_a_lock_waits_for_the_thread_that_has_it() -> None:
     lock, order = core.Lock(), list[str]()
-    is_waiting = threading.Event()
 
     def wait() -> None:
-        is_waiting.set()
         with lock:
             order.append("waited")
 
     thread = threading.Thread(target=wait)
     with lock:
         thread.start()
-        is_waiting.wait(60)
-        thread.join(0.05)
+        _await_waiting(lock, 1)
         order.append("released")
     thread.join(60)
     assert order == ["released", "waited"]
@@ -112,6 +126,167 @@ def test_a_signal_ends_the_wait_for_a_lock_whose_handler_raises() -> None:
     assert "count=0" in repr(lock)
 
 
+@pytest.fixture
+def _switches_rarely() -> Iterator[None]:
+    """A thread gives up the GIL where it waits alone, so not between a release and what follows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_switches_rarely")
+def test_a_thread_that_takes_the_lock_again_at_once_does_not_keep_it_from_those_that_wait() -> None:
+    lock, waited, rounds = core.Lock(), list[int](), 0
+
+    def wait(number: int) -> None:
+        with lock:
+            waited.append(number)
+
+    threads = [threading.Thread(target=wait, args=(i,)) for i in range(3)]
+    lock.acquire()
+    for thread in threads:
+        thread.start()
+    while len(waited) < len(threads) and rounds < 500:
+        rounds += 1
+        time.sleep(0.005)  # with the lock: the others run, and find that they have to wait
+        lock.release()
+        lock.acquire()
+    lock.release()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(waited) == [0, 1, 2]
+    assert rounds < 500
+    assert repr(lock) == FREE
+
+
+def test_threads_get_the_lock_in_the_order_in_which_they_began_to_wait() -> None:
+    lock, order = core.Lock(), list[int]()
+
+    def wait(number: int) -> None:
+        with lock:
+            order.append(number)
+
+    threads = [threading.Thread(target=wait, args=(i,)) for i in range(4)]
+    with lock:
+        for i, thread in enumerate(threads):
+            thread.start()
+            _await_waiting(lock, i + 1)
+    for thread in threads:
+        thread.join(60)
+    assert order == [0, 1, 2, 3]
+
+
+class Interrupt(BaseException):
+    """What the handlers of signals raise here."""
+
+
+@pytest.fixture
+def handle() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Sets what this thread does at SIGALRM."""
+    before = signal.getsignal(signal.SIGALRM)
+    yield lambda function: signal.signal(signal.SIGALRM, lambda *_: function())
+    signal.signal(signal.SIGALRM, before)
+
+
+def _signal_main() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+
+
+@needs_signals
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_handler_may_wait_for_threads_that_need_the_lock_that_it_interrupted_the_wait_for(
+    handle: Any, raises: bool
+) -> None:
+    lock, holding, taken = core.Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            holding.set()
+            _await_waiting(lock, 1)
+            _signal_main()
+            time.sleep(0.05)
+        with lock:
+            taken.set()
+
+    def wait_for_it() -> None:
+        assert taken.wait(10)
+        if raises:
+            raise Interrupt
+
+    handle(wait_for_it)
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    holding.wait(60)
+    if raises:
+        with pytest.raises(Interrupt):
+            lock.acquire()
+    else:
+        assert lock.acquire()
+        assert _in_thread(lambda: lock.acquire(False)) is False
+        lock.release()
+    holder.join(60)
+    assert repr(lock) == FREE
+
+
+@needs_signals
+def test_a_handler_may_acquire_the_lock_whose_wait_it_interrupts(handle: Any) -> None:
+    lock, holding, order = core.Lock(), threading.Event(), list[str]()
+
+    def hold() -> None:
+        with lock:
+            holding.set()
+            _await_waiting(lock, 1)
+            _signal_main()
+            time.sleep(0.05)
+            order.append("held")
+
+    def acquire() -> None:
+        with lock:
+            order.append("handled")
+
+    handle(acquire)
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    holding.wait(60)
+    with lock:
+        order.append("acquired")
+    holder.join(60)
+    assert order == ["held", "handled", "acquired"]
+
+
+@needs_signals
+@pytest.mark.usefixtures("_switches_rarely")
+def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: Any) -> None:
+    lock, holding, order = core.Lock(), threading.Event(), list[str]()
+
+    def hold() -> None:
+        with lock:
+            holding.set()
+            _await_waiting(lock, 1)
+            _signal_main()
+            end = time.perf_counter() + 0.05
+            while time.perf_counter() < end:  # with the GIL, which the other waits for now
+                pass
+        order.append("released")
+
+    def interrupt() -> None:
+        order.append("handled")
+        raise Interrupt
+
+    handle(interrupt)
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    holding.wait(60)
+    with pytest.raises(Interrupt):
+        lock.acquire()  # the handler runs after it
+    holder.join(60)
+    assert order == ["released", "handled"]
+    assert _in_thread(lambda: lock.acquire(False)) is False
+    lock.release()
+    assert _in_thread(lambda: lock.acquire(False)) is True
+
+
 def test_wrong_uses_of_a_lock_are_refused() -> None:
     lock = core.Lock()
     with pytest.raises(RuntimeError, match="un-acquired"):
@@ -126,3 +301,22 @@ def test_wrong_uses_of_a_lock_are_refused() -> None:
             function(**wrong)
     with pytest.raises(TypeError):
         core.Lock(1)
+
+
+def test_three_threads_that_keep_taking_the_lock_all_get_it() -> None:
+    lock, counts, stop = core.Lock(), [0, 0, 0], False
+
+    def take(number: int) -> None:
+        while not stop:
+            with lock:
+                counts[number] += 1
+                time.sleep(0)  # the others run, and find that they have to wait
+
+    threads = [threading.Thread(target=take, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    stop = True
+    for thread in threads:
+        thread.join(60)
+    assert min(counts) * 10 > max(counts)

@@ -40,7 +40,7 @@ launches.h a93c06efd1bc
 lending.c f15ae5864ac9
 library.h e5ff923c1452
 loan.c 057f7c25d332
-lock.c 2b50e37684f8
+lock.c 285d437089aa
 memory.c c16c4f364c02
 module.c db78a924825e
 nodes.c 75ac6061aba5
