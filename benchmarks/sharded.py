@@ -4,7 +4,8 @@ On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py
 Rows "the launch alone" have the backend's launch with nothing around it, and the wait for the
 results, beside JAX's whole call: what no host can save (launches_alone.py). On cpu, "the launch and
 results" is that without the wait, rows "jaxlib's copies alone" have so the copies of the two parts
-that a reshard moves, and "memcpy" those by NumPy to memory in use. On a library, plugrt's client
+that a reshard moves, and "memcpy" those by NumPy to memory in use; of a device_put, that of all
+parts. On a library, plugrt's client
 has two threads a device and JAX's one, where there are fewer cores than that
 (`plugrt.xla_environment.reserve_threads`): the launch alone is measured with either.
 """
@@ -12,6 +13,7 @@ has two threads a device and JAX's one, where there are fewer cores than that
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from harness import (
@@ -195,12 +197,10 @@ def measure_moves() -> list[Row]:
         (f"{MEGABYTES} MB", large),
     ):
         x, jx = put(host, "x", "y")
+        jput = partial(jax.device_put, host, tiles[1])
         rows += [
-            awaited(
-                f"device_put of {name}",
-                lambda host=host: plugrt.device_put(host, tiles[0]),
-                lambda host=host: jax.device_put(host, tiles[1]),
-            ),
+            awaited(f"device_put of {name}", partial(plugrt.device_put, host, tiles[0]), jput),
+            beside(f"device_put of {name}: memcpy", timed(copying_parts(host, tiles[0])), jput),
             awaited(
                 f"reshard of {name}, (x, y) to (y, x)",
                 lambda x=x: plugrt.device_put(x, swapped[0]),
@@ -210,6 +210,18 @@ def measure_moves() -> list[Row]:
         if PLATFORM == "cpu":
             rows += measure_copies(name, x, lambda jx=jx: jax.device_put(jx, swapped[1]))
     return rows
+
+
+def copying_parts(host: Any, sharding: Any) -> Callable[[], None]:
+    """Returns what copies each device's part of a host array to memory that is in use."""
+    parts = [host[index] for index in sharding.devices_indices_map(host.shape).values()]
+    pairs = [(np.ones_like(part, order="C"), part) for part in parts]
+
+    def copy() -> None:
+        for to, part in pairs:
+            np.copyto(to, part)
+
+    return copy
 
 
 def measure_copies(name: str, x: Any, theirs: Callable[[], Any]) -> list[Row]:
