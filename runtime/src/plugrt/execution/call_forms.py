@@ -6,9 +6,7 @@ The core does the same (`runtime/core/call_form.c`).
 from __future__ import annotations
 
 import weakref
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import count
 from typing import Any
 
 from plugrt.execution import tree
@@ -82,26 +80,36 @@ def nested_leaves(
     return tuple(structure), leaves
 
 
-def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
-    """Returns a pytree with the number of each leaf of `nested_leaves` in its place, and how many.
+def shorten(structure: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns what `quick_leaves` has for a structure of `nested_leaves`, if it opens all of it.
 
-    None has a number there, and stays what it is, a container without leaves. Containers but dicts
-    with sorted keys are lists, which have their leaves in the same order.
+    Of a call without containers, the names of its keywords, or None without any.
     """
-    numbers = count()
-
-    def number(x: Any) -> Any:
-        if type(x) is dict or type(x) is defaultdict:
-            return {key: number(value) for key, value in [*x.items()]}
-        if type(x) is tuple or type(x) is list:
-            return [number(value) for value in [*x]]
-        if (node := open_node(x)) is not None:
-            return [number(value) for value in [*node[0]]]
-        i = next(numbers)
-        return None if x is None else i
-
-    numbered = number(args), number(kwargs)
-    return numbered, next(numbers)
+    marks = iter(structure[1:])
+    short: list[Any] = []
+    names: tuple[Any, ...] | None = None
+    is_flat = True
+    for mark in marks:
+        parts = 0
+        if mark is None:
+            short.append(None)
+        elif type(mark[0]) is str:  # the keywords, which come last
+            short.append(mark)
+            names = mark[1:]
+            parts = len(names)
+        elif mark[0] is dict:
+            short.append(mark[1:])
+            parts = len(mark) - 1
+            is_flat = False
+        elif mark[0] is list or mark[0] is tuple:
+            cls, parts = mark
+            short.append(parts if cls is list else ~parts)
+            is_flat = False
+        else:
+            return structure
+        if any(next(marks) is not None for _ in range(parts)):
+            return structure
+    return names if is_flat else tuple(short)
 
 
 def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:

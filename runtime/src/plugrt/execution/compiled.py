@@ -24,7 +24,7 @@ from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.placement import AnyLayout
 from plugrt.execution.runner_cache import RunnerCache
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.short_calls import find_short_call, reorder_leaves
+from plugrt.execution.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.signature import Signature
 from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
@@ -180,10 +180,10 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 if self._may_overflow(avals):
                     run = self._blaming_integers(run)
                 self._runners.keep(key, run)
-            if short is not None:
-                again = reorder_leaves(args, kwargs, run, len(short[1]), len(values))
-                if again is not None:
-                    self._runners.keep(short[0], again)
+            if short is not None and self._in_tree is not None:
+                matched = match_short_call(args, kwargs, (), self._in_tree, avals)
+                if matched is not None:
+                    self._runners.keep(matched[0], reorder_leaves(run, *matched[1:]))
             return run(values)
         except Exception as error:
             filter_traceback(error)

@@ -1,4 +1,4 @@
-"""`find_short_call`: cache keys of calls that are made without flattening them as pytrees."""
+"""Cache keys of calls that are made without flattening them as pytrees."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from plugrt.compiled_core import core
 from plugrt.execution import tree
-from plugrt.execution.arguments import avals_of_arrays, quick_avals
-from plugrt.execution.call_forms import nested_leaves, number_leaves, quick_leaves
+from plugrt.execution.arguments import Aval, avals_of_arrays, quick_avals
+from plugrt.execution.call_forms import nested_leaves, quick_leaves, shorten
+from plugrt.execution.leaf_order import order_leaves
 from plugrt.settings.declarations import config
 
 _token = config.token
@@ -49,19 +50,38 @@ def find_short_call(
     return (_token(), structure, statics, *avals), leaves
 
 
-def reorder_leaves(
-    args: tuple[Any, ...], kwargs: dict[str, Any], run: Run, found: int, values: int
-) -> Run | None:
-    """Returns ``run`` for the leaves of `find_short_call` instead of the pytree's.
+def match_short_call(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    statics: tuple[Any, ...],
+    spec: tree.PyTreeSpec,
+    avals: Sequence[Aval],
+) -> tuple[tuple[Any, ...], list[int], int] | None:
+    """Returns the key of a call that was flattened, and what `reorder_leaves` takes.
 
-    Those of dicts have another order there, and None is among them. It ``found`` so many, and
-    ``run`` takes so many ``values``: None where that is not so any more, as where what opens an
-    object changes the container that it is in. Their key would then be that of another call.
+    That is `find_short_call`'s where the arguments still are what ``spec`` and ``avals`` are of.
+    None where they are not, as where another thread changes a container: what was traced would be
+    kept under the key of another call.
     """
-    numbered, count = number_leaves(args, kwargs)
-    order, _ = tree.flatten(numbered)
-    if (count, len(order)) != (found, values):
+    try:
+        structure, leaves = nested_leaves(args, kwargs)
+        order = order_leaves(structure, spec)
+    except RecursionError:
         return None
+    found = avals_of_arrays(leaves) or quick_avals(leaves, _NONE)
+    if found is None or order is None or [found[i] for i in order] != avals:
+        return None
+    short = shorten(structure)
+    if short is None and not statics:
+        return (_token(), *found), order, len(leaves)
+    return (_token(), short, statics, *found), order, len(leaves)
+
+
+def reorder_leaves(run: Run, order: list[int], count: int) -> Run:
+    """Returns ``run`` for the leaves of `find_short_call`, so many, instead of the pytree's.
+
+    Those of dicts have another order there, and None is among them.
+    """
     if order == [*range(count)]:
         return run
     if core is not None:

@@ -173,6 +173,14 @@ def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
     return [(a.codify(""), leaf) for a, leaf in zip(accessors, found, strict=True)]
 
 
+def paths(treedef: PyTreeSpec) -> list[str]:
+    """Returns the paths of the leaves of a structure, as `flatten_with_paths` has them.
+
+    Raises `ArgumentTypeError` for what is no structure.
+    """
+    return [accessor.codify("") for accessor in treedef.accessors()]
+
+
 def entries(tree: Any) -> dict[Any, Any] | None:
     """Returns the parts of a container by their index, key or attribute; None of a leaf.
 

@@ -17,7 +17,7 @@ from plugrt.execution.arguments import (
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
-from plugrt.execution.short_calls import find_short_call, reorder_leaves
+from plugrt.execution.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.settings.declarations import config
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.staged import Staged
@@ -90,12 +90,13 @@ class CachedFunction(CallBase, Generic[P, R]):
         bound = self._bind(args, kwargs)
         values, avals = self._read(bound)
         head = (bound.spec, bound.static_key)
-        run = self._find((_token(), head, *avals)) or self._make_runner(head, bound, avals)
+        matched = None
         if short is not None and self._reads_once:
-            args, kwargs, _ = self._rules.take_statics(args, kwargs)
-            again = reorder_leaves(args, kwargs, run, len(leaves), len(values))
-            if again is not None:
-                self._pipeline.calls.keep(key, again)
+            given = self._rules.take_statics(args, kwargs)
+            matched = match_short_call(*given, bound.spec, avals)
+        run = self._find((_token(), head, *avals)) or self._make_runner(head, bound, avals)
+        if matched is not None:
+            self._pipeline.calls.keep(matched[0], reorder_leaves(run, *matched[1:]))
         return run(values)
 
     def _make_runner(self, head: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:

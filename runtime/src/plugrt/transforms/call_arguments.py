@@ -22,7 +22,23 @@ class Bound:
     leaves: list[Any]
     spec: tree.PyTreeSpec
     statics: tuple[tuple[int | str, Any], ...]
-    dynamic: tuple[tuple[Any, ...], dict[str, Any]]
+
+    @property
+    def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments that are not static, as they were flattened: they may have changed."""
+        given: tuple[tuple[Any, ...], dict[str, Any]] = tree.unflatten(self.spec, self.leaves)
+        return given
+
+    @property
+    def parts(self) -> tuple[list[tuple[int, tree.PyTreeSpec]], list[tuple[str, tree.PyTreeSpec]]]:
+        """The structures of the arguments that are not static, with the number or name of each."""
+        args, kwargs = self.spec.children()
+        skipped = [where for where, _ in self.statics if isinstance(where, int)]
+        numbers = [i for i in range(args.num_children + len(skipped)) if i not in skipped]
+        return (
+            [*zip(numbers, args.children(), strict=True)],
+            [*zip(kwargs.entries(), kwargs.children(), strict=True)],
+        )
 
     def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
@@ -217,7 +233,7 @@ class ArgumentRules:
         for where, value in statics:
             self._must_hash(where, value)
         leaves, spec = tree.flatten((dynamic, named))
-        return Bound(leaves, spec, tuple(statics), (dynamic, named))
+        return Bound(leaves, spec, tuple(statics))
 
     def _must_hash(self, where: int | str, value: Any) -> None:
         try:
@@ -236,28 +252,24 @@ class ArgumentRules:
 
     def names(self, bound: Bound) -> list[str]:
         """Returns a name for each leaf, such as ``x`` or ``params['w'][0]``."""
-        args, kwargs = bound.dynamic
-        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
-        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        args, kwargs = bound.parts
         result: list[str] = []
-        for number, value in zip(numbers, args, strict=True):
+        for number, part in args:
             base = self._argument(number).strip("'")
             base = f"args[{base}]" if base.isdigit() else base
-            result += [f"{base}{path}" for path, _ in tree.flatten_with_paths(value)]
-        for key in sorted(kwargs):  # the order in which pytrees hold dicts
-            result += [f"{key}{path}" for path, _ in tree.flatten_with_paths(kwargs[key])]
+            result += [f"{base}{path}" for path in tree.paths(part)]
+        for key, part in kwargs:
+            result += [f"{key}{path}" for path in tree.paths(part)]
         return result
 
     def donated(self, bound: Bound) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
         if not self.donate_nums and not self.donate_names:
             return frozenset()
-        args, kwargs = bound.dynamic
-        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
-        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        args, kwargs = bound.parts
         flags: list[bool] = []
-        for number, value in zip(numbers, args, strict=True):
-            flags += [number in self.donate_nums] * len(tree.flatten(value)[0])
-        for key in sorted(kwargs):
-            flags += [key in self.donate_names] * len(tree.flatten(kwargs[key])[0])
+        for number, part in args:
+            flags += [number in self.donate_nums] * part.num_leaves
+        for key, part in kwargs:
+            flags += [key in self.donate_names] * part.num_leaves
         return frozenset(i for i, flag in enumerate(flags) if flag)

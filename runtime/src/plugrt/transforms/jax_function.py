@@ -131,9 +131,7 @@ class JaxFunction(JitFunction[P, R]):
         wide: frozenset[int] = frozenset()
         if canonical_dtype(_FLOAT64, True) == _FLOAT64:
             wide = frozenset(i for i, x in enumerate(bound.leaves) if _is_number(x))
-        return JaxBound(
-            bound.leaves, bound.spec, bound.statics, bound.dynamic, self._platform(bound), wide
-        )
+        return JaxBound(bound.leaves, bound.spec, bound.statics, self._platform(bound), wide)
 
     def _platform(self, bound: Bound) -> str:
         """Returns what JAX calls the platform of a call: that of the device, or the default's."""

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from plugrt.execution import tree
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.float_checks import Rerun, put_host_arrays
@@ -160,7 +159,7 @@ class StagedFunction(CachedFunction[P, R]):
             again = keep or function()
             if again is not None:
                 arrays = put_host_arrays(values)
-                call = Bound(arrays, spec, statics, tree.unflatten(spec, arrays))
+                call = Bound(arrays, spec, statics)
                 with config.override(disable_jit=True):
                     again._run_operations(call)
 

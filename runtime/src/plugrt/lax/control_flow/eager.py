@@ -90,12 +90,9 @@ def launch(
             if here is None:
                 raise
             # Replicas go different ways: then it is one operation.
-    names, leaves = [], []
-    for name, value in operands.items():
-        for path, leaf in tree.flatten_with_paths(value):
-            names.append(f"{name}{path}")
-            leaves.append(leaf)
-    spec = tree.flatten(tuple(operands.values()))[1]
+    leaves, spec = tree.flatten(tuple(operands.values()))
+    parts = zip(operands, spec.children(), strict=True)
+    names = [f"{name}{path}" for name, part in parts for path in tree.paths(part)]
     values, avals = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
 
     def trace(types: Sequence[ParameterType]) -> Staged:
