@@ -34,29 +34,6 @@ static int take_leaf(CallForm *form, PyObject *leaf) {
   return DONE;
 }
 
-/* All of its keys. Nothing is made while the tuple is filled. */
-static PyObject *keys_of(PyObject *dict) {
-  Py_ssize_t at = 0, next = 0, count = PyDict_Size(dict);
-  PyObject *key, *value, *made = PyTuple_New(count);
-  while (made && next < count && PyDict_Next(dict, &at, &key, &value))
-    PyTuple_SetItem(made, next++, Py_NewRef(key));
-  return made;
-}
-
-/* The keys of a dict after `first`, if there is one. Nothing is made while it is filled. */
-static PyObject *keys_after(PyObject *first, PyObject *dict, PyObject *left_out) {
-  Py_ssize_t at = 0, most = PyDict_Size(dict) + 1, count = 0;
-  PyObject *key, *value, *keys = PyList_New(0);
-  if (keys && first && PyList_Append(keys, first)) Py_CLEAR(keys);
-  while (keys && count++ < most && PyDict_Next(dict, &at, &key, &value)) {
-    int skip = left_out ? PySet_Contains(left_out, key) : 0;
-    if (skip < 0 || (!skip && PyList_Append(keys, key))) Py_CLEAR(keys);
-  }
-  PyObject *made = keys ? PyList_AsTuple(keys) : NULL;
-  Py_XDECREF(keys);
-  return made;
-}
-
 /* ---- containers ---- */
 
 static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
@@ -69,10 +46,10 @@ static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
   if (depth == DEEPEST) return NOT_HERE;
   if (!is_container(x)) {
     state = open_node(x, &values, &mark, &form->raised);
-  } else if (!(values = PyDict_CheckExact(x) ? PyDict_Values(x) : PySequence_List(x))) {
+  } else if (!(values = PyDict_CheckExact(x) ? PyList_New(0) : PySequence_List(x))) {
     return FAILED;
   } else if (PyDict_CheckExact(x)) {
-    mark = keys_after((PyObject *)&PyDict_Type, x, NULL);
+    mark = dict_keys((PyObject *)&PyDict_Type, x, values);
   } else {
     mark = Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
   }
@@ -94,12 +71,11 @@ static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth
 /* Takes the leaves of a container of the first level, and appends what stands for it. */
 static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
   int state = DONE;
-  Py_ssize_t at = 0, before = form->count;
+  Py_ssize_t at = 0;
   PyObject *key, *value, *mark;
   if (PyDict_CheckExact(x)) {
-    while (state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(form, value);
-    mark = state == DONE ? keys_of(x) : NULL;
-    if (mark && PyTuple_Size(mark) != form->count - before) state = NOT_HERE;
+    mark = dict_keys(NULL, x, NULL);
+    while (mark && state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(form, value);
   } else {
     int is_list = PyList_CheckExact(x);
     Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
@@ -187,7 +163,8 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, const S
   }
   if (!kwargs) return state;
   PyObject *first = form->level == FLAT ? NULL : stars;
-  PyObject *named = first || which->names ? keys_after(first, kwargs, which->names) : keys_of(kwargs);
+  PyObject *named = which->names ? dict_keys_without(which->names, first, kwargs)
+                                 : dict_keys(first, kwargs, NULL);
   if (!named) return FAILED;
   if (form->level != FLAT && PyTuple_Size(named) > 1) state = append_new(marks, Py_NewRef(named));
   if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);

@@ -18,6 +18,14 @@ int is_lasting(PyObject *value);
 int is_same_lasting(PyObject *lasting, PyObject *value);
 void set_static_key(PyObject *function);
 
+/* ---- dict_keys.c ---- */
+/* A new tuple of the keys of a dict after `first`, if there is one; its values are appended to a list,
+   if that is given. Both are of one moment, and so is what is read of the dict at once after that:
+   no object is made there, so that the collector does not run, and in that Python code. */
+PyObject *dict_keys(PyObject *first, PyObject *dict, PyObject *values);
+/* The same but for the keys in a set. */
+PyObject *dict_keys_without(PyObject *left_out, PyObject *first, PyObject *dict);
+
 /* ---- call_form.c: a call taken apart ---- */
 enum { FLAT, ONE_LEVEL, NESTED };
 typedef struct {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,7 @@ def turn(given: dict[Any, Any]) -> None:
     """Has the values of a dict under other keys."""
     values = [*given.values()]
     given.clear()
-    given.update(zip("kn", values, strict=True))
+    given.update(zip("kn23456789abcdefghijopqrst", values, strict=False))
 
 
 def add(given: dict[Any, Any]) -> None:
@@ -144,3 +145,53 @@ def test_what_is_donated_is_of_what_was_traced() -> None:
             assert described([*step(d, first, last, changing)]) == [2, 3]
             assert first.is_deleted()
             assert not last.is_deleted()
+
+
+def reorder(given: dict[Any, Any]) -> None:
+    """Has the same values under the same keys, in another order."""
+    given["l"] = given.pop("l")
+
+
+def grow(given: dict[Any, Any]) -> None:
+    """Has more keys than there were."""
+    given.update(zip("mno", [X] * 3, strict=True))
+
+
+@pytest.mark.parametrize("change", [turn, add, replace, swap, reorder, grow, dict.clear])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_container_changes_while_a_known_call_is_taken_apart(
+    change: Change, is_nested: bool
+) -> None:
+    """The collector does it, which Python up to 3.11 runs where an object is made."""
+    copy = plugrt.jit(lambda x: copied(x, None))
+    before = {**BEFORE, **{str(i): X for i in range(24)}}  # of smaller tuples Python keeps some
+    after = changed(before, change)
+    outer: Callable[[Any], Any] = (lambda x: [x, X]) if is_nested else (lambda x: x)
+    held: list[set[Any]] = []
+    left = 0
+
+    def collecting(phase: str, info: dict[str, int]) -> None:
+        nonlocal left
+        left -= phase == "start"
+        if left == 0 and phase == "start":
+            change(given)
+
+    wanted = [described(outer(form)) for form in (before, after)]
+    threshold = gc.get_threshold()
+    gc.callbacks.append(collecting)
+    try:
+        for at in range(1, 3 * MOST):
+            given = {**before}
+            argument = outer(given)
+            for form in (before, after):  # after which no call is like the last one
+                copy(outer(form))
+            held[:] = [set() for _ in range(at % 3)]  # of which the collector is run the sooner
+            gc.set_threshold(1)
+            left = at // 3
+            found = copy(argument)
+            left = 0
+            gc.set_threshold(*threshold)
+            assert described(found) in wanted
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(collecting)

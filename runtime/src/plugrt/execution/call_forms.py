@@ -28,11 +28,13 @@ def quick_leaves(
     for x in args:
         cls = type(x)
         if cls is dict:
-            structure.append(tuple(x))
-            leaves += x.values()
+            copy = {**x}  # of one moment: another thread may change it, or a finaliser
+            structure.append(tuple(copy))
+            leaves += copy.values()
         elif cls is list:  # a number, since a dict may have any keys
-            structure.append(len(x))
-            leaves += x
+            parts = [*x]
+            structure.append(len(parts))
+            leaves += parts
         elif cls is tuple:
             structure.append(~len(x))
             leaves += x
@@ -61,11 +63,13 @@ def nested_leaves(
         for x in values:
             cls = type(x)
             if cls is dict:
-                mark((dict, *x))
-                open_all([*x.values()])
+                copy = {**x}  # as above
+                mark((dict, *copy))
+                open_all(copy.values())
             elif cls is tuple or cls is list:
-                mark((cls, len(x)))
-                open_all([*x])
+                parts = [*x]
+                mark((cls, len(parts)))
+                open_all(parts)
             elif cls is not Array and (node := open_node(x)) is not None:
                 mark(node[1])
                 open_all([*node[0]])

@@ -42,6 +42,7 @@ class PythonCalls:
                 elif len(args) == 1:
                     [first] = args
                     if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
+                        first = {**first}
                         leaves = [*first.values()]
                         run = None
                         if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
