@@ -56,16 +56,10 @@ def part_lending_launcher(
     if not are_lent([wanted_type for _, wanted_type, _ in wanted for _ in place.devices]):
         return None
 
-    def new_row() -> list[tuple[int, PartScratch]] | None:
-        row = [(i, PartScratch(of, place, indices)) for i, of, indices in wanted]
-        return row if all(scratch.is_aliased for _, scratch in row) else None
-
-    rows = Rows(new_row)
-    first = rows.new()
-    if first is None:
-        return None
+    rows = Rows(lambda: [(i, PartScratch(of, place, indices)) for i, of, indices in wanted])
     kept = rows.kept
-    kept.append(first)
+    if not kept:
+        return None
 
     def launch_on_scratch(
         arguments: list[Any],

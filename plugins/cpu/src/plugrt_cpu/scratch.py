@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -41,7 +41,17 @@ The machine may have been busy for a moment. A try costs less than to put the ar
 """
 
 Launcher = Callable[[list[Any]], Sequence[Any]]
-Row = TypeVar("Row")
+
+
+class Lent(Protocol):
+    """Memory for one argument of a launch."""
+
+    @property
+    def is_aliased(self) -> bool:
+        """Whether jaxlib's array aliases it, and is no copy."""
+
+
+Memory = TypeVar("Memory", bound=Lent)
 
 
 class Scratch:
@@ -63,35 +73,40 @@ class Scratch:
         return self.shards[0].unsafe_pointer() == address
 
 
-class Rows(Generic[Row]):
-    """Memory for some arguments of one program, a row a launch.
+class Rows(Generic[Memory]):
+    """Memory for some arguments of one program, by their numbers, a row a launch.
 
-    ``new`` makes a row, or returns None if jaxlib copies the memory instead of aliasing it.
-    ``kept`` are the rows that no launch has now; ``lost`` is the number of launches in a row that
-    were not done when they returned.
+    ``kept`` are the rows that no launch has now, the first one to begin with: none where jaxlib
+    copies the memory instead of aliasing it. ``lost`` is the number of launches in a row that were
+    not done when they returned.
     """
 
-    __slots__ = ("_pause", "_waiting", "kept", "lost", "new")
+    __slots__ = ("_make", "_pause", "_waiting", "kept", "lost")
 
-    def __init__(self, new: Callable[[], Row | None]) -> None:
-        self.new = new
-        self.kept: list[Row] = []
+    def __init__(self, make: Callable[[], list[tuple[int, Memory]]]) -> None:
+        self._make = make
         self.lost = 0
         self._waiting = 0  # launches to come before the next try
         self._pause = _FIRST_PAUSE
+        first = self._new()
+        self.kept: list[list[tuple[int, Memory]]] = [] if first is None else [first]
 
-    def keep(self, row: Row) -> None:
+    def _new(self) -> list[tuple[int, Memory]] | None:
+        row = self._make()
+        return row if all(memory.is_aliased for _, memory in row) else None
+
+    def keep(self, row: list[tuple[int, Memory]]) -> None:
         """Keeps a row whose launch is done, unless there are enough."""
         self.lost = 0
         if len(self.kept) < _MAX_KEPT:
             self.kept.append(row)
 
-    def new_if_worth_it(self) -> Row | None:
+    def new_if_worth_it(self) -> list[tuple[int, Memory]] | None:
         """Returns a row for a launch that finds none kept; None where it shall have none."""
         if self._waiting > 0:
             self._waiting -= 1
             return None
-        row = self.new()
+        row = self._new()
         if row is None:
             self.lose()
         return row
@@ -120,16 +135,10 @@ def lending_launcher(
     if not are_lent([wanted_type for _, wanted_type in wanted]):
         return None
 
-    def new_row() -> list[tuple[int, Scratch]] | None:
-        row = [(i, Scratch(wanted_type, device)) for i, wanted_type in wanted]
-        return row if all(scratch.is_aliased for _, scratch in row) else None
-
-    rows = Rows(new_row)
-    first = rows.new()
-    if first is None:
-        return None
+    rows = Rows(lambda: [(i, Scratch(wanted_type, device)) for i, wanted_type in wanted])
     kept = rows.kept
-    kept.append(first)
+    if not kept:
+        return None
 
     def launch_on_scratch(arguments: list[Any]) -> Sequence[Any]:
         try:
