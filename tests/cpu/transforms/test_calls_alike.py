@@ -224,53 +224,77 @@ def test_a_named_tuple_that_is_registered_later_is_opened_by_its_function() -> N
     assert float(first(x)[0]) == 5
 
 
-def test_a_deleted_array_in_a_container_is_refused_by_name() -> None:
-    double = plugrt.jit(lambda d: d["a"][0] * 2)
+@pytest.mark.parametrize("others", [{}, {"z": X}])
+def test_a_deleted_array_in_a_container_is_refused_by_name(others: dict[str, Any]) -> None:
+    double = plugrt.jit(lambda d: d.get("z", 1) + d["a"][0] * 2)
     put = plugrt.device_put(np.ones(2, np.float32))
     for _ in range(TIMES):
-        double({"a": [put]})
+        double({**others, "a": [put]})
     put.delete()
     for _ in range(2):
         with pytest.raises(DeletedBuffer, match=r"d\['a'\]\[0\]"):
-            double({"a": [put]})
+            double({**others, "a": [put]})
 
 
 def test_an_argument_in_a_container_is_donated() -> None:
-    step = plugrt.jit(lambda d: {"a": d["a"] + 1}, donate_argnums=0)
-    d = {"a": plugrt.device_put(np.zeros(2, np.float32))}
+    """The donated one is neither the first of its dict nor the last of the call."""
+    step = plugrt.jit(lambda kept, d: {"a": d["a"] + 1, "z": d["z"] + kept["y"]}, donate_argnums=1)
+    zero = np.zeros(2, np.float32)
+    kept = {"y": plugrt.device_put(zero + 2), "b": X}
+    d = {"z": plugrt.device_put(zero), "a": plugrt.device_put(zero)}
     for n in range(10):
-        before, d = d, step(d)
-        assert before["a"].is_deleted()
-        assert float(d["a"][0]) == n + 1
-    with pytest.raises(DeletedBuffer):
-        step(before)
+        before, d = d, step(kept, {"z": d["z"], "a": d["a"]})
+        assert [before[k].is_deleted() for k in "za"] == [True, True]
+        assert not kept["y"].is_deleted()
+        assert not kept["b"].is_deleted()
+        assert [float(d[k][0]) for k in "za"] == [2 * n + 2, n + 1]
+    with pytest.raises(DeletedBuffer, match=r"d\['a'\]"):
+        step(kept, {"z": d["z"], "a": before["a"]})
 
 
 def test_containers_may_change_in_other_threads() -> None:
-    add = plugrt.jit(lambda d: d["a"] + plugrt.tree.leaves(d["b"])[0])
-    d: dict[str, Any] = {"a": X}
+    """Values are taken with the keys that they have, whatever comes and goes meanwhile."""
+
+    @plugrt.jit
+    def weigh(d: dict[str, Any]) -> Any:
+        return d["a"] * 100 + plugrt.tree.leaves(d.get("b", X))[0] * 10 + d["z"]
+
+    makers: list[Callable[[Any], Any]] = [
+        lambda x: x, lambda x: [x], lambda x: {"y": x, "z": Y}, lambda x: [x, Y]
+    ]  # fmt: skip
+    d: dict[str, Any] = {"z": Y, "a": X, "b": X}
     stop = threading.Event()
 
+    def three() -> Any:
+        """Other threads run while an array is put: each state of the dict is met."""
+        return plugrt.device_put(np.full(2, 3, np.float32))
+
     def change() -> None:
-        fresh = plugrt.device_put(np.full(2, 3, np.float32))
-        d["a"] = fresh
-        for b in ([fresh], {"z": fresh}, [fresh, fresh]):
-            d["b"] = b
-            d["c"] = fresh
+        for make in makers:
+            d["b"] = make(three())
+            d["a"] = three()
+            d["c"] = Y
+            three()
+            d["b"] = d.pop("b")  # which comes after "c" then
+            three()
             del d["c"]
+            three()
+            del d["b"]
+            three()
 
     def change_on() -> None:
         while not stop.is_set():
             change()
 
-    for b in ([X], {"z": X}, [X, X]):  # optree, which opens those of new forms, may crash meanwhile
-        add({"a": X, "b": b}), add({"a": X, "b": b, "c": X})
-    change()
+    for more in ({}, {"c": Y}):  # optree, which opens those of new forms, may crash meanwhile
+        for b in (make(X) for make in makers):
+            weigh({"z": Y, "a": X, "b": b, **more}), weigh({"z": Y, "a": X, **more, "b": b})
+        weigh({"z": Y, "a": X, **more})
     thread = threading.Thread(target=change_on)
     thread.start()
     try:
         for _ in range(2000):
-            assert float(add(d)[0]) == 6
+            assert float(weigh(d)[0]) == 335
     finally:
         stop.set()
         thread.join()
