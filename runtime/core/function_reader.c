@@ -23,12 +23,12 @@ typedef struct {
   Py_buffer buffer;
 } Lent;
 
-/* Without strides, which lenders then need not make, and lend row-major memory alone. */
+/* Without dimensions and strides, which lenders then need not make, and lend row-major memory alone. */
 static PyObject *lend(PyObject *holder) {
   Lent *made = PyObject_New(Lent, Lent_Type);
   if (!made) return NULL;
   made->buffer.obj = NULL;
-  if (PyObject_GetBuffer(holder, &made->buffer, PyBUF_ND)) Py_CLEAR(made);
+  if (PyObject_GetBuffer(holder, &made->buffer, PyBUF_SIMPLE)) Py_CLEAR(made);
   return (PyObject *)made;
 }
 

@@ -24,7 +24,7 @@ static const char core_sources[] =
     "exceptions.c 6f141e8414ed\n"
     "executable.c 057b8c184a10\n"
     "function_launcher.c 899f3e21efb9\n"
-    "function_reader.c b70d98db9795\n"
+    "function_reader.c 7ab3690346d3\n"
     "gifts.c 4b220da40c91\n"
     "holds.c 2eb502708d92\n"
     "host_avals.c d8f2ca82d9ca\n"

@@ -28,7 +28,7 @@ events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
 executable.c 057b8c184a10
 function_launcher.c 899f3e21efb9
-function_reader.c b70d98db9795
+function_reader.c 7ab3690346d3
 gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
