@@ -125,12 +125,14 @@ static PJRT_Error *execute(const Executable *self, int id, const Execution *exec
 static int run_one_by_one(Executable *self, int id, const Execution *execution,
                           PJRT_Error **error) {
   Py_ssize_t done = 0;
+  int refused;
   BEGIN_LIBRARY_CALL
   do *error = execute(self, id, execution, done, 1, self->devices[done]);
   while (!*error && ++done < self->parts);
+  refused = *error && !done && self->order == UNTRIED;
+  if (refused) client_forget_error(self->client, *error);
   END_LIBRARY_CALL
-  if (*error && !done && self->order == UNTRIED) {
-    client_forget_error(self->client, *error);
+  if (refused) {
     *error = NULL;
     self->order = TOGETHER;
     return NOT_HERE;

@@ -86,6 +86,16 @@ def test_python_is_chosen_where_the_core_is_not(
         choose_core("c")
 
 
+def test_another_interpreter_is_not_told_to_install_what_it_cannot_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refuse(monkeypatch, ImportError("plugrt._core serves the main interpreter alone"))
+    monkeypatch.setattr(compiled_core, "is_main_interpreter", lambda: False)
+    core, reason = choose_core(None)
+    assert core is None
+    assert reason == "the core serves the first interpreter of a process alone, and this is another"
+
+
 STALE = "built from other sources .* Install plugrt again.*pip install -e runtime"
 
 

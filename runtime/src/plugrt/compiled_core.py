@@ -13,6 +13,7 @@ import numpy as np
 
 from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError
+from plugrt.main_interpreter import is_main_interpreter
 from plugrt.settings.declarations import config
 from plugrt.settings.surroundings import surroundings
 from plugrt.source_stamps import explain_other_sources
@@ -46,6 +47,8 @@ def _explain(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         why = "plugrt was installed without it, for want of a C compiler or of a wheel for here"
         return f"{why}. {_CURE}"
+    if not is_main_interpreter():
+        return "the core serves the first interpreter of a process alone, and this is another"
     kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
     return f"it cannot be loaded ({kind}{error}). {_CURE}"
 

@@ -7,21 +7,26 @@ import importlib
 from plugrt.errors import FailedPrecondition
 
 
+def is_main_interpreter() -> bool:
+    """Whether this interpreter is the first of its process."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13, and those before
+        try:
+            interpreters = importlib.import_module(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() == interpreters.get_main())
+    return True
+
+
 def require_main_interpreter(package: str) -> None:
     """Raises `FailedPrecondition` in an interpreter that is not the first of the process.
 
     To be called before the import of ``package``, whose extension module asks for the GIL in the
     name of the first interpreter, while the thread that imports it has the GIL in another's.
     """
-    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13, and those before
-        try:
-            interpreters = importlib.import_module(name)
-        except ImportError:
-            continue
-        if interpreters.get_current() != interpreters.get_main():
-            raise FailedPrecondition(
-                f"plugrt needs {package}, whose import waits for ever in an interpreter other than "
-                "the first of its process, as this one is; use plugrt in the first (under mod_wsgi "
-                "with WSGIApplicationGroup %{GLOBAL}), or in a process of its own"
-            )
-        return
+    if not is_main_interpreter():
+        raise FailedPrecondition(
+            f"plugrt needs {package}, whose import waits for ever in an interpreter other than "
+            "the first of its process, as this one is; use plugrt in the first (under mod_wsgi "
+            "with WSGIApplicationGroup %{GLOBAL}), or in a process of its own"
+        )
