@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from plugrt.interface import TensorType
 _sizes = itertools.count(1031)
 
 
-@pytest.mark.parametrize("read", [np.asarray, plugrt.device_get, lambda x: x.tolist()])
+def _to_list(x: plugrt.Array) -> Any:
+    return x.tolist()
+
+
+@pytest.mark.parametrize("read", [np.asarray, plugrt.device_get, _to_list])
 def test_an_exception_that_comes_once_ends_a_read(
     read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -27,6 +32,8 @@ def test_an_exception_that_comes_once_ends_a_read(
         pytest.skip("no core here")
     if steps is None:
         pytest.skip("the library gives no functions that read")
+    if read is not _to_list and sys.version_info >= (3, 12):
+        pytest.skip("NumPy drops what a request for a buffer raises, and asks for the array")
     failures = list[Exception]()
 
     def wait(held: Any) -> Any:

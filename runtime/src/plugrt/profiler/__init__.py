@@ -38,7 +38,9 @@ _SERVER = (
 _READER = "xprof and jax.profiler.ProfileData read the file that stop_trace returns"
 _INSTEAD = {
     **dict.fromkeys(("start_server", "stop_server", "register_subprocess"), _SERVER),
-    **dict.fromkeys(("ProfileData", "ProfileEvent", "ProfilePlane"), _READER),
+    **dict.fromkeys(("ProfileData", "ProfileEvent", "ProfileLine", "ProfilePlane"), _READER),
+    "ProfileSession": "start_trace begins one, and stop_trace ends it and writes the file",
+    "export_profile_data": "stop_trace writes the file, and returns its path",
 }
 
 
