@@ -75,6 +75,10 @@ static PyMemberDef array_members[] = {
 /* What a field holds, None if nothing; but as a slot of Python's where the array was never filled. */
 static PyObject *get_field(Array *self, PyObject *held, const char *name) {
   if (held || self->signature) return Py_NewRef(held ? held : Py_None);
+  if (Py_Version >= 0x030D0000) {
+    PyErr_Format(PyExc_AttributeError, "'%T' object has no attribute '%s'", self, name);
+    return NULL;
+  }
   PyObject *cls = PyType_GetName(Py_TYPE((PyObject *)self));
   if (cls) PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%s'", cls, name);
   Py_XDECREF(cls);
@@ -100,7 +104,7 @@ static int set_shards(Array *self, PyObject *value, void *unused) {
 
 static PyObject *get_extra(Array *self, void *unused) {
   (void)unused;
-  return get_field(self, self->extra, "_extra");
+  return get_field(self, is_lent(self->extra) ? NULL : self->extra, "_extra");
 }
 
 static int set_extra(Array *self, PyObject *value, void *unused) {

@@ -21,39 +21,81 @@ static PyObject *read_buffer(PyObject *signature, PyObject *held) {
   return host;
 }
 
+/* What reads arrays of the signature that another backend holds; NULL where Python does. */
+static PyObject *reader_of(PyObject *signature) {
+  PyObject *reader = PyObject_GetAttr(signature, reader_name);
+  if (reader && Py_TYPE(reader) != FunctionReader_Type) Py_CLEAR(reader);
+  return reader;
+}
+
+/* A launch under way may be taking what an array holds as another array's, and end only when this thread
+   goes on: of what is held here once more. */
+static int is_there(const Array *self, PyObject *held) { return self->is_there && Py_REFCNT(held) == 2; }
+
 /* The contents of what another backend's array holds; NULL as in `read_here`. */
-static PyObject *read_by_functions(PyObject *signature, PyObject *held, int is_there) {
-  PyObject *reader = PyObject_GetAttr(signature, reader_name), *host = NULL;
-  if (reader && Py_TYPE(reader) == FunctionReader_Type) host = function_reader_read(reader, held, is_there);
+static PyObject *read_by_functions(const Array *self, PyObject *held) {
+  PyObject *reader = reader_of(self->signature);
+  PyObject *host = reader ? function_reader_read(reader, held, is_there(self, held)) : NULL;
   Py_XDECREF(reader);
   return host;
+}
+
+/* The contents of an array whose memory was lent before; NULL as in `read_here`. */
+static PyObject *read_lent(const Array *self) {
+  PyObject *lent = Py_NewRef(self->extra), *reader = reader_of(self->signature);
+  PyObject *host = reader ? function_reader_over(reader, lent) : NULL;
+  Py_XDECREF(reader);
+  Py_DECREF(lent);
+  return host;
+}
+
+/* Whether it is not deleted, and nothing has Python look at reads. */
+static int is_read_here(const Array *self) {
+  int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
+  return there && self->signature && gates;
+}
+
+/* Keeps what was read of `held`, unless the array has lost that meanwhile. */
+static void keep_extra(Array *self, PyObject *held, PyObject *made) {
+  if (self->shards != held) return;
+  PyObject *old = self->extra;
+  self->extra = Py_NewRef(made);
+  Py_XDECREF(old);
 }
 
 /* A new reference; NULL where Python has to read, perhaps with an exception that is not derived from
    Exception. */
 static PyObject *read_here(Array *self) {
-  int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
-  if (!there || !self->signature || !gates) return NULL;
-  if (self->extra && self->extra != Py_None) return Py_NewRef(self->extra);
+  if (!is_read_here(self)) return NULL;
+  int lent = is_lent(self->extra);
+  if (self->extra && self->extra != Py_None && !lent) return Py_NewRef(self->extra);
   if (any_is_filled(gates)) return NULL;
-  PyObject *held = Py_NewRef(self->shards); /* which another thread may delete */
-  int is_buffer = PyType_IsSubtype(Py_TYPE(held), Buffer_Type);
-  /* A launch under way may be taking it as another array's, and end only when this thread goes on. */
-  int is_there = self->is_there && Py_REFCNT(held) == 2;
-  PyObject *host = is_buffer ? read_buffer(self->signature, held)
-                             : read_by_functions(self->signature, held, is_there);
-  if (host && self->shards == held) {
-    PyObject *old = self->extra;
-    self->extra = Py_NewRef(host);
-    Py_XDECREF(old);
-  }
+  PyObject *held = Py_NewRef(self->shards), *host; /* which another thread may delete */
+  if (lent) host = read_lent(self);
+  else if (PyType_IsSubtype(Py_TYPE(held), Buffer_Type)) host = read_buffer(self->signature, held);
+  else host = read_by_functions(self, held);
+  if (host) keep_extra(self, held, host);
   Py_DECREF(held);
   return host;
 }
 
-/* What Python has read after an exception of `read_here`: with its own exception if the array has
-   none, else that one, which Python did not meet: a signal's, say. */
-static PyObject *after_python(PyObject *made, PyObject *before) {
+int array_lend(PyObject *object, Py_buffer *view, int flags) {
+  Array *self = (Array *)object;
+  if (!is_read_here(self) || any_is_filled(gates)) return NOT_HERE;
+  int again = is_lent(self->extra), state = NOT_HERE;
+  if (self->extra && self->extra != Py_None && !again) return NOT_HERE;
+  PyObject *held = Py_NewRef(self->shards), *reader = reader_of(self->signature), *lent = NULL;
+  if (again) lent = Py_NewRef(self->extra);
+  else if (reader) lent = function_reader_lend(reader, held, is_there(self, held));
+  if (reader && lent) state = function_reader_fill(reader, lent, view, flags);
+  if (state == DONE && !again) keep_extra(self, held, lent);
+  Py_XDECREF(lent);
+  Py_XDECREF(reader);
+  Py_DECREF(held);
+  return state;
+}
+
+PyObject *after_python(PyObject *made, PyObject *before) {
   if (made && before && !PyErr_GivenExceptionMatches(before, PyExc_MemoryError)) {
     Py_DECREF(made);
     raise_exception(before);

@@ -23,7 +23,7 @@ void spares_free(Spares *self, PyObject *object);  /* the end of tp_dealloc, of 
 /* ---- array.c: the base of plugrt.execution.array.Array ---- */
 typedef struct {
   PyObject_HEAD
-  PyObject *shards, *signature, *extra; /* NULL is None */
+  PyObject *shards, *signature, *extra; /* NULL is None; a `Lent` is None to Python */
   char is_there; /* whether the contents were waited for */
 } Array;
 extern PyTypeObject *Array_Type, *array_class;
@@ -92,17 +92,28 @@ PyObject *put_quickly(PyObject *module, PyObject *args);
 typedef struct {
   PyObject *dtype;
   Py_ssize_t *dims; /* and after them the strides, in bytes */
-  Py_ssize_t size;  /* in bytes */
+  Py_ssize_t size, itemsize; /* in bytes */
   int rank;
 } HostForm;
 int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype); /* 0, or -1 with an exception */
 /* A read-only array over that memory, in row-major order, which `owner` keeps. */
 PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner);
+int host_form_suits(const HostForm *self, int flags); /* a view of it what these ask for */
+/* Sets all of a view of that memory but its owner; the form, and the format, are to outlast it. */
+void host_form_fill(const HostForm *self, void *data, const char *format, Py_buffer *view, int flags);
 void host_form_clear(HostForm *self);
 PyObject *base_of(PyObject *host); /* of a NumPy array, a new reference; NULL, without exception */
-/* function_reader.c: whether a NumPy array lies over what `held` lends, and refers to it. */
-int is_lent(PyObject *host, PyObject *held);
 int find_numpy(void); /* 0, or -1 with an exception */
+
+/* ---- lent.c: buffers of what arrays hold ---- */
+/* A new `Lent`. It asks for bytes alone: lenders need not make dimensions and strides, and lend row-major
+   memory. NULL with an exception. */
+PyObject *lend(PyObject *holder);
+const Py_buffer *lent_buffer(PyObject *lent);
+void lent_keep(PyObject *lent, PyObject *other); /* the first one, as long as it is there */
+int is_lent(PyObject *object);
+/* Whether what an array keeps beside `held` is a `Lent` of that, or an array of NumPy over one. */
+int is_lent_by(PyObject *extra, PyObject *held);
 
 /* ---- collect_held.c: what the arrays of a pytree hold ---- */
 /* collect_held(tree): lists of what its arrays hold, and of their signatures; None where Python has to
@@ -112,6 +123,11 @@ PyObject *collect_held(PyObject *module, PyObject *tree);
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);
 PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
+/* What was read after an exception, NULL or taken here, of what reads in C: with its own exception if that
+   failed, else that one, which was not met again: a signal's, say. */
+PyObject *after_python(PyObject *made, PyObject *before);
+/* Sets a view of the memory, without an array of NumPy: DONE; NOT_HERE, perhaps with an exception. */
+int array_lend(PyObject *array, Py_buffer *view, int flags);
 
 /* ---- shards_wait.c: waits for what arrays hold of a backend that gives functions ---- */
 extern PyTypeObject *ShardsWait_Type;
@@ -134,5 +150,10 @@ int any_is_filled(PyObject *gates);
 /* The contents of what an array holds, which are waited for unless they are there; NULL where Python
    has to read, perhaps with an exception. */
 PyObject *function_reader_read(PyObject *reader, PyObject *held, int is_there);
+/* The two steps of that: a `Lent` of the contents, NULL where Python reads; and the array over it. */
+PyObject *function_reader_lend(PyObject *reader, PyObject *held, int is_there);
+PyObject *function_reader_over(PyObject *reader, PyObject *lent);
+/* Sets a view of a `Lent`: DONE; NOT_HERE if it cannot be what the flags ask for. */
+int function_reader_fill(PyObject *reader, PyObject *lent, Py_buffer *view, int flags);
 
 #endif

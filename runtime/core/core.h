@@ -92,6 +92,7 @@ int add_bounded_launcher(PyObject *module);
 int add_shards_wait(PyObject *module);
 int add_shards_launcher(PyObject *module);
 int add_function_launcher(PyObject *module);
+int add_lent(PyObject *module);
 int add_function_reader(PyObject *module);
 int add_tree(PyObject *module);
 int add_outputs(PyObject *module);

@@ -4,7 +4,6 @@
 #include "core.h"
 
 PyTypeObject *FunctionReader_Type;
-static PyTypeObject *Lent_Type;
 
 typedef struct {
   PyObject_HEAD
@@ -13,36 +12,10 @@ typedef struct {
   PyObject *lock;             /* under which a view is made */
   PyObject *view;             /* view(held) has the contents as its buffer; NULL: held itself has */
   HostForm form;              /* of the NumPy array */
+  PyObject *format;           /* of an element, in the protocol of buffers; None: it has none */
+  const char *format_code;    /* of that */
   PyObject *unless;           /* tuple: while one of these is not empty, Python reads */
 } FunctionReader;
-
-/* A buffer of what an array holds: the NumPy array over it keeps it. As a memoryview, but not known to
-   the garbage collector: NumPy's arrays are not, so that it could not follow it anyway. */
-typedef struct {
-  PyObject_HEAD
-  Py_buffer buffer;
-} Lent;
-
-/* Without dimensions and strides, which lenders then need not make, and lend row-major memory alone. */
-static PyObject *lend(PyObject *holder) {
-  Lent *made = PyObject_New(Lent, Lent_Type);
-  if (!made) return NULL;
-  made->buffer.obj = NULL;
-  if (PyObject_GetBuffer(holder, &made->buffer, PyBUF_SIMPLE)) Py_CLEAR(made);
-  return (PyObject *)made;
-}
-
-static void lent_dealloc(PyObject *object) {
-  PyBuffer_Release(&((Lent *)object)->buffer);
-  free_object(object);
-}
-
-int is_lent(PyObject *host, PyObject *held) {
-  PyObject *base = base_of(host);
-  int found = base && Py_TYPE(base) == Lent_Type && ((Lent *)base)->buffer.obj == held;
-  Py_XDECREF(base);
-  return found;
-}
 
 int any_is_filled(PyObject *gates) {
   for (Py_ssize_t i = 0, count = PyTuple_Size(gates); i < count; i++) {
@@ -63,49 +36,68 @@ static int await_contents(FunctionReader *self, PyObject *held) {
   return answer ? 1 : -1;
 }
 
-static PyObject *view_under_lock(FunctionReader *self, PyObject *held) {
+static PyObject *lend_under_lock(FunctionReader *self, PyObject *held) {
   if (acquire_lock(self->lock) == FAILED) return NULL;
   PyObject *holder = self->view ? PyObject_CallFunctionObjArgs(self->view, held, NULL) : Py_NewRef(held);
-  PyObject *view = holder ? lend(holder) : NULL;
+  PyObject *lent = holder ? lend(holder) : NULL;
   Py_XDECREF(holder);
   Raised raised = set_aside();
-  if (release_lock(self->lock) == FAILED) Py_CLEAR(view);
+  if (release_lock(self->lock) == FAILED) Py_CLEAR(lent);
   put_back_alone(raised, (PyObject *)self);
-  return view;
+  return lent;
 }
 
-PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
+PyObject *function_reader_lend(PyObject *object, PyObject *held, int is_there) {
   FunctionReader *self = (FunctionReader *)object;
   if ((PyObject *)Py_TYPE(held) != self->held_class) return NULL;
   if (any_is_filled(self->unless)) return NULL;
   if (!is_there && await_contents(self, held) < 0) return NULL;
-  PyObject *view = view_under_lock(self, held);
-  if (!view) return NULL;
-  Py_buffer *lent = &((Lent *)view)->buffer;
-  int fits = lent->len == self->form.size;
-  PyObject *made = fits ? host_form_over(&self->form, lent->buf, view) : NULL;
-  Py_DECREF(view);
+  PyObject *lent = lend_under_lock(self, held);
+  if (lent && lent_buffer(lent)->len != self->form.size) Py_CLEAR(lent);
+  return lent;
+}
+
+PyObject *function_reader_over(PyObject *object, PyObject *lent) {
+  return host_form_over(&((FunctionReader *)object)->form, lent_buffer(lent)->buf, lent);
+}
+
+PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
+  PyObject *lent = function_reader_lend(object, held, is_there);
+  PyObject *made = lent ? function_reader_over(object, lent) : NULL;
+  Py_XDECREF(lent);
   return made;
 }
 
+int function_reader_fill(PyObject *object, PyObject *lent, Py_buffer *view, int flags) {
+  FunctionReader *self = (FunctionReader *)object;
+  if (!self->format_code || !host_form_suits(&self->form, flags)) return NOT_HERE;
+  lent_keep(lent, object); /* which has the dimensions and the format */
+  host_form_fill(&self->form, lent_buffer(lent)->buf, self->format_code, view, flags);
+  view->obj = Py_NewRef(lent);
+  return DONE;
+}
+
 static int function_reader_init(FunctionReader *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"held_class", "is_ready", "wait", "lock", "view", "shape", "dtype", "unless", NULL};
-  PyObject *held_class, *is_ready, *wait, *lock, *view, *shape, *dtype, *unless;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOO!", names, &held_class, &is_ready, &wait,
-                                   &lock, &view, &shape, &dtype, &PyTuple_Type,
-                                   &unless))
+  static char *names[] = {"held_class", "is_ready", "wait", "lock", "view", "shape",
+                          "dtype",      "unless",   "format", NULL};
+  PyObject *held_class, *is_ready, *wait, *lock, *view, *shape, *dtype, *unless, *format = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOO!|O", names, &held_class, &is_ready, &wait,
+                                   &lock, &view, &shape, &dtype, &PyTuple_Type, &unless, &format))
     return -1;
   if (self->held_class) {
     PyErr_SetString(PyExc_TypeError, "a reader is made once");
     return -1;
   }
+  const char *code = format == Py_None ? NULL : PyUnicode_AsUTF8AndSize(format, NULL);
   HostForm form;
-  if (host_form_init(&form, shape, dtype)) return -1;
+  if (PyErr_Occurred() || host_form_init(&form, shape, dtype)) return -1;
   self->lock = Py_NewRef(lock);
   self->is_ready = Py_NewRef(is_ready);
   self->wait = Py_NewRef(wait);
   self->view = view == (PyObject *)&PyMemoryView_Type ? NULL : Py_NewRef(view);
   self->form = form;
+  self->format = Py_NewRef(format);
+  self->format_code = code;
   self->unless = Py_NewRef(unless);
   self->held_class = Py_NewRef(held_class);
   return 0;
@@ -133,6 +125,7 @@ static void function_reader_dealloc(PyObject *object) {
   Py_XDECREF(self->lock);
   Py_XDECREF(self->view);
   host_form_clear(&self->form);
+  Py_XDECREF(self->format);
   Py_XDECREF(self->unless);
   free_object(object);
 }
@@ -148,22 +141,8 @@ static PyType_Spec function_reader_spec = {"plugrt._core.FunctionReader", sizeof
                                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                                            function_reader_slots};
 
-static PyMemberDef lent_members[] = {
-    {"obj", T_OBJECT, offsetof(Lent, buffer) + offsetof(Py_buffer, obj), READONLY, "What lends it."},
-    {NULL, 0, 0, 0, NULL},
-};
-static PyType_Slot lent_slots[] = {
-    {Py_tp_doc, "A buffer of what an array holds, for the NumPy array over it."},
-    {Py_tp_dealloc, lent_dealloc},
-    {Py_tp_members, lent_members},
-    {0, NULL},
-};
-static PyType_Spec lent_spec = {"plugrt._core.Lent", sizeof(Lent), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, lent_slots};
-
 int add_function_reader(PyObject *module) {
-  Lent_Type = type_of(module, &lent_spec);
-  if (!Lent_Type || find_numpy()) return -1;
+  if (find_numpy()) return -1;
   FunctionReader_Type = type_of(module, &function_reader_spec);
   return FunctionReader_Type ? 0 : -1;
 }

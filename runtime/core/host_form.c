@@ -17,7 +17,7 @@ int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype) {
     return -1;
   }
   PyObject *itemsize = PyObject_GetAttrString(dtype, "itemsize");
-  Py_ssize_t stride = itemsize ? PyLong_AsSsize_t(itemsize) : -1;
+  Py_ssize_t bytes = itemsize ? PyLong_AsSsize_t(itemsize) : -1, stride = bytes;
   Py_XDECREF(itemsize);
   Py_ssize_t rank = PyTuple_Size(shape);
   Py_ssize_t *dims = PyErr_Occurred() ? NULL : PyMem_Malloc((2 * rank + 1) * sizeof *dims);
@@ -33,6 +33,7 @@ int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype) {
   self->dims = dims;
   self->rank = (int)rank;
   self->size = stride;
+  self->itemsize = bytes;
   self->dtype = Py_NewRef(dtype);
   return 0;
 }
@@ -42,6 +43,27 @@ PyObject *host_form_over(const HostForm *self, void *data, PyObject *owner) {
                                        self->dims + self->rank, data ? data : &nothing, 0, NULL);
   if (made && set_base_object(made, Py_NewRef(owner))) Py_CLEAR(made);
   return made;
+}
+
+enum { COLUMNS = PyBUF_F_CONTIGUOUS & ~PyBUF_STRIDES };
+
+int host_form_suits(const HostForm *self, int flags) {
+  return !(flags & PyBUF_WRITABLE) && (self->rank < 2 || !(flags & COLUMNS));
+}
+
+void host_form_fill(const HostForm *self, void *data, const char *format, Py_buffer *view, int flags) {
+  int rank = flags & PyBUF_ND ? self->rank : 0; /* as in NumPy's own views */
+  int has_strides = rank && (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+  *view = (Py_buffer){
+      .buf = data,
+      .len = self->size,
+      .itemsize = self->itemsize,
+      .readonly = 1,
+      .ndim = rank,
+      .format = flags & PyBUF_FORMAT ? (char *)format : NULL,
+      .shape = rank ? self->dims : NULL,
+      .strides = has_strides ? self->dims + self->rank : NULL,
+  };
 }
 
 void host_form_clear(HostForm *self) {

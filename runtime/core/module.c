@@ -99,7 +99,7 @@ static int fill(PyObject *module) {
                  add_put(module) || add_copy(module) || add_loan(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_lock(module) ||
-                 add_function_launcher(module) || add_function_reader(module) ||
+                 add_function_launcher(module) || add_lent(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module);

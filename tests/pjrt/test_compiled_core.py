@@ -412,7 +412,7 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
     assert not [x for x in gc.get_objects() if type(x) is Larger]
     alive = Larger()
     for name in ("_shards", "_signature", "_extra"):  # as slots of Python's that were never set
-        with pytest.raises(AttributeError, match=f"'Larger' object has no attribute '{name}'"):
+        with pytest.raises(AttributeError, match=f"Larger' object has no attribute '{name}'"):
             getattr(alive, name)
     alive._signature = "type"
     assert (alive._shards, alive._extra) == (None, None)

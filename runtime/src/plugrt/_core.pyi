@@ -212,6 +212,7 @@ class FunctionReader:
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         unless: tuple[Sized, ...],
+        format: str | None = None,
     ) -> None: ...
 
 class Tree:

@@ -4,11 +4,11 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-array.c 2b3b85195bd2
-array_buffer.c 6a820800a6ab
-array_host.c ae11bcebd56d
+array.c f10c53a90d08
+array_buffer.c 76443b3a8a06
+array_host.c 1938152ba36d
 array_wait.c 958de544230e
-arrays.h 3e87774a8aa0
+arrays.h 34cbf1e795f7
 bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c fcd0ae7e89d1
@@ -19,31 +19,32 @@ calls.h f6813d39cedf
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 118757c6fc0b
+core.h 3f926bff1511
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
-donation.c 12a818f7f589
+donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
-executable.c 057b8c184a10
+executable.c e3185f793563
 function_launcher.c 899f3e21efb9
-function_reader.c 7ab3690346d3
+function_reader.c 4d629f5e824d
 gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
-host_form.c e8545770df55
+host_form.c 03849a88557b
 last_call.c 9f2d7119a93e
 launch_errors.c 39a641422613
 launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
+lent.c a93ea451cd05
 library.h e5ff923c1452
 loan.c 057f7c25d332
 lock.c 285d437089aa
 memory.c c16c4f364c02
-module.c db78a924825e
+module.c f07276043019
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa

@@ -406,6 +406,6 @@ USES_OF_NOTHING: list[tuple[Any, str]] = [
 def test_an_array_that_was_never_filled_is_refused_in_c_as_in_python(use: int) -> None:
     function, missing = USES_OF_NOTHING[use]
     with pytest.raises(
-        (AttributeError, ArgumentTypeError), match=f"'Array' object has no attribute '{missing}'"
+        (AttributeError, ArgumentTypeError), match=f"Array' object has no attribute '{missing}'"
     ):
         function(object.__new__(Array))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import sys
 from threading import RLock
 from typing import Any
 
@@ -13,6 +15,7 @@ import plugrt
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import array_holding
+from plugrt.execution.compiled_reader import _format
 from plugrt.execution.signature import Signature
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
@@ -25,6 +28,7 @@ def _reader(shape: Any, dtype: Any, view: Any = memoryview, **steps: Any) -> Any
         shape=shape,
         dtype=dtype,
         unless=(),
+        format=_format(np.dtype(dtype)),
         **{"is_ready": lambda held: True, "wait": None, "lock": RLock(), **steps},
     )
 
@@ -62,6 +66,65 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
     del host
     gc.collect()
     held.append(0)  # which it refuses while its memory is lent
+
+
+buffers = pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="the core gives buffers from Python 3.12 on"
+)
+
+
+def _requested(thing: Any, flags: int) -> tuple[Any, ...]:
+    """Returns what a request for a buffer gives, or how it is refused."""
+    try:
+        view = thing.__buffer__(flags)
+    except (BufferError, ValueError):  # NumPy says ValueError
+        return ("refused",)
+    return (
+        view.format, view.itemsize, view.ndim, view.shape, view.strides, view.nbytes,
+        view.readonly, view.tobytes(),
+    )  # fmt: skip
+
+
+@buffers
+@pytest.mark.parametrize("dtype", ["?", "<i2", "<f4", "<f8", "<c8"])
+@pytest.mark.parametrize("shape", [(), (3,), (1, 1), (2, 3), (0,), (2, 0, 3)])
+def test_a_buffer_is_what_numpy_gives_of_the_same_contents(shape: Any, dtype: str) -> None:
+    host = np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
+    host.flags.writeable = False
+    for name, flags in vars(inspect)["BufferFlags"].__members__.items():
+        held = bytearray(host.tobytes())
+        assert _requested(_array(held, shape, dtype), flags) == _requested(host, flags), name
+
+
+@buffers
+def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
+    held = bytearray(b"abcdefgh")
+    array = _array(held, (2, 2), np.uint16)
+    view, host = memoryview(array), np.asarray(array)
+    assert type(view.obj).__name__ == "Lent"
+    assert view.obj.obj is held
+    assert array._extra is None  # to Python: the core keeps what is lent, and no array
+    assert view.tolist() == host.tolist()
+    assert memoryview(array).obj is view.obj is host.base.obj
+    assert array.__array__().base is view.obj
+    assert type(array._extra) is np.ndarray
+    del array
+    gc.collect()
+    with pytest.raises(BufferError):
+        held.append(0)
+    view.release()
+    with pytest.raises(BufferError):
+        held.append(0)
+    del host
+    held.append(0)
+
+
+@buffers
+def test_a_dtype_without_a_format_is_read_as_an_array() -> None:
+    array = _array(bytearray(4), (2,), plugrt.device_put(np.float32(1)).astype("bfloat16").dtype)
+    with pytest.raises(BufferError, match="bfloat16 has no buffer"):
+        memoryview(array)
+    assert np.asarray(array).dtype == array.dtype
 
 
 def test_memory_of_another_size_is_left_to_python() -> None:

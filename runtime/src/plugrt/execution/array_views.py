@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 
-import numpy as np
-
 from plugrt.execution.array import Array
+from plugrt.execution.deletion import Deletion
 
 
 def drop_views() -> None:
     """Drops the contents that arrays keep on the host: views of their buffers, most often.
 
-    Views that the program has of the same memory stay valid.
+    Views that the program has of the same memory stay valid. Of memory that the compiled core keeps
+    lent an array tells nothing.
     """
     arrays = [thing for thing in gc.get_objects() if type(thing) is Array]
     for array in arrays:
-        if isinstance(array._extra, np.ndarray):
+        if not isinstance(array._extra, Deletion):
             array._extra = None

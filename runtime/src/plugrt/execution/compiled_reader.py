@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from plugrt.compiled_core import core
 from plugrt.interface import Client, Memory, TensorType
 
@@ -24,4 +26,13 @@ def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
         shape=part.shape,
         dtype=part.dtype,
         unless=steps.unless,
+        format=_format(part.dtype),
     )
+
+
+def _format(dtype: np.dtype[Any]) -> str | None:
+    """Returns the code of a dtype in Python's protocol of buffers; None for those without one."""
+    try:
+        return memoryview(np.empty((), dtype)).format
+    except ValueError:
+        return None
