@@ -33,6 +33,6 @@ def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
 def _format(dtype: np.dtype[Any]) -> str | None:
     """Returns the code of a dtype in Python's protocol of buffers; None for those without one."""
     try:
-        return memoryview(np.empty((), dtype)).format
+        return np.empty((), dtype).data.format
     except ValueError:
         return None
