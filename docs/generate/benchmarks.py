@@ -103,19 +103,22 @@ libraries, exports and linear algebra.
   Which memory the others leave decides the ratio: with JAX, this and jaxlib's copies in turn the
   medians were 13.8, 4.6 and 17 ms on a quiet machine (least 3.3, 4.0 and 2.9), in turn with JAX
   alone JAX takes 4.2 and `memcpy` to memory in use 0.86 of that, so that 0.8 is below it.
-- A first read of a small result asks jaxlib's array on `cpu` for its memory, on both sides: 3,100
-  instructions of plugrt's 6,700, which asks for it without strides (850 fewer), and 3,700 of JAX's
-  6,500 (counted by callgrind, on arrays that were waited for). NumPy asks JAX's array for a buffer
-  first, and plugrt's for three attributes, the last of which is the method that reads: 1,000 more.
-  The core takes the lock of deletions, which jaxlib's function races with, without a call: CPython
-  3.11 reads the clock to take one, so that it is 170 instructions and more in time. A lock that
-  only threads that wait ask the system for took 0.1 of JAX's time less, but of three threads that
-  kept taking it one did not get it. The core asks only what was not waited for whether it is ready
-  (1,200; jaxlib waits in a way that Ctrl-C cannot end). NumPy's array is kept for the next
-  read, so that its memory is new each time, where JAX's loop has that of the last one: where JAX's
-  reads are kept as well, they take 0.1 us more, of 1.0 to 1.1. From Python 3.12 on NumPy asks
-  plugrt's arrays for a buffer as well, which is that of the kept array: on 3.13 a first read takes
-  1.55 of JAX's by the least times (2.0 where Python answered), a second one 0.5.
+- A `device_put` of 64 MB over 4 devices is bound by memory: to copy the parts to memory in use
+  takes one thread 0.6 to 0.7 of JAX's time by the medians, and 0.9 to 1.2 by the least times (the
+  rows "memcpy"), so that 0.6 is at or below it. To copy by two threads took 0.87 to 1.35.
+- A first read of a small result asks jaxlib's array on `cpu` for its memory, on both sides: 2,950
+  instructions of plugrt's 6,400, which asks for the bytes alone (1,000 fewer than with dimensions
+  and strides), and 3,700 of JAX's 6,500 (counted by callgrind, on arrays that were waited for).
+  NumPy asks JAX's array for a buffer first, and plugrt's for three attributes, the last of which is
+  the method that reads: 1,000 more. The lock of deletions, which jaxlib's function races with, is
+  the core's own, which needs none of the system's while no other thread has it: that took 0.09 of
+  JAX's time, as CPython 3.11 reads the clock to take one. Threads that wait for it get it in turn.
+  The core asks only what was not waited for whether it is ready (1,200; jaxlib waits in a way that
+  Ctrl-C cannot end). NumPy's array is kept for the next read, so that its memory is new each time,
+  where JAX's loop has that of the last one: where JAX's reads are kept as well, they take 0.1 µs
+  more, of 1.0 to 1.1. From Python 3.12 on NumPy asks plugrt's arrays for a buffer as well, which is
+  the memory that jaxlib lends: on 3.13 a first read is 8,080 instructions with the loop that makes
+  it, JAX's 8,215 (9,230 when it was the buffer of an array of NumPy).
 - On a PJRT library a first read of a small result that was waited for is 7,100 instructions (18,000
   when it was asked for its event each time, and Python asked for each new page whether it is
   memory). The library's share is 2,600, for four calls: XLA takes and gives back an external

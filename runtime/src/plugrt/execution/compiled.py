@@ -16,6 +16,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
 from plugrt.execution.array import Array
 from plugrt.execution.casting import dtype_kind, kind_rank
+from plugrt.execution.container_copies import copy_containers
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.divided import is_divided
 from plugrt.execution.float_checks import Rerun
@@ -202,7 +203,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        leaves, spec = tree.flatten((args, kwargs))
+        leaves, spec = tree.flatten(copy_containers((args, kwargs)))
         if spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} was compiled for arguments of the structure "

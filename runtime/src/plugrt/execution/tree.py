@@ -251,9 +251,9 @@ _BUILTINS = frozenset(
 def is_named_tuple(x: Any) -> bool:
     """Whether it is a named tuple, and not of a class that is registered with functions of its own.
 
-    Raises what the functions of other registered classes raise, of which it has objects.
+    What it has is not opened.
     """
-    return structure(x).kind is optree.PyTreeKind.NAMEDTUPLE
+    return structure(x, lambda part: part is not x).kind is optree.PyTreeKind.NAMEDTUPLE
 
 
 def is_leaf_spec(spec: PyTreeSpec) -> bool:

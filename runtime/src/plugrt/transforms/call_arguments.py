@@ -12,6 +12,7 @@ from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
 from plugrt.execution import tree
+from plugrt.execution.container_copies import copy_containers
 from plugrt.tracing.static_args import static_key
 
 
@@ -232,7 +233,7 @@ class ArgumentRules:
             statics += [(k, kwargs[k]) for k in sorted(self.static_names & set(kwargs))]
         for where, value in statics:
             self._must_hash(where, value)
-        leaves, spec = tree.flatten((dynamic, named))
+        leaves, spec = tree.flatten(copy_containers((dynamic, named)))
         return Bound(leaves, spec, tuple(statics))
 
     def _must_hash(self, where: int | str, value: Any) -> None:
