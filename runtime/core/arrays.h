@@ -110,7 +110,7 @@ int find_numpy(void); /* 0, or -1 with an exception */
    memory. NULL with an exception. */
 PyObject *lend(PyObject *holder);
 const Py_buffer *lent_buffer(PyObject *lent);
-void lent_keep(PyObject *lent, PyObject *other); /* the first one, as long as it is there */
+PyObject *lent_keep(PyObject *lent, PyObject *other); /* the first one, as long as it is there; which */
 int is_lent(PyObject *object);
 /* Whether what an array keeps beside `held` is a `Lent` of that, or an array of NumPy over one. */
 int is_lent_by(PyObject *extra, PyObject *held);

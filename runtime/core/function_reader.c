@@ -69,9 +69,8 @@ PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
 }
 
 int function_reader_fill(PyObject *object, PyObject *lent, Py_buffer *view, int flags) {
-  FunctionReader *self = (FunctionReader *)object;
+  FunctionReader *self = (FunctionReader *)lent_keep(lent, object); /* has the dimensions and the format */
   if (!self->format_code || !host_form_suits(&self->form, flags)) return NOT_HERE;
-  lent_keep(lent, object); /* which has the dimensions and the format */
   host_form_fill(&self->form, lent_buffer(lent)->buf, self->format_code, view, flags);
   view->obj = Py_NewRef(lent);
   return DONE;

@@ -22,8 +22,9 @@ PyObject *lend(PyObject *holder) {
 
 const Py_buffer *lent_buffer(PyObject *lent) { return &((Lent *)lent)->buffer; }
 
-void lent_keep(PyObject *lent, PyObject *other) {
+PyObject *lent_keep(PyObject *lent, PyObject *other) {
   if (!((Lent *)lent)->kept) ((Lent *)lent)->kept = Py_NewRef(other);
+  return ((Lent *)lent)->kept;
 }
 
 int is_lent(PyObject *object) { return object && Py_TYPE(object) == Lent_Type; }

@@ -2,9 +2,10 @@
 
    The core acquires and releases one without a call, which takes a tenth of a small read. The GIL
    guards who has it, so that a lock that no other thread has needs none of the system's, which takes
-   another tenth. A thread that has to wait is given it in its turn by the one that releases it: were it
-   free in between, those that keep acquiring it could keep one that waits from it for ever. Of any
-   other lock the core calls the methods. */
+   another tenth. One that is released is free, so that threads do not wait for each one's turn to run,
+   and the thread that has waited longest is woken. If it finds the lock taken again it is given it by
+   the next that releases it: those that keep acquiring it could keep it from that for ever. Of any other
+   lock the core calls the methods. */
 #include "core.h"
 
 static PyTypeObject *Lock_Type;
@@ -13,8 +14,9 @@ static PyObject *acquire_name, *release_name;
 /* A thread that waits. Not on its stack, as a daemon thread may end in the wait, with the interpreter. */
 typedef struct Waiter {
   unsigned long thread;
-  PyThread_type_lock turn; /* locked until it is given the lock */
-  int has_it;              /* with the GIL alone, as all of this but the turn */
+  PyThread_type_lock turn; /* locked until it is woken */
+  int is_woken, is_late;   /* with the GIL alone, as all of this but the turn */
+  int has_it;
   struct Waiter *next;
 } Waiter;
 
@@ -34,7 +36,7 @@ static Waiter *waiter_new(unsigned long thread) {
     return NULL;
   }
   PyThread_acquire_lock(turn, WAIT_LOCK); /* at once: it is new */
-  *made = (Waiter){thread, turn, 0, NULL};
+  *made = (Waiter){thread, turn, 0, 0, 0, NULL};
   return made;
 }
 
@@ -51,18 +53,37 @@ static Waiter **place_of(Lock *self, const Waiter *waiter) {
   return place;
 }
 
-/* Waits for its turn; FAILED where a signal's handler raises. */
+/* Wakes the first that waits for a lock that is free, and gives it that where it came too late before. */
+static void wake_first(Lock *self) {
+  Waiter *first = self->first;
+  if (!first) return;
+  self->first = first->next;
+  first->is_woken = 1;
+  if (first->is_late) {
+    self->owner = first->thread;
+    self->count = first->has_it = 1;
+  }
+  PyThread_release_lock(first->turn);
+}
+
+/* Waits until it has the lock; FAILED where a signal's handler raises. */
 static int wait_for_turn(Lock *self, Waiter *waiter) {
   Waiter **place = place_of(self, NULL);
   while (self->count && self->owner != waiter->thread) {
+    PyLockStatus status;
     waiter->next = *place;
+    waiter->is_woken = 0;
     *place = waiter;
     Py_BEGIN_ALLOW_THREADS
-    PyThread_acquire_lock_timed(waiter->turn, -1, 1);
+    status = PyThread_acquire_lock_timed(waiter->turn, -1, 1);
     Py_END_ALLOW_THREADS
     if (waiter->has_it) return DONE;
-    *place_of(self, waiter) = waiter->next; /* a handler may wait for others that need the lock */
-    if (Py_MakePendingCalls()) return FAILED;
+    if (waiter->is_woken) waiter->is_late = 1; /* if it is taken, that is */
+    else *place_of(self, waiter) = waiter->next; /* a handler may wait for others that need the lock */
+    if (status != PY_LOCK_ACQUIRED) {
+      PyThread_acquire_lock(waiter->turn, NOWAIT_LOCK); /* if it was woken as the signal came */
+      if (self->count && Py_MakePendingCalls()) return FAILED; /* else after it has the lock */
+    }
     place = &self->first;
   }
   self->owner = waiter->thread;
@@ -91,12 +112,7 @@ static int drop_lock(Lock *self) {
     PyErr_SetString(PyExc_RuntimeError, "cannot release un-acquired lock");
     return FAILED;
   }
-  Waiter *next = self->first;
-  if (--self->count || !next) return DONE;
-  self->first = next->next;
-  self->owner = next->thread;
-  self->count = next->has_it = 1;
-  PyThread_release_lock(next->turn);
+  if (!--self->count) wake_first(self);
   return DONE;
 }
 

@@ -287,6 +287,26 @@ def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: A
     assert _in_thread(lambda: lock.acquire(False)) is True
 
 
+def test_threads_that_wait_for_the_lock_and_then_try_it_get_on() -> None:
+    """As deletes of the cpu plugin do: a lock that is always given on is never free to try."""
+    lock, turns, end = core.Lock(), [0] * 4, time.perf_counter() + 30
+
+    def take(number: int) -> None:
+        while turns[number] < 100_000 and time.perf_counter() < end:
+            with lock:
+                pass
+            if lock.acquire(False):
+                lock.release()
+                turns[number] += 1
+
+    threads = [threading.Thread(target=take, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert turns == [100_000] * 4  # many times what a thread does before it is switched
+
+
 def test_wrong_uses_of_a_lock_are_refused() -> None:
     lock = core.Lock()
     with pytest.raises(RuntimeError, match="un-acquired"):

@@ -8,7 +8,7 @@ array.c f10c53a90d08
 array_buffer.c 76443b3a8a06
 array_host.c 1938152ba36d
 array_wait.c 958de544230e
-arrays.h 34cbf1e795f7
+arrays.h cd0a56ebdc7f
 bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c fcd0ae7e89d1
@@ -28,7 +28,7 @@ events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
 executable.c e3185f793563
 function_launcher.c 899f3e21efb9
-function_reader.c 4d629f5e824d
+function_reader.c 9b26a01a58f2
 gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
@@ -39,10 +39,10 @@ launch_results.c 1c821ca68fca
 launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
-lent.c a93ea451cd05
+lent.c b3f40f8299d1
 library.h e5ff923c1452
 loan.c 057f7c25d332
-lock.c 285d437089aa
+lock.c b299538faa34
 memory.c c16c4f364c02
 module.c f07276043019
 nodes.c 75ac6061aba5

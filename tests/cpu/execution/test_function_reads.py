@@ -120,6 +120,20 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
 
 
 @buffers
+def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> None:
+    """By the reader that filled the first view: two threads may have made one each."""
+    array = _array(bytearray(48), (2, 3), np.complex64)
+    first = memoryview(array)
+    array._signature.reader = _reader((2, 3), np.dtype(np.complex64))
+    view = memoryview(array)
+    array._signature.reader = None
+    gc.collect()
+    kept = [f"{i}f" for i in range(10_000)]  # where what was freed lay
+    assert (view.format, view.shape, view.strides) == ("Zf", (2, 3), (24, 8)), kept[:1]
+    assert view.obj is first.obj
+
+
+@buffers
 def test_a_dtype_without_a_format_is_read_as_an_array() -> None:
     array = _array(bytearray(4), (2,), plugrt.device_put(np.float32(1)).astype("bfloat16").dtype)
     with pytest.raises(BufferError, match="bfloat16 has no buffer"):

@@ -203,6 +203,68 @@ def test_a_container_changes_while_a_known_call_is_taken_apart(
         gc.callbacks.remove(collecting)
 
 
+class Opened:
+    """What its tests open by a function, with metadata."""
+
+    opens: Callable[[], object]
+
+    def __init__(self, part: Any, data: Any = None) -> None:
+        self.part, self.data = part, data
+
+
+def _open(x: Opened) -> tuple[tuple[Any], Any]:
+    Opened.opens()
+    return (x.part,), x.data
+
+
+plugrt.tree.register_node(Opened, _open, lambda data, parts: Opened(*parts, data))
+
+
+def test_an_ordered_dict_whose_order_changes_is_kept_under_neither_order() -> None:
+    for left in range(1, MOST):
+        given, opened = OrderedDict(k=Y, l=X), 0
+
+        def reorder_at(left: int = left, given: Any = given) -> None:
+            nonlocal opened
+            opened += 1
+            if opened == left:
+                given.move_to_end("k")
+
+        Opened.opens = reorder_at
+        first = plugrt.jit(lambda _, d: next(iter(d.values())) * 1)
+        assert described([first(Opened(X), given)]) in ([3], [5])
+        for names in ("kl", "lk") * 2:
+            given = OrderedDict((n, BEFORE[n]) for n in names)
+            assert described([first(Opened(X), given)]) == [5 if names == "kl" else 3]
+
+
+def test_metadata_is_compared_as_in_a_key() -> None:
+    """Which is a tuple: NaN is equal to itself there, and an object to itself."""
+
+    class Odd:
+        def __eq__(self, other: object) -> Any:
+            return np.array([True, False])
+
+        def __hash__(self) -> int:
+            return 1
+
+    for data in (float("nan"), Odd()):
+        opened = 0
+
+        def count() -> None:
+            nonlocal opened
+            opened += 1
+
+        Opened.opens = count
+        add_one = plugrt.jit(lambda x: x.part + 1)
+        x = Opened(X, data)
+        for _ in range(3):
+            add_one(x)
+        opened = 0
+        assert described([add_one(x)]) == [4]
+        assert opened <= 2  # not flattened, too
+
+
 def test_copies_of_containers_are_theirs_but_for_what_they_hold() -> None:
     """Of what has a class or attributes of its own the object itself is opened, as ever."""
     Pair = namedtuple("Pair", "a b")

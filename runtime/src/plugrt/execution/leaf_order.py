@@ -61,10 +61,11 @@ class _Matching:
             return self.are_alike(mark[1:], data, parts)
         if cls is defaultdict:
             factory, *keys = mark[2]
-            return factory == data[0] and self.are_alike(keys, data[1], parts)
-        if cls is OrderedDict:
-            return self.are_alike(mark[2], data, parts)
-        if len(parts) != mark[1] or (len(mark) == 3 and mark[2] != data):
+            return (factory,) == (data[0],) and self.are_alike(keys, data[1], parts)
+        if cls is OrderedDict:  # whose order is part of what it is
+            return [*mark[2]] == [*data] and all(map(self.is_alike, parts))
+        # In a tuple, as in a key: NaN is equal to itself there.
+        if len(parts) != mark[1] or (len(mark) == 3 and mark[2:] != (data,)):
             return False
         return all(map(self.is_alike, parts))
 
