@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -263,6 +264,22 @@ def test_metadata_is_compared_as_in_a_key() -> None:
         opened = 0
         assert described([add_one(x)]) == [4]
         assert opened <= 2  # not flattened, too
+
+
+@pytest.mark.parametrize("kind", [lambda x: x, lambda x: {"k": x}, lambda x: [({"k": x},)]])
+def test_a_first_call_keeps_no_argument_until_the_collector_runs(kind: Any) -> None:
+    copy = plugrt.jit(lambda x: plugrt.tree.map(lambda leaf: leaf + 0, x))
+    array = plugrt.device_put(np.ones(7, np.float32))
+    end = weakref.ref(array)
+    gc.collect()
+    gc.disable()
+    try:
+        copy(kind(array))
+        copy(kind(X))  # which is the last call now
+        del array
+        assert end() is None
+    finally:
+        gc.enable()
 
 
 def test_copies_of_containers_are_theirs_but_for_what_they_hold() -> None:

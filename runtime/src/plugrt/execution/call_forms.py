@@ -6,7 +6,7 @@ The core does the same (`runtime/core/call_form.c`).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plugrt.execution import tree
@@ -57,31 +57,33 @@ def nested_leaves(
     """
     structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
     leaves: list[Any] = []
-    mark, keep = structure.append, leaves.append
-
-    def open_all(values: Iterable[Any]) -> None:
-        for x in values:
-            cls = type(x)
-            if cls is dict:
-                copy = {**x}  # as above
-                mark((dict, *copy))
-                open_all(copy.values())
-            elif cls is tuple or cls is list:
-                parts = [*x]
-                mark((cls, len(parts)))
-                open_all(parts)
-            elif cls is not Array and (node := open_node(x)) is not None:
-                mark(node[1])
-                open_all([*node[0]])
-            else:
-                mark(None)
-                keep(x)
-
-    open_all(args)
+    _open_all(args, structure.append, leaves.append)
     if kwargs:
-        mark(("**", *kwargs))
-        open_all(kwargs.values())
+        structure.append(("**", *kwargs))
+        _open_all(kwargs.values(), structure.append, leaves.append)
     return tuple(structure), leaves
+
+
+def _open_all(
+    values: Iterable[Any], mark: Callable[[Any], None], keep: Callable[[Any], None]
+) -> None:
+    # No function of `nested_leaves`: it would be in a cycle with the leaves, and keep their memory.
+    for x in values:
+        cls = type(x)
+        if cls is dict:
+            copy = {**x}  # as above
+            mark((dict, *copy))
+            _open_all(copy.values(), mark, keep)
+        elif cls is tuple or cls is list:
+            parts = [*x]
+            mark((cls, len(parts)))
+            _open_all(parts, mark, keep)
+        elif cls is not Array and (node := open_node(x)) is not None:
+            mark(node[1])
+            _open_all([*node[0]], mark, keep)
+        else:
+            mark(None)
+            keep(x)
 
 
 def shorten(structure: tuple[Any, ...]) -> tuple[Any, ...] | None:
