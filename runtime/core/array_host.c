@@ -6,11 +6,11 @@
 static PyObject *host_in_python, *array_in_python; /* the methods of the class below Array */
 static PyObject *gates;                            /* while one is not empty, Python reads */
 static PyObject *one_device; /* the class of shardings whose array is what its one buffer holds */
-static PyObject *reader_name, *sharding_name;
+static PyObject *reader_name; /* of what a buffer of a library has */
 
 /* The contents of a small buffer of a library; NULL as in `read_here`. */
 static PyObject *read_buffer(PyObject *signature, PyObject *held) {
-  PyObject *sharding = PyObject_GetAttr(signature, sharding_name), *host = NULL;
+  PyObject *sharding = signature_sharding(signature), *host = NULL;
   int single = sharding && (PyObject *)Py_TYPE(sharding) == one_device;
   Py_XDECREF(sharding);
   if (!single || is_guarded()) return NULL;
@@ -23,7 +23,7 @@ static PyObject *read_buffer(PyObject *signature, PyObject *held) {
 
 /* What reads arrays of the signature that another backend holds; NULL where Python does. */
 static PyObject *reader_of(PyObject *signature) {
-  PyObject *reader = PyObject_GetAttr(signature, reader_name);
+  PyObject *reader = signature_reader(signature);
   if (reader && Py_TYPE(reader) != FunctionReader_Type) Py_CLEAR(reader);
   return reader;
 }
@@ -131,8 +131,7 @@ PyObject *set_read_hooks(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOOO!O", &host, &array, &buffer, &PyTuple_Type, &unless, &single))
     return NULL;
   reader_name = PyUnicode_InternFromString("reader");
-  sharding_name = PyUnicode_InternFromString("sharding");
-  if (!reader_name || !sharding_name) return NULL;
+  if (!reader_name) return NULL;
   one_device = Py_NewRef(single);
   host_in_python = Py_NewRef(host); /* kept for ever, as the classes are */
   array_in_python = Py_NewRef(array);

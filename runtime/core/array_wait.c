@@ -5,11 +5,10 @@
 
 static PyObject *wait_in_python, *ask_in_python; /* the methods of the class below Array */
 static PyObject *gates; /* while one is not empty, Python waits */
-static PyObject *waiter_name;
 
 /* What waits for what an array holds that is no buffer of a library; NULL where Python does. */
 static PyObject *waiter_of(const Array *array) {
-  PyObject *waiter = PyObject_GetAttr(array->signature, waiter_name);
+  PyObject *waiter = signature_waiter(array->signature);
   if (waiter && Py_TYPE(waiter) != ShardsWait_Type) Py_CLEAR(waiter);
   return waiter;
 }
@@ -67,8 +66,6 @@ PyObject *set_wait_hooks(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *wait, *ask, *unless;
   if (!PyArg_ParseTuple(args, "OOO!", &wait, &ask, &PyTuple_Type, &unless)) return NULL;
-  waiter_name = PyUnicode_InternFromString("waiter");
-  if (!waiter_name) return NULL;
   wait_in_python = Py_NewRef(wait); /* kept for ever, as the classes are */
   ask_in_python = Py_NewRef(ask);
   gates = Py_NewRef(unless);

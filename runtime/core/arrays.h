@@ -88,6 +88,16 @@ int copy_is_made(PyObject *self);
 /* ---- quick_put.c: device_put ---- */
 PyObject *put_quickly(PyObject *module, PyObject *args);
 
+/* ---- signature.c: what reads and waits ask the signature of an array for ---- */
+typedef struct {
+  PyObject_HEAD
+  PyObject *sharding, *reader, *waiter;
+} Signature;
+/* New references; NULL, without exception, of what is no signature, or has none. */
+PyObject *signature_reader(PyObject *signature);
+PyObject *signature_waiter(PyObject *signature);
+PyObject *signature_sharding(PyObject *signature);
+
 /* ---- host_form.c: arrays of NumPy over memory of others ---- */
 typedef struct {
   PyObject *dtype;

@@ -41,9 +41,11 @@ static PyObject *lend_under_lock(FunctionReader *self, PyObject *held) {
   PyObject *holder = self->view ? PyObject_CallFunctionObjArgs(self->view, held, NULL) : Py_NewRef(held);
   PyObject *lent = holder ? lend(holder) : NULL;
   Py_XDECREF(holder);
-  Raised raised = set_aside();
-  if (release_lock(self->lock) == FAILED) Py_CLEAR(lent);
-  put_back_alone(raised, (PyObject *)self);
+  Raised raised = {NULL, NULL, NULL};
+  if (!lent) raised = set_aside();
+  int released = release_lock(self->lock);
+  if (released == FAILED) Py_CLEAR(lent);
+  if (raised.type || released == FAILED) put_back_alone(raised, (PyObject *)self);
   return lent;
 }
 

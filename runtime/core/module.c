@@ -41,6 +41,8 @@ static PyMethodDef functions[] = {
     {"set_buffer_class", set_buffer_class, METH_VARARGS,
      "set_buffer_class(cls, pointer_at, address_of): what launches make of results."},
     {"set_array_class", set_array_class, METH_O, "set_array_class(cls): what calls return."},
+    {"set_signature_class", set_signature_class, METH_O,
+     "set_signature_class(cls): of what arrays have that are read and waited for here."},
     {"make_array", (PyCFunction)(void (*)(void))make_array, METH_FASTCALL,
      "make_array(held, signature): an array of the class of these."},
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
@@ -99,7 +101,7 @@ static int fill(PyObject *module) {
                  add_put(module) || add_copy(module) || add_loan(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_lock(module) ||
-                 add_function_launcher(module) || add_lent(module) || add_function_reader(module) ||
+                 add_function_launcher(module) || add_lent(module) || add_signature(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module);

@@ -46,6 +46,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     buffer._pointer = ffi.cast("PJRT_Buffer*", 64)
     array: Any = core.Array()
     array._shards, array._signature, array._extra = a, b, c
+    signature: Any = core.Signature()
+    signature.sharding, signature.reader, signature.waiter = a, b, c
     deletion: Any = core.Deletion()
     deletion._code = a
     args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*")
@@ -92,6 +94,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (client, (a, b, c)),
         (buffer, (spec, client, buffer._pointer)),
         (array, (a, b, c)),
+        (signature, (a, b, c)),
         (deletion, (a,)),
         (put, (client, a, b, c)),
         (references, (client, lock)),

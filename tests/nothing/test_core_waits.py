@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from plugrt.compiled_core import core, reason
 from plugrt.errors import ArgumentTypeError
 from plugrt.execution import array_contents
 from plugrt.execution.array import blank
+from plugrt.execution.signature import Signature
 from plugrt.monitoring.listeners import listening
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
@@ -91,7 +92,8 @@ def test_wrong_arguments_are_refused() -> None:
 def _array(held: Any, waiter: Any = None) -> Any:
     """Returns an array of that."""
     array: Any = blank()
-    array._shards, array._signature = held, SimpleNamespace(waiter=waiter)
+    array._shards, array._signature = held, object.__new__(Signature)
+    array._signature.waiter = waiter
     return array
 
 

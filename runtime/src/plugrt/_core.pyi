@@ -43,6 +43,11 @@ class Array:
     _signature: Any
     _extra: Any
 
+class Signature:
+    sharding: Any
+    reader: Any
+    waiter: Any
+
 class Deletion:
     _taker: str
     _code: Any
@@ -262,6 +267,7 @@ def set_buffer_class(
 ) -> None: ...
 def make_array(held: Any, signature: Any, /) -> Any: ...
 def set_array_class(cls: type, /) -> None: ...
+def set_signature_class(cls: type, /) -> None: ...
 def set_read_hooks(
     host: Callable[[Any], Any],
     array: Callable[..., Any],

@@ -6,9 +6,9 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 SOURCES = """\
 array.c f10c53a90d08
 array_buffer.c 76443b3a8a06
-array_host.c 1938152ba36d
-array_wait.c 958de544230e
-arrays.h cd0a56ebdc7f
+array_host.c 78ccc63c9ffa
+array_wait.c ce2d39d414b6
+arrays.h 5e7cee05d819
 bounded_launcher.c fc77d123c971
 buffer.c bdb62b87330f
 call_form.c fcd0ae7e89d1
@@ -19,7 +19,7 @@ calls.h f6813d39cedf
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 3f926bff1511
+core.h fc2c7537e0c1
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
@@ -28,7 +28,7 @@ events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
 executable.c e3185f793563
 function_launcher.c 899f3e21efb9
-function_reader.c 9b26a01a58f2
+function_reader.c f09b868c0880
 gifts.c 4b220da40c91
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
@@ -44,7 +44,7 @@ library.h e5ff923c1452
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c f07276043019
+module.c 6365fa2b2754
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
@@ -60,6 +60,7 @@ runner.c a25cc068e0d0
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
 shards_wait.c cf2a0107428f
+signature.c 7419a9f67dc4
 sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8

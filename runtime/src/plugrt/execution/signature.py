@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
+from plugrt.compiled_core import core
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Layout, Shards, TensorType
 
 
-class Signature:
+class PythonSignature:
+    """The slots of a `Signature` that the core's reads and waits look at."""
+
+    __slots__ = ("reader", "sharding", "waiter")
+
+
+SignatureBase = PythonSignature
+if core is not None and not TYPE_CHECKING:
+    SignatureBase = core.Signature
+
+
+class Signature(SignatureBase):
     """Shape, dtype, placement and commitment of an array, as one object.
 
     Equal signatures are the same object (`intern_signature`), so that a cache key of a call is a
     tuple of them, hashed and compared by identity.
     """
 
-    __slots__ = (
-        "committed", "dtype", "layout", "ndim", "opener", "reader", "shape", "sharding", "waiter",
-        "weak",
-    )  # fmt: skip
+    __slots__ = ("committed", "dtype", "layout", "ndim", "opener", "shape", "weak")
 
     def __init__(
         self,
@@ -60,6 +69,9 @@ class Signature:
         order = self.layout.text if self.layout else ""
         return f"{weak}{self.tensor_type}{order} {held} {self.sharding!r}"
 
+
+if core is not None:
+    core.set_signature_class(Signature)
 
 _known: BoundedCache[tuple[Any, ...], Signature] = BoundedCache(65536, interned=True)
 """Signatures by contents. One that is evicted costs compilations, never correctness."""
