@@ -107,7 +107,7 @@ libraries, exports and linear algebra.
   takes one thread 0.6 to 0.7 of JAX's time by the medians, and 0.9 to 1.2 by the least times (the
   rows "memcpy"), so that 0.6 is at or below it. To copy by two threads took 0.87 to 1.35.
 - A first read of a small result asks jaxlib's array on `cpu` for its memory, on both sides: 2,950
-  instructions of plugrt's 6,400, which asks for the bytes alone (1,000 fewer than with dimensions
+  instructions of plugrt's 6,300, which asks for the bytes alone (1,000 fewer than with dimensions
   and strides), and 3,700 of JAX's 6,500 (counted by callgrind, on arrays that were waited for).
   NumPy asks JAX's array for a buffer first, and plugrt's for three attributes, the last of which is
   the method that reads: 1,000 more. The lock of deletions, which jaxlib's function races with, is
