@@ -69,7 +69,7 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
 
 
 buffers = pytest.mark.skipif(
-    sys.version_info < (3, 12), reason="the core gives buffers from Python 3.12 on"
+    sys.version_info < (3, 12), reason="no buffers of arrays here: the core gives them from 3.12 on"
 )
 
 

@@ -26,7 +26,7 @@ def _copy(x: Any) -> Any:
     if copier is not None:
         return copier(x)
     if isinstance(x, tuple) and hasattr(cls, "_fields") and not hasattr(x, "__dict__"):
-        return tuple.__new__(cls, map(_copy, x))  # by no code of its class
+        return tuple.__new__(cls, map(_copy, tuple.__iter__(x)))  # by no code of its class
     return x
 
 
