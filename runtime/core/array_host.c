@@ -49,7 +49,7 @@ static PyObject *read_lent(const Array *self) {
   return host;
 }
 
-/* Whether it is not deleted, and nothing has Python look at reads. */
+/* Whether it was filled and is not deleted, and reads have their hooks. */
 static int is_read_here(const Array *self) {
   int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
   return there && self->signature && gates;

@@ -3,20 +3,14 @@
 
 static PyTypeObject *signature_class; /* that class: of others Python reads and waits */
 
-PyObject *signature_reader(PyObject *signature) {
-  int known = Py_TYPE(signature) == signature_class;
-  return known ? Py_XNewRef(((Signature *)signature)->reader) : NULL;
+static const Signature *known(PyObject *signature) {
+  static const Signature nothing;
+  return Py_TYPE(signature) == signature_class ? (const Signature *)signature : &nothing;
 }
 
-PyObject *signature_waiter(PyObject *signature) {
-  int known = Py_TYPE(signature) == signature_class;
-  return known ? Py_XNewRef(((Signature *)signature)->waiter) : NULL;
-}
-
-PyObject *signature_sharding(PyObject *signature) {
-  int known = Py_TYPE(signature) == signature_class;
-  return known ? Py_XNewRef(((Signature *)signature)->sharding) : NULL;
-}
+PyObject *signature_reader(PyObject *signature) { return Py_XNewRef(known(signature)->reader); }
+PyObject *signature_waiter(PyObject *signature) { return Py_XNewRef(known(signature)->waiter); }
+PyObject *signature_sharding(PyObject *signature) { return Py_XNewRef(known(signature)->sharding); }
 
 static int signature_traverse(Signature *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));

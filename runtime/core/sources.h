@@ -2,7 +2,7 @@
 static const char core_sources[] =
     "array.c f10c53a90d08\n"
     "array_buffer.c 76443b3a8a06\n"
-    "array_host.c 78ccc63c9ffa\n"
+    "array_host.c 919d19f9fe8b\n"
     "array_wait.c ce2d39d414b6\n"
     "arrays.h 5e7cee05d819\n"
     "bounded_launcher.c fc77d123c971\n"
@@ -56,7 +56,7 @@ static const char core_sources[] =
     "shards_launch.c 3e76c20b1151\n"
     "shards_launcher.c 1604c5b520fa\n"
     "shards_wait.c cf2a0107428f\n"
-    "signature.c 7419a9f67dc4\n"
+    "signature.c c59a85ad9b48\n"
     "sizes.h 2bc32313aed7\n"
     "spares.c ae3d191acf16\n"
     "static_arguments.c 02c2b2e7b0e8\n"

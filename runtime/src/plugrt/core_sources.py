@@ -6,7 +6,7 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 SOURCES = """\
 array.c f10c53a90d08
 array_buffer.c 76443b3a8a06
-array_host.c 78ccc63c9ffa
+array_host.c 919d19f9fe8b
 array_wait.c ce2d39d414b6
 arrays.h 5e7cee05d819
 bounded_launcher.c fc77d123c971
@@ -60,7 +60,7 @@ runner.c a25cc068e0d0
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
 shards_wait.c cf2a0107428f
-signature.c 7419a9f67dc4
+signature.c c59a85ad9b48
 sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8

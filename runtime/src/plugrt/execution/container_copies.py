@@ -31,7 +31,7 @@ def _copy(x: Any) -> Any:
 
 
 def _copy_dict(given: dict[Any, Any]) -> dict[Any, Any]:
-    copy = given.copy()  # in one piece, and without asking keys for their hash
+    copy = {**given}  # in one piece, and without asking keys for their hash
     for value in copy.values():
         if type(value) in _COPIERS or isinstance(value, tuple):
             return {key: _copy(value) for key, value in copy.items()}
@@ -39,7 +39,7 @@ def _copy_dict(given: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _copy_default_dict(given: defaultdict[Any, Any]) -> defaultdict[Any, Any]:
-    return defaultdict(given.default_factory, _copy_dict({**given}))
+    return defaultdict(given.default_factory, _copy_dict(given))
 
 
 def _copy_ordered_dict(given: OrderedDict[Any, Any]) -> OrderedDict[Any, Any]:
