@@ -81,6 +81,23 @@ def test_a_gpu_of_ones_own_and_one_that_would_end_the_process() -> None:
     assert "leaves out threads_per_block_limit" in refused
 
 
+@each_library
+def test_a_result_for_the_memory_of_the_host_is_placed_there(path: str) -> None:
+    """With the attribute of the result alone the library would leave it on the GPU."""
+    done = run_python(
+        """
+        import json, numpy as np, plugrt
+        from plugrt.memory import Space
+        f = plugrt.jit(lambda a: (plugrt.device_put(a + 1, Space.Host), a * 2))
+        lowered = f.lower(plugrt.ShapeDtypeStruct((8,), np.float32))
+        executable = lowered.compile(topology="cuda:h100").runtime_executable()
+        print(json.dumps(list(executable.output_memory_kinds)))
+        """,
+        PLUGRT_CUDA_LIBRARY_PATH=path,
+    )
+    assert printed(done) == ["pinned_host", "device"]
+
+
 def test_figures_that_the_library_does_not_state_are_counted(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

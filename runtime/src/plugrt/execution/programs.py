@@ -33,6 +33,7 @@ from plugrt.execution.replica_launch import (
     replicate_launch,
 )
 from plugrt.execution.resharding import reshard
+from plugrt.execution.result_memories import check_memories, explain_refusal
 from plugrt.execution.result_signatures import result_signatures
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
@@ -210,8 +211,9 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
     agree_on_program(program, launch.devices)
     tupled = takes_one_tuple(client, len(plan.kept) + plan.fed)
     options = replace(compile_options(launch, plan), parameter_is_tupled=tupled)
-    loaded = compile_program(client, program, options, inputs)
-    _check_memories(plan, launch, loaded)
+    with explain_refusal(plan, launch):
+        loaded = compile_program(client, program, options, inputs)
+    check_memories(plan, launch, loaded)
     return loaded
 
 
@@ -244,28 +246,6 @@ def compile_options(launch: Launch, plan: Plan) -> CompileOptions:
             *[False] * plan.fed,
         ),
     )
-
-
-def _check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
-    """Raises `Unimplemented` where a result is not in the memory that was asked for."""
-    asked = [
-        (i, sharding.memory_kind)
-        for (origin, i), sharding in zip(plan.sources, launch.out_shardings, strict=True)
-        if origin == "result" and sharding.memory_kind is not None
-    ]
-    if not asked:
-        return
-    try:
-        found = list(loaded.executable.output_memory_kinds)
-    except Unimplemented:
-        found = []
-    for i, kind in asked:
-        if i >= len(found) or found[i] != kind:
-            gave = f"compiled it for {found[i]!r}" if found else "does not state any"
-            raise Unimplemented(
-                f"result {i} of {plan.name!r} is to be in the memory {kind!r}; "
-                f"{launch.client.backend_name} {gave}. device_put the result there instead"
-            )
 
 
 def _place_constants(plan: Plan, launch: Launch) -> list[Array]:

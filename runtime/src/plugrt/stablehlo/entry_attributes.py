@@ -10,6 +10,7 @@ from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import ir, register_shardy
 from plugrt.stablehlo.gspmd_form import to_gspmd
 from plugrt.stablehlo.modules import bytecode
+from plugrt.stablehlo.placements import place_results
 
 Attributes = tuple[tuple[str, str], ...]
 """Names and texts for one parameter or result."""
@@ -55,6 +56,7 @@ class EntryAttributes:
                 _part_layouts(attributes, stated)
             _write(main, "arg_attrs", given)
             _write(main, "res_attrs", stated)
+            place_results(main, [dict(each).get(MEMORY) for each in self.results])
             if self.partitions > 1:
                 count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), self.partitions)
                 copy.operation.attributes["mhlo.num_partitions"] = count

@@ -130,8 +130,9 @@ class Traced(StageInfo):
 
     @property
     def _known(self) -> Launch | None:
-        """The launch that options or arguments over a mesh decide; None where a device does."""
-        if self._placed is None and any(_is_divided(aval) for aval in self.avals):
+        """The launch that options, arguments over a mesh or memories within decide, else None."""
+        is_known = self.staged.out_memory_kinds or any(map(_is_divided, self.avals))
+        if self._placed is None and is_known:
             return self._launch()
         return self._placed
 
