@@ -1,0 +1,47 @@
+"""What tests on an NVIDIA GPU share: they are skipped, with the reason, where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import plugrt
+from plugrt.interface import Device
+from plugrt_cuda import hardware, library
+
+# Several processes share the GPU: none takes three quarters of its memory at the start.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+HERE = Path(__file__).parent
+
+
+def find_lack() -> str:
+    """Returns why nothing can run on a GPU here; empty where it can."""
+    found = hardware.detect()
+    if not found.available:
+        return f"needs an NVIDIA GPU: {found.reason}"
+    return "" if library.installed() else "needs jax-cuda12-pjrt or jax-cuda13-pjrt"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips the tests of this folder, in CI too: its machines have no GPU."""
+    if lack := find_lack():
+        for item in items:
+            if HERE in item.path.parents:
+                item.add_marker(pytest.mark.skip(reason=lack))
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Device:
+    """Returns the first GPU."""
+    return plugrt.devices("cuda")[0]
+
+
+@pytest.fixture
+def on_gpu(gpu: Device) -> Iterator[Device]:
+    """Makes the first GPU the default device."""
+    with plugrt.default_device(gpu):
+        yield gpu
