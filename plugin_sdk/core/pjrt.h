@@ -538,11 +538,17 @@ typedef struct {
   size_t struct_size; void* extension_start; XLA_FFI_Error* error; const char* message;
 } XLA_FFI_Error_GetMessage_Args;
 typedef struct {
+  size_t struct_size; void* extension_start; XLA_FFI_Error* error; const char* message; int errc;
+} XLA_FFI_Error_GetDetails_Args;
+typedef struct {
   size_t struct_size; void* extension_start; XLA_FFI_Error* error;
 } XLA_FFI_Error_Destroy_Args;
 typedef struct {
   size_t struct_size; void* extension_start; void* ctx; int64_t* type_id; void* data;
 } XLA_FFI_ExecutionContext_Get_Args;
+typedef struct {
+  size_t struct_size; void* extension_start; void* ctx; void* stream;
+} XLA_FFI_Stream_Get_Args;
 typedef XLA_FFI_Error* XLA_FFI_Function(void* args);
 typedef struct {
   size_t struct_size; void* extension_start; XLA_FFI_Api_Version api_version;

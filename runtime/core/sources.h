@@ -44,7 +44,7 @@ static const char core_sources[] =
     "nodes.c 75ac6061aba5\n"
     "numbers.c cf669c22cb5a\n"
     "outputs.c 277a93c327aa\n"
-    "pjrt.h 2c7ef9bb2591\n"
+    "pjrt.h 03d1cc12e76e\n"
     "placing.c 1c4661834ff5\n"
     "put.c 33ca722fbc94\n"
     "python_method.c 87e2ac906a75\n"

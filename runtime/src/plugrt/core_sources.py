@@ -48,7 +48,7 @@ module.c 6365fa2b2754
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
-pjrt.h 2c7ef9bb2591
+pjrt.h 03d1cc12e76e
 placing.c 1c4661834ff5
 put.c 33ca722fbc94
 python_method.c 87e2ac906a75
