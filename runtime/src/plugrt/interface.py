@@ -1136,8 +1136,10 @@ class Client(_BackendObject, ABC):
         """Makes programs that are compiled from now on call a function. Optional.
 
         For custom calls of ``target`` with ``api_version = 4``, XLA's typed FFI. An integer is the
-        address of a C function of type ``XLA_FFI_Handler``. The handler stays for the life of the
-        process. Raises `AlreadyExists` or `InvalidArgument` where another has that target.
+        address of a C function of type ``XLA_FFI_Handler``, which gets addresses of the device's
+        memory; a Python function gets arrays of the host's, and is `Unimplemented` where neither
+        views nor copies of them can be had. The handler stays for the life of the process. Raises
+        `AlreadyExists` or `InvalidArgument` where another has that target.
         """
         self._unimplemented("register_handler")
 

@@ -375,6 +375,25 @@ def test_a_backend_that_takes_no_handlers_says_so(library: Any) -> None:
     client.close()
 
 
+class Far(Adder):
+    """Hosts may not read its arrays where they are; its handlers get NumPy's all the same."""
+
+    def register_handler(self, target: str, handler: Any) -> None:
+        self.handlers = {target: handler}
+
+
+def test_handlers_get_memory_of_the_host_also_where_arrays_are_not_read_in_place() -> None:
+    far = Exported(lambda: BackendClient(Far()))
+    client: Any = far.client()
+    assert not client.capabilities.dlpack
+    assert client.capabilities.host_callbacks
+    client.register_handler("double", double)
+    result = np.zeros(3, np.float32)
+    far.backend.handlers["double"]([ONE], [result], {})
+    assert result.tolist() == [2, 4, 6]
+    client.close()
+
+
 class Deaf(NumpyBackend):
     """Hosts read its arrays where they are, and it takes no handlers."""
 

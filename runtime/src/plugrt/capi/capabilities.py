@@ -22,6 +22,8 @@ TUPLE_ARGUMENTS_ABOVE = {"tpu": 2000}
 """By platform name, for libraries that say nothing: as in JAX."""
 CHOOSES = "auto_partitioning"
 """The attribute of a library whose compiler can choose how arguments are divided."""
+CALLS_ON_HOST = "host_callbacks"
+"""The attribute of a library, such as an exported plugin, whose handlers get memory of the host."""
 ASSUMED = frozenset(
     {
         "executable_serialization",
@@ -45,10 +47,11 @@ ASSUMED = frozenset(
 function, or the API's version the dtype; an error is how a library says no."""
 
 
-def find_capabilities(client: ClientBase, layout_put: bool) -> Capabilities:
+def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False) -> Capabilities:
     """Returns what the library behind a client declares, or shows, that it can do.
 
-    Whether it puts arrays in other layouts (``layout_put``) the client has found out.
+    Whether it puts arrays in other layouts (``layout_put``) the client has found out; ``copies``
+    says that its plugin copies arrays of programs to the host (`plugrt.capi.stream_copies`).
     """
     library = client.library
     attributes = client.attributes
@@ -83,7 +86,7 @@ def find_capabilities(client: ClientBase, layout_put: bool) -> Capabilities:
         strided_put=True,
         topology=_implements(lambda: _try_topology(client)),
         custom_calls=handlers,
-        host_callbacks=handlers and on_host,
+        host_callbacks=handlers and (on_host or copies or stated.get(CALLS_ON_HOST) is True),
         max_collectives_in_flight=_COLLECTIVES_IN_FLIGHT.get(client.platform) if several else None,
         tuple_arguments_above=_tuple_bound(stated, client.platform),
         program_formats=("mlir", "hlo"),

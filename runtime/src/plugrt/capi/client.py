@@ -35,6 +35,7 @@ from plugrt.capi.host_put import ClosedTransfers, Transfers, keeps_layouts
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
+from plugrt.capi.stream_copies import StreamCopies
 from plugrt.capi.topology import Topology
 from plugrt.errors import InvalidArgument, NotAnArray, PluginBroken, Unimplemented
 from plugrt.host_callbacks import refuse_partitioned
@@ -61,11 +62,19 @@ class Client(ClientBase):
 
     `close` drops this reference; the C client is destroyed with its last buffer or executable."""
 
-    def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        library: Library,
+        pointer: Any,
+        name: str,
+        keep: Sequence[Any] = (),
+        copies: StreamCopies | None = None,
+    ) -> None:
         handle = ClientHandle(library, pointer)
         handle.keep.extend(keep)
         interpreter_exit.destroy_at_exit(handle)
         super().__init__(library, handle, name)
+        self._copies = copies
         self._platform = self._find_platform()
         self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")
         self._compile_defaults = CompileDefaults(self._platform)
@@ -151,7 +160,7 @@ class Client(ClientBase):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        return find_capabilities(self, self._keeps_layouts)
+        return find_capabilities(self, self._keeps_layouts, self._copies is not None)
 
     def devices(self) -> Sequence[Device]:
         return self._devices
@@ -196,7 +205,7 @@ class Client(ClientBase):
             if not self.capabilities.host_callbacks:
                 self._unimplemented("a program that calls Python functions")
             refuse_partitioned(self, program, options)
-            ffi_registration.register_host_callbacks(self.library, self.platform)
+            ffi_registration.register_host_callbacks(self.library, self.platform, self._copies)
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:
@@ -214,7 +223,14 @@ class Client(ClientBase):
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
         if not self.capabilities.custom_calls:
             self._unimplemented("register_handler")
-        ffi_registration.register(self.library, target, handler, self.platform)
+        if not isinstance(handler, int | HandlerStages) and not self.capabilities.host_callbacks:
+            raise Unimplemented(
+                f"{self.backend_name} cannot call the Python function of {target!r}: it does not "
+                "say that the host can address its arrays, and its plugin does not say how they "
+                "are copied. Fix: register a function in C, which gets the device's addresses, or "
+                "use a plugin that has `LibraryPlugin.stream_copies` (plugrt-cuda does)"
+            )
+        ffi_registration.register(self.library, target, handler, self.platform, self._copies)
 
     @with_argument_errors
     def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:

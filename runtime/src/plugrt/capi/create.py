@@ -12,6 +12,7 @@ from plugrt.capi.client import Client
 from plugrt.capi.create_options import check_options
 from plugrt.capi.key_value_store import KeyValueCallbacks, KeyValueStore
 from plugrt.capi.loading.library import Library, load_library
+from plugrt.capi.stream_copies import StreamCopies
 from plugrt.capi.topology import Topology
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import forced_cpu_devices
@@ -34,12 +35,15 @@ def create_client(
     name: str,
     kv_store: KeyValueStore | None = None,
     option_types: Mapping[str, type] | None = None,
+    copies: StreamCopies | None = None,
 ) -> Client:
     """Starts a library and returns a client of it; a second call returns another client.
 
     ``name`` is what messages call the backend. ``kv_store`` lets the clients of several
     processes find each other. ``option_types`` maps options to the type that they must have:
-    several libraries end the process on a wrong one, so it is checked here.
+    several libraries end the process on a wrong one, so it is checked here. ``copies`` makes the
+    copies with which Python functions are called by programs on devices that have memory of their
+    own; without it they are refused there.
 
     Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used,
     `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
@@ -58,7 +62,7 @@ def create_client(
         }
     with reserve_threads(_cpu_devices(options)):
         args = library.call("Client_Create", num_options=count, **inputs)
-    return Client(library, args.client, name, keep=[callbacks])
+    return Client(library, args.client, name, keep=[callbacks], copies=copies)
 
 
 def _cpu_devices(options: Mapping[str, OptionValue]) -> int:

@@ -20,6 +20,7 @@ from plugrt.settings.declarations import Config, config
 if TYPE_CHECKING:
     from plugrt.capi.loading.library import Library
     from plugrt.capi.loading.probe_result import ProbeResult
+    from plugrt.capi.stream_copies import StreamCopies
 
 Options = Mapping[str, OptionValue]
 
@@ -161,6 +162,17 @@ class LibraryPlugin(Plugin):
             **({} if index is None else {"partition_index": index}),
         }
 
+    def stream_copies(self) -> StreamCopies | None:
+        """Returns what copies between the devices' memory and the host's, on a program's stream.
+
+        With it Python functions that programs call (`plugrt.pure_callback` and the like, and
+        handlers of `plugrt.ffi`) work on devices whose memory the host cannot address: they get
+        copies. None, as here, says that the plugin has none: such devices then refuse them. Where
+        the host addresses the arrays none is needed, and one would cost time. It is asked for when
+        a client is started, and kept as long as the process.
+        """
+        return None
+
     def create_client(self, options: Options, distributed: Connection | None = None) -> Client:
         """Starts a client of the library; it finds other processes through ``distributed``."""
         from plugrt import capi
@@ -168,7 +180,10 @@ class LibraryPlugin(Plugin):
         if distributed is not None:
             options = {**self.process_options(distributed), **options}
         with self.starting():
-            return capi.create_client(self.open(), options, name=self.name, kv_store=distributed)
+            return capi.create_client(
+                self.open(), options, name=self.name, kv_store=distributed,
+                copies=self.stream_copies(),
+            )  # fmt: skip
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns the library's topology of that name, for compiling without the device."""

@@ -37,8 +37,9 @@ def register_ffi_target(
     read-only NumPy arrays, arrays to be filled in, and the attributes of the call. ``platform`` is
     that of clients (`plugrt.default_backend`): ``"cpu"`` is the cpu plugin and any PJRT library for
     CPUs. A client is given it with the first program that names it, whose compilation is
-    `Unimplemented` where the backend takes no handlers (capability custom_calls), no stages, or has
-    another version of XLA's FFI than the C function was compiled for.
+    `Unimplemented` where the backend takes no handlers (capability custom_calls), no Python
+    functions (host_callbacks), no stages, or has another version of XLA's FFI than the C function
+    was compiled for. On devices with memory of their own a Python function gets copies.
 
     ``"instantiate"`` runs once for each call in an executable, with the attributes alone; the state
     that it sets, of a type that `register_ffi_type` made known, is what the other stages get at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,10 @@ DATA_TYPES: dict[int, int] = {
 """``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
 
 
+HandlerCall = Callable[[Handler, Any], None]
+"""Calls a handler with what a ``XLA_FFI_CallFrame*`` has, and gives its results to the program."""
+
+
 def takes_handlers(library: Library, *, ask: bool) -> bool:
     """Whether a library has the function that registers handlers; ``ask`` has it say so itself.
 
@@ -52,25 +57,46 @@ def takes_handlers(library: Library, *, ask: bool) -> bool:
     return True
 
 
-def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:
+def call_in_place(handler: Handler, frame: Any) -> None:
+    """Calls a handler with views of the program's memory, which the host can address."""
+    arguments = [_array(buffer, False) for buffer in read_buffers(frame.args)]
+    buffers = read_buffers(frame.rets)
+    results = [_array(buffer, True) for buffer in buffers]
+    handler(arguments, results, read_attributes(frame.attrs))
+    for buffer, result in zip(buffers, results, strict=True):
+        if result.size and element_bits(result.dtype) < 8:
+            packed = pack_elements(result)
+            ffi.memmove(buffer.data, packed.tobytes(), packed.size)
+
+
+def register_handler(
+    library: Library,
+    target: str,
+    handler: Handler,
+    platform: str,
+    call: HandlerCall = call_in_place,
+) -> None:
     """Registers a Python function for custom calls to ``target`` on ``platform``, such as ``Host``.
 
-    It runs on a thread of the library with the interpreter's lock, for memory that the host can
-    address. An exception becomes the error of the launch: a `PjrtError` with its code. Handlers
-    stay for the life of the process; the library decides what a second one of a name does.
+    It runs on a thread of the library with the interpreter's lock. An exception becomes the error
+    of the launch: a `PjrtError` with its code. Handlers stay for the life of the process; the
+    library decides what a second one of a name does.
     """
-    register_c_handler(library, target, make_c_handler(target, handler), platform)
+    register_c_handler(library, target, make_c_handler(target, handler, call), platform)
 
 
-def make_c_handler(target: str, handler: Handler) -> Any:
-    """Returns a Python function as an ``XLA_FFI_Handler`` that lives as long as the process."""
+def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_place) -> Any:
+    """Returns a Python function as an ``XLA_FFI_Handler`` that lives as long as the process.
+
+    ``call`` makes its calls; the usual one is for memory that the host can address.
+    """
 
     def run(frame: Any) -> Any:
         try:
             if answer_metadata(frame):
                 return ffi.NULL
             if frame.stage == EXECUTE:
-                _call(handler, frame)
+                call(handler, frame)
         except PjrtError as error:
             return _error(frame, error.code, error.message)
         except BaseException as error:  # noqa: BLE001 - C cannot unwind; the launch gets the error
@@ -115,30 +141,40 @@ def answer_metadata(frame: Any) -> bool:
     return True
 
 
-def _call(handler: Handler, frame: Any) -> None:
-    arguments = [_array(buffer, False) for buffer in _buffers(frame.args)]
-    buffers = _buffers(frame.rets)
-    results = [_array(buffer, True) for buffer in buffers]
-    handler(arguments, results, _attributes(frame.attrs))
-    for buffer, result in zip(buffers, results, strict=True):
-        if result.size and element_bits(result.dtype) < 8:
-            packed = pack_elements(result)
-            ffi.memmove(buffer.data, packed.tobytes(), packed.size)
+def take_error_text(api: Any, error: Any) -> str:
+    """Returns the text of an ``XLA_FFI_Error*`` that a function of XLA's FFI gave, and frees it."""
+    # With room for what 0.4 also writes; 0.3 takes a struct that is longer than its own.
+    details = ffi.new("XLA_FFI_Error_GetDetails_Args*")
+    details.struct_size, details.error = ffi.sizeof("XLA_FFI_Error_GetDetails_Args"), error
+    api.error_get_message(ffi.cast("XLA_FFI_Error_GetMessage_Args*", details))
+    told = details.message != ffi.NULL
+    text = ffi.string(details.message).decode(errors="replace") if told else "it says nothing"
+    done = ffi.new("XLA_FFI_Error_Destroy_Args*")
+    done.struct_size, done.error = ffi.sizeof("XLA_FFI_Error_Destroy_Args"), error
+    api.error_destroy(done)
+    return str(text)
 
 
-def _buffers(buffers: Any) -> list[Any]:
+def read_buffers(buffers: Any) -> list[Any]:
     """Returns those of arguments or results; tokens, which have no data, are left out."""
     found = [ffi.cast("XLA_FFI_Buffer*", buffers.values[i]) for i in range(buffers.size)]
     return [buffer for buffer in found if buffer.dtype != _TOKEN]
 
 
+def read_type(buffer: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Returns the shape and the dtype of an ``XLA_FFI_Buffer*``."""
+    shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
+    return shape, element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
+
+
 def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
     """Returns a view of a buffer, valid during the call; of packed elements a copy."""
-    shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
-    dtype = element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
+    shape, dtype = read_type(buffer)
     count = int(np.prod(shape, dtype=np.int64))
     if count == 0:
-        return np.empty(shape, dtype)
+        nothing = np.empty(shape, dtype)
+        nothing.flags.writeable = writeable
+        return nothing
     memory = np.frombuffer(ffi.buffer(buffer.data, packed_size(count, dtype)), np.uint8)
     if element_bits(dtype) < 8:
         view = unpack_elements(memory, dtype, count).reshape(shape)
@@ -148,7 +184,8 @@ def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
     return view
 
 
-def _attributes(attrs: Any) -> dict[str, Any]:
+def read_attributes(attrs: Any) -> dict[str, Any]:
+    """Returns the attributes of a call by name: NumPy's scalars and arrays, texts, dicts."""
     found: dict[str, Any] = {}
     for i in range(attrs.size):
         span = attrs.names[i]
@@ -169,7 +206,7 @@ def _attribute(attribute_type: int, pointer: Any) -> Any:
         dtype = element_type_to_dtype(DATA_TYPES.get(array.dtype, 0))
         return np.frombuffer(c_values.data(array.data, array.size * dtype.itemsize), dtype)
     if attribute_type == DICTIONARY:
-        return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
+        return read_attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
     raise ValueError(f"an attribute has the unknown type {attribute_type}")
 
 

@@ -12,12 +12,16 @@ from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.extensions.ffi import (
     API_VERSION,
     answer_metadata,
+    call_in_place,
     register_c_handler,
     register_handler,
+    take_error_text,
 )
 from plugrt.capi.extensions.ffi_frames import handler_version, version_error
+from plugrt.capi.extensions.ffi_staging import call_with_copies
 from plugrt.capi.extensions.ffi_states import STAGES
 from plugrt.capi.loading.library import Library
+from plugrt.capi.stream_copies import StreamCopies
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.host_callbacks import call_numbered
 from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages
@@ -39,9 +43,16 @@ _found: dict[int, _LibraryFfi] = {}
 
 
 def register(
-    library: Library, target: str, handler: Handler | int | HandlerStages, platform: str
+    library: Library,
+    target: str,
+    handler: Handler | int | HandlerStages,
+    platform: str,
+    copies: StreamCopies | None = None,
 ) -> None:
     """Registers a Python function or C functions, by address, for clients of a platform.
+
+    A Python function gets copies of the program's arrays where ``copies`` makes them, else views;
+    C functions get the addresses that the program has, of whatever memory.
 
     Raises `Unimplemented` for a C function that is compiled for another version of XLA's FFI: XLA
     says nothing of that, and does not know the handler afterwards.
@@ -55,7 +66,8 @@ def register(
         _require_version(library, target, handler, where)
         register_c_handler(library, target, handler, where)
     else:
-        register_handler(library, target, handler, where)
+        call = call_in_place if copies is None else call_with_copies(copies)
+        register_handler(library, target, handler, where, call)
 
 
 def xla_platform(platform: str) -> str:
@@ -102,15 +114,7 @@ def _call(library: Library, function: str, what: str, args: Any, platform: str) 
         )
     error = getattr(api, function)(args)
     if error != ffi.NULL:
-        message = ffi.new("XLA_FFI_Error_GetMessage_Args*")
-        message.struct_size = ffi.sizeof("XLA_FFI_Error_GetMessage_Args")
-        message.error = error
-        api.error_get_message(message)
-        text = ffi.string(message.message).decode(errors="replace")
-        done = ffi.new("XLA_FFI_Error_Destroy_Args*")
-        done.struct_size, done.error = ffi.sizeof("XLA_FFI_Error_Destroy_Args"), error
-        api.error_destroy(done)
-        raise InvalidArgument(f"{library.owner} refuses {what}: {text}")
+        raise InvalidArgument(f"{library.owner} refuses {what}: {take_error_text(api, error)}")
 
 
 def _span(text: str, keep: list[Any]) -> tuple[Any, int]:
@@ -154,9 +158,11 @@ def _noting(told: list[_LibraryFfi]) -> Callable[[Any], Any]:
     return note
 
 
-def register_host_callbacks(library: Library, platform: str) -> None:
+def register_host_callbacks(
+    library: Library, platform: str, copies: StreamCopies | None = None
+) -> None:
     """Makes a library call Python functions by their numbers; a second call does nothing."""
     table = int(ffi.cast("uintptr_t", library.api))
     if table not in _calling_python:
-        register(library, HOST_CALLBACK, call_numbered, platform)
+        register(library, HOST_CALLBACK, call_numbered, platform, copies)
         _calling_python.add(table)

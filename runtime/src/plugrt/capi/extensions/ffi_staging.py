@@ -1,0 +1,125 @@
+"""Calls of Python handlers by programs in memory that the host cannot address: through copies.
+
+As JAX calls Python on GPUs: the arguments are copied to the host on the stream that the program
+runs on, that is awaited once, and what the function returns is copied back on the same stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import element_bits
+from plugrt.capi.extensions.ffi import (
+    HandlerCall,
+    read_attributes,
+    read_buffers,
+    read_type,
+    take_error_text,
+)
+from plugrt.capi.packed_elements import pack_elements, packed_size, unpack_elements
+from plugrt.capi.stream_copies import StreamCopies
+from plugrt.errors import Internal, PjrtError
+from plugrt.interface import Handler
+
+_Arrays = list[npt.NDArray[Any]]
+
+
+def call_with_copies(copies: StreamCopies) -> HandlerCall:
+    """Returns what calls a `Handler` with copies of arguments and results in the host's memory.
+
+    Results are zeros at first; one that takes its argument's memory (``output_operand_aliases``)
+    has the argument's elements. Raises what ``copies`` raises, and `Internal` for a library that
+    gives no stream.
+    """
+
+    def call(handler: Handler, frame: Any) -> None:
+        stream = _stream_of(frame)
+        sources, targets = read_buffers(frame.args), read_buffers(frame.rets)
+        arguments = _fetch(copies, sources, stream)
+        known = {_address(s): a for s, a in zip(sources, arguments, strict=True) if a.size}
+        results = [_result(target, known) for target in targets]
+        for argument in arguments:
+            argument.flags.writeable = False
+        # A list of its own: a function that puts another array into it has filled in no result.
+        handler(arguments, [*results], read_attributes(frame.attrs))
+        _send(copies, targets, results, stream)
+
+    return call
+
+
+def _stream_of(frame: Any) -> int:
+    """Returns the address of the stream that a call's program runs on."""
+    args = ffi.new("XLA_FFI_Stream_Get_Args*")
+    args.struct_size, args.ctx = ffi.sizeof("XLA_FFI_Stream_Get_Args"), frame.ctx
+    error = frame.api.stream_get(args)
+    if error != ffi.NULL:
+        raise Internal(
+            "the library gives no stream for a call of a Python function, whose arguments are in "
+            f"a device's memory (XLA_FFI_Stream_Get: {take_error_text(frame.api, error)})"
+        )
+    return int(ffi.cast("uintptr_t", args.stream))
+
+
+def _address(buffer: Any) -> int:
+    return int(ffi.cast("uintptr_t", buffer.data))
+
+
+def _fetch(copies: StreamCopies, buffers: Sequence[Any], stream: int) -> _Arrays:
+    """Returns copies of arguments; the stream has been awaited, also where there are none."""
+    memories = []
+    for buffer in buffers:
+        shape, dtype = read_type(buffer)
+        count = int(np.prod(shape, dtype=np.int64))
+        memories.append((np.empty(packed_size(count, dtype), np.uint8), shape, dtype, count))
+    try:
+        for buffer, (memory, *_) in zip(buffers, memories, strict=True):
+            if memory.size:
+                copies.copy_to_host(memory, _address(buffer), stream)
+    except BaseException:
+        _settle(copies, stream)
+        raise
+    copies.wait(stream)
+    return [_as_array(*memory) for memory in memories]
+
+
+def _settle(copies: StreamCopies, stream: int) -> None:
+    """Waits for copies that were begun before one failed: their arrays end with the call."""
+    with contextlib.suppress(PjrtError):  # the first error says more
+        copies.wait(stream)
+
+
+def _as_array(
+    memory: npt.NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[Any], count: int
+) -> npt.NDArray[Any]:
+    if element_bits(dtype) < 8 and count:
+        return unpack_elements(memory, dtype, count).reshape(shape)
+    return memory.view(dtype).reshape(shape)
+
+
+def _result(buffer: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    shape, dtype = read_type(buffer)
+    argument = known.get(_address(buffer))
+    if argument is not None and (argument.shape, argument.dtype) == (shape, dtype):
+        return argument.copy()
+    return np.zeros(shape, dtype)
+
+
+def _send(copies: StreamCopies, buffers: Sequence[Any], results: _Arrays, stream: int) -> None:
+    """Copies results to a device's memory, and waits: they end with the call."""
+    begun = []
+    try:
+        for buffer, result in zip(buffers, results, strict=True):
+            if result.size:
+                begun.append(pack_elements(result) if element_bits(result.dtype) < 8 else result)
+                copies.copy_to_device(_address(buffer), begun[-1], stream)
+    except BaseException:
+        _settle(copies, stream)
+        raise
+    if begun:
+        copies.wait(stream)
