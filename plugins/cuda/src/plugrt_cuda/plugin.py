@@ -18,6 +18,7 @@ from plugrt_cuda import hardware
 
 if TYPE_CHECKING:
     from plugrt.capi.loading.library import Library
+    from plugrt.capi.stream_copies import StreamCopies
     from plugrt.settings.declarations import Config
     from plugrt_cuda.nvidia_libraries import Loaded
 
@@ -62,6 +63,12 @@ class CudaPlugin(LibraryPlugin):
 
         with quiet_logging():
             return super().open()
+
+    def stream_copies(self) -> StreamCopies | None:
+        """Returns the CUDA driver's copies; None where there is no driver that has them."""
+        from plugrt_cuda import driver_copies
+
+        return driver_copies.find_copies()
 
     def create_client(self, options: Options, distributed: Connection | None = None) -> Client:
         """Loads NVIDIA's libraries, checks their versions, and starts a client.
