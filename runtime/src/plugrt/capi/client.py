@@ -228,7 +228,7 @@ class Client(ClientBase):
                 f"{self.backend_name} cannot call the Python function of {target!r}: it does not "
                 "say that the host can address its arrays, and its plugin does not say how they "
                 "are copied. Fix: register a function in C, which gets the device's addresses, or "
-                "use a plugin that has `LibraryPlugin.stream_copies` (plugrt-cuda does)"
+                "use a plugin that has `LibraryPlugin.stream_copies`"
             )
         ffi_registration.register(self.library, target, handler, self.platform, self._copies)
 
