@@ -188,15 +188,6 @@ def test_threads(on_gpu: Device) -> None:
     assert wrong == []
 
 
-def test_a_callback_is_refused(on_gpu: Device) -> None:
-    with pytest.raises(plugrt.errors.PlugrtError, match="host_callbacks"):
-        plugrt.jit(
-            lambda x: plugrt.pure_callback(
-                lambda v: v, plugrt.ShapeDtypeStruct((), np.dtype(np.float32)), x
-            )
-        )(np.float32(1)).block_until_ready()
-
-
 def test_nans_are_found(on_gpu: Device) -> None:
     with plugrt.debug_nans(True), pytest.raises(FloatingPointError):
         xp.log(xp.asarray(-1.0)).block_until_ready()

@@ -35,6 +35,22 @@ def test_malformed(data: bytes) -> None:
         list(protobuf.fields(data))
 
 
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (b"", 0),
+        (b"\x08\x00", 2),  # a value of 0 is no end
+        (b"\x08\x05\x00", 2),
+        (b"\x0a\x02\x00\x00\x00\x00", 4),
+        (b"\x00", 0),
+        (b"\x08\x05\x0b", 3),  # malformed: left to who reads it
+        (b"\x08\x05\x0a\x09ab", 6),
+    ],
+)
+def test_the_end_of_a_message_that_nuls_follow(data: bytes, end: int) -> None:
+    assert protobuf.find_end(data) == end
+
+
 @given(st.binary(max_size=64))
 def test_never_anything_but_a_value_error(data: bytes) -> None:
     try:

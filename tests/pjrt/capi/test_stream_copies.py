@@ -17,7 +17,7 @@ from plugrt.capi import capabilities, create_client
 from plugrt.capi.client import Client
 from plugrt.capi.extensions import ffi_staging
 from plugrt.capi.loading.library import Library
-from plugrt.errors import Internal, NotFound, Unavailable, Unimplemented
+from plugrt.errors import FailedPrecondition, Internal, NotFound, Unavailable, Unimplemented
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import CompileOptions, Program
 from support.made_up_copies import MadeUpCopies
@@ -204,3 +204,22 @@ def test_callbacks_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_python(CALLBACKS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["x is 5", "done True"]
+
+
+def test_a_program_that_is_compiled_in_a_function_is_refused(copying: Client) -> None:
+    """On a GPU its compiler waits for the program that calls the function: for ever."""
+    body = "%0 = stablehlo.add %a, %a : tensor<3xf32> return %0 : tensor<3xf32>"
+    doubles = program(body, "%a: tensor<3xf32>", "tensor<3xf32>")
+    refused: list[str] = []
+
+    def compiles(arguments: Any, results: Any, attributes: Any) -> None:
+        with pytest.raises(FailedPrecondition) as caught:
+            copying.compile(doubles, CompileOptions())
+        refused.append(caught.value.message)
+        results[0][...] = arguments[0]
+
+    run(copying, calling(copying, compiles, "3xf32"), np.ones(3, np.float32))
+    [message] = refused
+    assert "Fix: call or compile it once before" in message
+    twice = copying.compile(doubles, CompileOptions())
+    assert run(copying, twice, np.ones(3, np.float32)).tolist() == [2, 2, 2]

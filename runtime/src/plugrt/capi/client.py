@@ -28,7 +28,7 @@ from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
-from plugrt.capi.extensions import ffi_registration, layouts
+from plugrt.capi.extensions import ffi_registration, ffi_staging, layouts
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.extensions.profiler import Profiler, encode_options
 from plugrt.capi.host_put import ClosedTransfers, Transfers, keeps_layouts
@@ -37,7 +37,14 @@ from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
 from plugrt.capi.stream_copies import StreamCopies
 from plugrt.capi.topology import Topology
-from plugrt.errors import InvalidArgument, NotAnArray, PluginBroken, Unimplemented
+from plugrt.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotAnArray,
+    PjrtError,
+    PluginBroken,
+    Unimplemented,
+)
 from plugrt.host_callbacks import refuse_partitioned
 from plugrt.interface import (
     Capabilities,
@@ -201,6 +208,13 @@ class Client(ClientBase):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
+        if self._copies is not None and ffi_staging.is_calling():
+            # Seen on an H200 with jax-cuda13-pjrt 0.11.2.
+            raise FailedPrecondition(
+                f"{program.name!r} would be compiled for {self.backend_name} in a Python function "
+                "that a program there is calling: its compiler may wait until no program runs, for "
+                "ever. Fix: call or compile it once before the program that calls the function"
+            )
         if program.callbacks:
             if not self.capabilities.host_callbacks:
                 self._unimplemented("a program that calls Python functions")
@@ -268,14 +282,10 @@ class Client(ClientBase):
     ) -> LoadedExecutable:
         opened = serialized_envelope.decode_envelope(serialized)
         differences = serialized_envelope.check_platform(opened, self.origin)
-        if opened.abi is not None:
-            try:
-                reason = why_incompatible(self.library, self.handle().pointer, opened.abi)
-                differences = [] if reason is None else [reason]
-            except Unimplemented:
-                pass  # Then the facts alone decide.
         if differences:
-            raise serialized_envelope.make_version_error("; ".join(differences), self.library)
+            reason = self._why_incompatible(opened.abi, "; ".join(differences))
+            if reason is not None:
+                raise serialized_envelope.make_version_error(reason, self.library)
         content, size = c_values.chars(opened.payload)
         inputs: dict[str, Any] = {}
         if options is not None:
@@ -283,14 +293,31 @@ class Client(ClientBase):
             inputs["overridden_serialized_compile_options"] = encoded
             inputs["overridden_serialized_compile_options_size"] = encoded_size
         handle = self.handle()
-        args = self.library.call(
-            "Executable_DeserializeAndLoad",
-            client=handle.pointer,
-            serialized_executable=content,
-            serialized_executable_size=size,
-            **inputs,
-        )
+        try:
+            args = self.library.call(
+                "Executable_DeserializeAndLoad",
+                client=handle.pointer,
+                serialized_executable=content,
+                serialized_executable_size=size,
+                **inputs,
+            )
+        except PjrtError as error:
+            # Of what it made itself, the library is asked afterwards: jax-cuda13-pjrt 0.11.2 says
+            # of its own executables, which it loads, that they need a newer cuDNN than it has.
+            reason = self._why_incompatible(opened.abi, None)
+            if reason is None:
+                raise
+            raise serialized_envelope.make_version_error(reason, self.library) from error
         return LoadedExecutable(self, args.loaded_executable, True)
+
+    def _why_incompatible(self, abi: bytes | None, unknown: str | None) -> str | None:
+        """Returns why an executable cannot be loaded, ``unknown`` where the library cannot tell."""
+        if abi is None:
+            return unknown
+        try:
+            return why_incompatible(self.library, self.handle().pointer, abi)
+        except Unimplemented:
+            return unknown
 
     def buffer_from_host(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.regions import terminator
 
 PLACE = "annotate_device_placement"
 _PLACEMENT = "_xla_buffer_placement"
@@ -17,8 +18,7 @@ def place_results(main: Any, kinds: Sequence[str | None]) -> None:
     The attribute ``mhlo.memory_kind`` says where a caller expects the result, and moves nothing:
     with it alone XLA for GPUs computes the result in the device's memory.
     """
-    block = main.regions[0].blocks[0]
-    end = block.operations[len(block.operations) - 1]
+    end = terminator(main.regions[0].blocks[0])
     for i, kind in enumerate(kinds):
         if kind is not None:
             end.operands[i] = _place(end.operands[i], kind, ir.InsertionPoint(end))

@@ -7,6 +7,7 @@ runs on, that is awaited once, and what the function returns is copied back on t
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 
 _Arrays = list[npt.NDArray[Any]]
+_state = threading.local()
 
 
 def call_with_copies(copies: StreamCopies) -> HandlerCall:
@@ -46,11 +48,21 @@ def call_with_copies(copies: StreamCopies) -> HandlerCall:
         results = [_result(target, known) for target in targets]
         for argument in arguments:
             argument.flags.writeable = False
-        # A list of its own: a function that puts another array into it has filled in no result.
-        handler(arguments, [*results], read_attributes(frame.attrs))
+        outer = is_calling()
+        _state.is_calling = True
+        try:
+            # A list of its own: a function that puts another array there has filled in no result.
+            handler(arguments, [*results], read_attributes(frame.attrs))
+        finally:
+            _state.is_calling = outer
         _send(copies, targets, results, stream)
 
     return call
+
+
+def is_calling() -> bool:
+    """Whether this thread is in a Python function that a program has called with copies."""
+    return getattr(_state, "is_calling", False)
 
 
 def _stream_of(frame: Any) -> int:
