@@ -119,6 +119,7 @@ void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody re
 int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_system);
 void memory_note(Client *client, uintptr_t begin, Py_ssize_t size); /* they are */
 PyObject *is_readable(PyObject *module, PyObject *address);
+PyObject *capsule_destructor(PyObject *module, PyObject *unused);
 
 /* ---- read.c: buffers that the host addresses ---- */
 extern PyTypeObject *Reader_Type;

@@ -78,6 +78,8 @@ static PyMethodDef functions[] = {
      "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
     {"is_readable", is_readable, METH_O,
      "is_readable(address): whether it is memory; None where the system does not say."},
+    {"capsule_destructor", capsule_destructor, METH_NOARGS,
+     "capsule_destructor(): the address of what frees DLPack capsules, also while an error is under way."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,

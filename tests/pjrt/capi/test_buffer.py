@@ -17,6 +17,7 @@ from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
+from plugrt.compiled_core import core
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
@@ -258,6 +259,14 @@ class TestDlpack:
         capsule = client.buffer_from_host(CUBE, device).to_dlpack()
         assert len(dlpack._exported) == before + 1
         del capsule
+        assert len(dlpack._exported) == before
+
+    @pytest.mark.skipif(core is None, reason="a capsule's end in Python loses the error")
+    def test_capsule_that_its_consumer_refuses(self, client: Client, device: Device) -> None:
+        before = len(dlpack._exported)
+        buffer = client.buffer_from_host(np.ones(3, ml_dtypes.bfloat16), device)
+        with pytest.raises((BufferError, RuntimeError), match="dtype"):
+            np.from_dlpack(_Capsule(buffer))
         assert len(dlpack._exported) == before
 
     def test_import_shares_and_keeps_the_memory(self, client: Client, device: Device) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import keep_forever
+from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
 CPU = 1
@@ -87,7 +88,7 @@ def export(
     managed.deleter = _release_exported
     _exported[key] = (managed, dims, reference)
     address = int(ffi.cast("uintptr_t", managed))
-    return _new(address, _NAME, ctypes.cast(_free_capsule, ctypes.c_void_p))
+    return _new(address, _NAME, _destructor)
 
 
 # Both may be called when the interpreter has emptied this module: their defaults are still there.
@@ -112,6 +113,13 @@ def _free_capsule(
     if _is_valid(capsule, _name):
         managed = _cast("DLManagedTensor*", _get_dying(capsule, _name))
         managed.deleter(managed)
+
+
+# A consumer that refuses a capsule drops it while its error is under way, and Python that is called
+# then finds that error and fails, which loses the error and the memory: the core's keeps both.
+_destructor = (
+    ctypes.cast(_free_capsule, ctypes.c_void_p) if core is None else core.capsule_destructor()
+)
 
 
 @dataclass(frozen=True, slots=True)
