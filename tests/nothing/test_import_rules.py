@@ -23,6 +23,7 @@ LAYERS = [
         "aligned_arrays",
         "argument_errors",
         "bounded_cache",
+        "dlpack_types",
         "errors",
         "files",
         "garbage_collection",
@@ -220,8 +221,13 @@ def test_one_module_reads_the_metadata_of_distributions() -> None:
 
 
 def test_vendors_are_named_in_one_module() -> None:
-    # declarations.py declares the variables that JAX has for particular vendors, under JAX's names.
-    allowed = {RUNTIME / "plugins/vendors.py", RUNTIME / "settings/declarations.py"}
+    # declarations.py declares the variables that JAX has for particular vendors, under JAX's names,
+    # and dlpack_types.py the device types that DLPack has for them, under DLPack's.
+    allowed = {
+        RUNTIME / "plugins/vendors.py",
+        RUNTIME / "settings/declarations.py",
+        RUNTIME / "dlpack_types.py",
+    }
     wrong = [
         f"{path}:{line}: {text!r}"
         for path in sources(RUNTIME)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack
+from plugrt.dlpack_types import CPU
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, Device, Event, Layout, Memory, ReadyEvent, TensorType
 from plugrt.interface_checks import require_callback
@@ -270,7 +271,7 @@ class BackendBuffer(Buffer):
     def dlpack_device(self) -> tuple[int, int]:
         if "view" not in self._session.methods:
             self._unimplemented("DLPack of memory other than the host's")
-        return dlpack.CPU, 0
+        return CPU, 0
 
     def _row_major(self) -> npt.NDArray[Any]:
         host = self.to_host()

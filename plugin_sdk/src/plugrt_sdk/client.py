@@ -123,7 +123,9 @@ class BackendClient(Client):
             raise session.explain_exhaustion(f"an array {tensor_type}", error) from None
         return BackendBuffer(session, handle, tensor_type, place)
 
-    def buffer_from_dlpack(self, capsule: Any, device: Device) -> BackendBuffer:
+    def buffer_from_dlpack(
+        self, capsule: Any, device: Device, stream: int | None = None
+    ) -> BackendBuffer:
         if not self._capabilities.dlpack:
             self._unimplemented("buffer_from_dlpack")
         return self.buffer_from_host(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from plugrt.capi import dlpack
 from plugrt.capi.dlpack_import import host_array
+from plugrt.dlpack_types import CPU
 from plugrt.errors import InvalidArgument
 
 
@@ -51,7 +52,7 @@ def import_capsule(capsule: Any) -> npt.NDArray[Any]:
     `InvalidArgument` for what is no capsule to be taken, and for memory of other devices.
     """
     tensor = dlpack.read(capsule)
-    if tensor.device_type != dlpack.CPU:
+    if tensor.device_type != CPU:
         raise InvalidArgument(
             f"the DLPack capsule is memory of device type {tensor.device_type}, not the host's"
         )

@@ -607,6 +607,14 @@ class Device(_BackendObject, ABC):
         """Bytes in use, peak, limit (keys of ``PJRT_Device_MemoryStats``). Optional."""
         self._unimplemented("memory_stats")
 
+    def stream_for_external_ready_events(self) -> int:
+        """Returns the handle of a stream that another library is to have wait for its work.
+
+        `Client.buffer_from_dlpack` then takes it: what is done with that buffer comes after that
+        work. Optional; for devices with streams.
+        """
+        self._unimplemented("stream_for_external_ready_events")
+
     def __repr__(self) -> str:
         return f"{self.platform}:{self.id}"
 
@@ -692,7 +700,11 @@ class Buffer(_BackendObject, ABC):
         self._unimplemented("unsafe_pointer")
 
     def to_dlpack(self, stream: int | None = None) -> Any:
-        """Returns a ``dltensor`` PyCapsule that shares the memory. Optional."""
+        """Returns a ``dltensor`` PyCapsule that shares the memory. Optional.
+
+        The contents are there for what the consumer does on ``stream``, which is that of the array
+        API's ``__dlpack__``: None, -1 (there is no waiting) or a number of the platform's.
+        """
         self._unimplemented("to_dlpack")
 
     def dlpack_device(self) -> tuple[int, int]:
@@ -1087,8 +1099,13 @@ class Client(_BackendObject, ABC):
             ]
         )
 
-    def buffer_from_dlpack(self, capsule: Any, device: Device) -> Buffer:
-        """Takes a ``dltensor`` PyCapsule over as a buffer, without a copy. Optional."""
+    def buffer_from_dlpack(self, capsule: Any, device: Device, stream: int | None = None) -> Buffer:
+        """Takes a ``dltensor`` PyCapsule over as a buffer, without a copy. Optional.
+
+        With ``stream``, from the device's `Device.stream_for_external_ready_events`, the contents
+        are there when that stream's work is done; without it they are there already. A client
+        whose devices have no such stream is never passed one.
+        """
         self._unimplemented("buffer_from_dlpack")
 
     def shards(self, buffers: Sequence[Buffer]) -> Shards:

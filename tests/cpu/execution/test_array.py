@@ -202,6 +202,18 @@ def test_dlpack_copies_when_asked() -> None:
         x.__dlpack__(dl_device=(2, 0))
 
 
+def test_dlpack_of_host_memory_has_no_streams() -> None:
+    x = device_put(np.arange(8.0))
+    assert x.__dlpack__(stream=None) is not None
+    assert x.__dlpack__(stream=-1) is not None
+    for wrong in (0, 1, 77):
+        with pytest.raises(ValueError, match=f"stream={wrong} for an array in the host's memory"):
+            x.__dlpack__(stream=wrong)
+    for text in ("1", True):
+        with pytest.raises(TypeError, match="None or an integer"):
+            x.__dlpack__(stream=text)  # type: ignore[arg-type]
+
+
 def test_dlpack_of_several_devices_is_refused() -> None:
     x = put_sharded(np.ones((2, 3)), PmapSharding(devices()[:2]))
     with pytest.raises(BufferError, match="addressable_shards"):

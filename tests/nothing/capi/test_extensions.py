@@ -268,10 +268,11 @@ def test_shardings(client: Client) -> None:
 
 
 def test_stream(client: Client) -> None:
-    assert stream.stream_for_external_ready_events(client.devices()[0]) == 0x5000
-    stream.wait_until_ready_on_stream(put(client, 1), 0x5000)
+    library, buffer = client.library, put(client, 1)
+    assert client.devices()[0].stream_for_external_ready_events() == 0x5000
+    stream.wait_until_ready_on_stream(library, buffer._live(), 0x5000)
     with pytest.raises(InvalidArgument, match="no such stream"):
-        stream.wait_until_ready_on_stream(put(client, 1), 1)
+        stream.wait_until_ready_on_stream(library, buffer._live(), 1)
 
 
 def test_raw_buffer(client: Client) -> None:

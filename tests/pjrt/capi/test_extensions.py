@@ -154,7 +154,7 @@ def test_what_the_library_lacks(client: Client, device: Device) -> None:
     buffer = client.buffer_from_host(np.zeros(2, F4), device)
     for name, use in {
         "Shardings": lambda: shardings.output_shardings(executable.library, executable.pointer),
-        "Stream": lambda: stream.wait_until_ready_on_stream(buffer, 0),
+        "Stream": lambda: stream.wait_until_ready_on_stream(client.library, buffer._live(), 3),
         "RawBuffer": lambda: RawBuffer(buffer),
         "Profiler": lambda: Profiler(client.library),
         "PhaseCompile": lambda: PhaseCompiler(client.library),

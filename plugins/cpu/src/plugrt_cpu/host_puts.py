@@ -165,7 +165,9 @@ class PuttingClient(ClientBase):
         return raw, tensor_type
 
     @with_argument_errors
-    def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
+    def buffer_from_dlpack(
+        self, capsule: Any, device: Device, stream: int | None = None
+    ) -> CpuBuffer:
         """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
         target = require_device(self, device)
         self.require_open()

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from plugrt import dlpack_types
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray
+from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, PluginError, Unimplemented
 from plugrt.execution.array import Array, duplicate
 from plugrt.execution.array_making import array_on
 from plugrt.execution.default_device import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
-from plugrt.interface import Device
+from plugrt.interface import Client, Device
+from plugrt.plugins import backends
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DeviceLike, SupportsDLPack
-
-_CPU = 1  # DLPack's kDLCPU
 
 
 @with_argument_errors
@@ -28,10 +28,12 @@ def from_dlpack(
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
     Data in host memory go to ``device``, else to the default device (the standard would say: to a
-    CPU); data elsewhere stay on their device unless ``device`` is given. ``copy`` as in `asarray`.
+    CPU); data on a GPU stay there unless ``device`` is given: what is done with the array comes
+    after what its library has enqueued on the stream that it is using. ``copy`` as in `asarray`.
     Writing to shared memory is not defined: arrays are taken not to change. Shape and dtype stay.
     Raises `NotAnArray` for objects without the protocol, `ArgumentError` where ``copy`` is False
-    and a copy is needed, `InvalidArgument` for an unknown device.
+    and a copy is needed, `InvalidArgument` for an unknown device and for data on a GPU that are not
+    in C order or not at a multiple of 16 bytes: these need a copy by their own library.
     """
     if type(x) is Tracer:
         x.__dlpack__()  # raises `ConcretizationError`
@@ -44,19 +46,67 @@ def from_dlpack(
             "__dlpack__ and __dlpack_device__"
         )
     device_type, index = _dlpack_device(x)
-    if device_type == _CPU:
-        return _from_host(x, device, copy)
-    backend = default_device().client
-    devices = backend.addressable_devices()
-    if not 0 <= index < len(devices):
-        raise InvalidArgument(
-            f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
-            f"({device_type}, {index}); {backend.backend_name} has {len(devices)} devices here, "
-            f"{list(devices)}. Copy it to the host first, for instance with numpy.asarray"
-        )
-    made = array_on(_import_buffer(x, devices[index]), committed=device is not None)
+    if device_type in dlpack_types.ON_HOST:
+        return _from_host(x, device_type, device, copy)
+    here = _find_device(x, device_type, index)
+    made = array_on(_share_on(here, x), committed=device is not None)
     moved: Array = device_put(made, device)
-    return duplicate(moved) if copy and moved._shards is made._shards else moved
+    shared = moved._shards is made._shards
+    if copy is False and not shared:
+        raise ArgumentError(
+            f"from_dlpack was called with copy=False, and {device!r} needs a copy of what is on "
+            f"{here!r}"
+        )
+    return duplicate(moved) if copy and shared else moved
+
+
+def _find_device(x: Any, device_type: int, index: int) -> Device:
+    """Returns the device that an object is on, by the hardware's number as DLPack has it."""
+    what = (
+        f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
+        f"({device_type}, {index})"
+    )
+    cure = "Copy it to the host first, in its own library"
+    platform = dlpack_types.PLATFORMS.get(device_type)
+    if platform is None:
+        known = sorted({dlpack_types.CPU, *dlpack_types.PLATFORMS, *dlpack_types.ON_HOST})
+        raise InvalidArgument(f"{what}; plugrt takes memory of the types {known}. {cure}")
+    try:
+        client = _client_of(platform)
+    except PluginError as error:
+        raise InvalidArgument(
+            f"{what}, which needs the platform {platform!r}: {error}. {cure}"
+        ) from error
+    devices = client.addressable_devices()
+    for device in devices:
+        if device.local_hardware_id == index:
+            return device
+    ids = [device.local_hardware_id for device in devices]
+    raise InvalidArgument(
+        f"{what}; {client.backend_name} has the local hardware ids {ids} here. {cure}"
+    )
+
+
+def _client_of(platform: str) -> Client:
+    client = default_device().client
+    return client if client.platform == platform else backends.get_backend(platform)
+
+
+def _share_on(device: Device, x: Any) -> Any:
+    """Returns a buffer over an object's memory, on the device that the memory is of."""
+    try:
+        stream = device.stream_for_external_ready_events()
+    except Unimplemented as error:
+        # The object's library would have to wait on the host, and DLPack has no way to ask for
+        # that: with None, 1 or 2 only a default stream waits, which the device's own streams do
+        # not follow, so that programs could read the memory before it is written.
+        raise InvalidArgument(
+            f"from_dlpack cannot order work on {device!r} after that of a "
+            f"{type(x).__module__}.{type(x).__qualname__}: {error}. Copy it to the host first, in "
+            "its own library"
+        ) from error
+    # The object's library makes this stream wait for its work, and the view is ready after it.
+    return device.client.buffer_from_dlpack(x.__dlpack__(stream=stream), device, stream)
 
 
 def _dlpack_device(x: Any) -> tuple[int, int]:
@@ -72,10 +122,12 @@ def _dlpack_device(x: Any) -> tuple[int, int]:
         ) from None
 
 
-def _from_host(x: Any, device: Any, copy: bool | None) -> Array:
+def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Array:
     target = device.device if isinstance(device, SingleDeviceSharding) else device
     here = default_device() if target is None else target
-    if isinstance(here, Device) and copy is not True and _shares_host_memory(here):
+    # Pinned memory NumPy reads, and not every client takes its capsules.
+    as_it_is = device_type == dlpack_types.CPU and copy is not True
+    if isinstance(here, Device) and as_it_is and _shares_host_memory(here):
         array = array_on(_import_buffer(x, here), committed=device is not None)
         if copy is not False or _address(x) == array.unsafe_buffer_pointer():
             return array

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt import interface
+from plugrt import dlpack_types, interface
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack, host_read
 from plugrt.capi.abi import c_values
@@ -19,6 +19,7 @@ from plugrt.capi.compiled_read import is_small
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_transfer, lend
 from plugrt.capi.extensions import layouts
+from plugrt.capi.extensions import stream as streams
 from plugrt.capi.host_read import minor_to_major, read, wait_for
 from plugrt.capi.launch_holds import delete_later
 from plugrt.capi.ownership import own
@@ -264,8 +265,12 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
         Waits for the buffer first, as XLA does then, so that no other thread waits for the lock.
         """
-        handle, pointer = self._spec.handle, self._live()
         self.block_until_ready()
+        return self._take_reference()
+
+    def _take_reference(self) -> Any:
+        """Returns an external reference to memory that is known to be there."""
+        handle, pointer = self._spec.handle, self._live()
         with handle.lock:
             self._call("Buffer_IncreaseExternalReferenceCount")
         drop = handle.drop_reference
@@ -294,13 +299,41 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
                 f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
                 f"{spec.handle.library.owner} does not tell how it is"
             )
-        reference = self.refer()
+        if device[0] in dlpack_types.ON_HOST or not self._is_ordered_on(stream):
+            self.block_until_ready()
+        reference = self._take_reference()
         return dlpack.export(self.unsafe_pointer(), spec.shape, spec.dtype, device, reference)
 
+    def _is_ordered_on(self, stream: int | None) -> bool:
+        """Whether a consumer's work on ``stream`` comes after the contents without more waiting."""
+        if stream == dlpack_types.NO_WAIT:
+            # XLA may wait for the memory (not the contents) when an external reference is taken,
+            # which is done with the lock: this waits without it.
+            self.unsafe_pointer()
+            return True
+        # The default streams (None, 0, 1, 2) are not handles that every library takes: the host
+        # waits instead, after which all streams see the contents.
+        if stream is None or stream <= 2:
+            return False
+        try:
+            streams.wait_until_ready_on_stream(self._spec.handle.library, self._live(), stream)
+        except Unimplemented:
+            return False
+        except PjrtError as error:
+            raise self._explain(error) from None
+        return True
+
     def dlpack_device(self) -> tuple[int, int]:
-        if not self._call("Buffer_IsOnCpu").is_on_cpu:
-            self._unimplemented("dlpack_device for memory other than the host's")
-        return dlpack.CPU, 0
+        device, memory = self._spec.device, self._spec.memory
+        platform = device.platform
+        if self._call("Buffer_IsOnCpu").is_on_cpu:
+            pinned = memory is not None and memory.kind == "pinned_host"
+            if pinned and platform in dlpack_types.OF_PINNED_HOST:  # as in JAX
+                return dlpack_types.OF_PINNED_HOST[platform], device.local_hardware_id
+            return dlpack_types.CPU, 0
+        if platform not in dlpack_types.OF_DEVICES:
+            self._unimplemented("dlpack_device for memory other than the host's or a GPU's")
+        return dlpack_types.OF_DEVICES[platform], device.local_hardware_id
 
     @with_argument_errors
     def copy_raw_to_host(self, offset: int, size: int) -> bytes:

@@ -12,6 +12,7 @@ from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.capi.devices import ClientBase
 from plugrt.capi.extensions.ffi import takes_handlers
 from plugrt.capi.loading.library import Library
+from plugrt.dlpack_types import OF_DEVICES, ON_HOST
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics, OptionValue
 
@@ -81,7 +82,7 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
         layout_put=layout_put,
         device_to_device_copy=several and has("Buffer_CopyToDevice"),
         memory_stats=bool(devices) and _implements(devices[0].memory_stats),
-        dlpack=on_host,
+        dlpack=on_host or _shares_device_memory(client),
         unsafe_pointer=has("Buffer_UnsafePointer"),
         strided_put=True,
         topology=_implements(lambda: _try_topology(client)),
@@ -152,6 +153,18 @@ def _try_topology(client: ClientBase) -> None:
     client.library.call("TopologyDescription_Destroy", topology=args.topology)
 
 
+def _shares_device_memory(client: ClientBase) -> bool:
+    """Whether DLPack has a type for the memory of the devices, and the library what it takes."""
+    needed = (
+        "Buffer_IsOnCpu",
+        "Buffer_UnsafePointer",
+        "Buffer_IncreaseExternalReferenceCount",
+        "Client_CreateViewOfDeviceBuffer",
+    )
+    there = client.platform in OF_DEVICES and bool(client.addressable_devices())
+    return there and all(map(client.library.has, needed))
+
+
 def _host_memory(client: ClientBase) -> tuple[bool, bool, bool]:
     """Returns whether buffers are in host memory, an aligned put can alias, and a read does."""
     devices = client.addressable_devices()
@@ -164,7 +177,7 @@ def _host_memory(client: ClientBase) -> tuple[bool, bool, bool]:
         buffer = client.buffer_from_host(
             array, devices[0], None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
         )
-        on_host = buffer.dlpack_device()[0] == 1
+        on_host = buffer.dlpack_device()[0] in ON_HOST
         where = buffer.unsafe_pointer()
         copy = client.buffer_from_host(array, devices[0])
         viewed = copy.to_host().ctypes.data == copy.unsafe_pointer()

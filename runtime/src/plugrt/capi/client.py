@@ -378,10 +378,12 @@ class Client(ClientBase):
         return interface.require_buffers(buffers)
 
     @with_argument_errors
-    def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> interface.Buffer:
+    def buffer_from_dlpack(
+        self, capsule: Any, device: interface.Device, stream: int | None = None
+    ) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")
-        return import_capsule(self.handle(), capsule, device)
+        return import_capsule(self.handle(), capsule, device, stream)
 
     @with_argument_errors
     def default_layout(self, type: interface.TensorType) -> Layout:

@@ -8,6 +8,7 @@ from typing import Any
 from plugrt import interface
 from plugrt.bounded_cache import BoundedCache
 from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.extensions import stream
 from plugrt.capi.loading.library import Library
 from plugrt.capi.serialized_envelope import Origin
 from plugrt.errors import FailedPrecondition, Unimplemented
@@ -174,6 +175,10 @@ class Device(interface.Device):
     def clear_memory_stats(self) -> None:
         """Resets the peaks of `memory_stats` (PJRT 0.106 and later)."""
         self._client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
+
+    def stream_for_external_ready_events(self) -> int:
+        library = self._client.handle().library
+        return stream.stream_for_external_ready_events(library, self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:
         args = self._client.handle().library.call("Device_MemoryStats", device=self.pointer)

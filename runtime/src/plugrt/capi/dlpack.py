@@ -15,8 +15,6 @@ from plugrt.capi.callback_threads import keep_forever
 from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
-CPU = 1
-"""``kDLCPU``"""
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 _CODES = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
 _BFLOAT16 = 13
@@ -132,6 +130,7 @@ class Tensor:
     strides: tuple[int, ...] | None
     dtype: np.dtype[Any]
     device_type: int
+    device_id: int
 
     def release(self) -> None:
         """Releases the producer's memory."""
@@ -169,6 +168,7 @@ def read(capsule: Any) -> Tensor:
         strides,
         _dtype(tensor.code, tensor.bits, tensor.lanes),
         tensor.device_type,
+        tensor.device_id,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt import interface
+from plugrt import dlpack_types, interface
 from plugrt.capi import dlpack
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
@@ -23,15 +24,23 @@ from plugrt.errors import InvalidArgument, PjrtError, PlugrtError
 _keys = itertools.count(1)
 _imported: dict[int, Callable[[], None]] = {}
 
+_ALIGNMENT = 16
+"""Where device memory begins: XLA refuses to launch with arguments elsewhere on a GPU
+(``kEntryParameterAlignBytes``), and does not say so when it makes the view."""
 
-def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
+
+def import_capsule(
+    handle: ClientHandle, capsule: Any, device: Device, stream: int | None = None
+) -> interface.Buffer:
     """Returns a buffer over the memory of a ``dltensor`` capsule, which is marked as used.
 
-    Host memory is copied when it is not in C order, in which programs take their arguments, when
-    the library wants another alignment, and when the device has a memory of its own.
+    Its contents are ready when ``stream`` has done its work, at once without one. Host memory is
+    copied when it is not in C order, in which programs take their arguments, when the library wants
+    another alignment, and when the device has a memory of its own. `InvalidArgument` for memory of
+    a device that is another one's, not in C order, or not at a multiple of 16 bytes.
     """
     try:
-        return _import(handle, capsule, device)
+        return _import(handle, capsule, device, stream)
     except PlugrtError as error:
         # The capsule ends with the error, and not while that goes through the caller's frames:
         # what runs when a capsule ends is Python, which an exception under way disturbs.
@@ -39,32 +48,67 @@ def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interf
         raise
 
 
-def _import(handle: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
+def _import(
+    handle: ClientHandle, capsule: Any, device: Device, stream: int | None
+) -> interface.Buffer:
     tensor = dlpack.read(capsule)
-    shape, dtype = tensor.shape, tensor.dtype
-    on_host = tensor.device_type == dlpack.CPU
-    if tensor.is_in_c_order and on_host == device.client.capabilities.dlpack:
-        try:
-            spec = BufferSpec(handle, shape, dtype, device)
-            buffer = view(handle, tensor.address, spec, None, tensor.release)
-        except InvalidArgument:
-            if not on_host:
-                raise
-        else:
-            dlpack.take(capsule)
-            return buffer
-    if not on_host:
-        raise InvalidArgument(
-            f"the capsule's memory (device type {tensor.device_type}, shape {shape}, strides "
-            f"{tensor.strides}) cannot be shared with {device!r}; make a contiguous copy there "
-            "first"
-        )
+    if tensor.device_type not in dlpack_types.ON_HOST:
+        _require_shareable(tensor, device)
+        if 0 not in tensor.shape:  # else there is no memory, and it may have no address
+            return _share(handle, capsule, tensor, device, stream)
+    elif tensor.is_in_c_order and _is_on_host(device):
+        with contextlib.suppress(InvalidArgument):
+            return _share(handle, capsule, tensor, device, None)
     dlpack.take(capsule)
     try:
-        array = host_array(tensor.address, shape, tensor.strides, dtype)
+        array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
         return device.client.buffer_from_host(array, device)
     finally:
         tensor.release()
+
+
+def _share(
+    handle: ClientHandle, capsule: Any, tensor: dlpack.Tensor, device: Device, stream: int | None
+) -> Buffer:
+    spec = BufferSpec(handle, tensor.shape, tensor.dtype, device)
+    buffer = view(handle, tensor.address, spec, None, tensor.release, stream)
+    dlpack.take(capsule)
+    return buffer
+
+
+def _is_on_host(device: Device) -> bool:
+    """Whether the host reads the device's buffers in place, so that they can be in its memory."""
+    client = device.client
+    found = client.capabilities
+    return found.dlpack and (found.zero_copy_get or client.platform not in dlpack_types.OF_DEVICES)
+
+
+def _require_shareable(tensor: dlpack.Tensor, device: Device) -> None:
+    """Raises `InvalidArgument`, with the cure, unless a device can use a tensor where it is."""
+    platform = dlpack_types.PLATFORMS.get(tensor.device_type)
+    place = (tensor.device_type, tensor.device_id)
+    what = f"the capsule's memory (DLPack device {place}, {tensor.dtype}, shape {tensor.shape})"
+    if (
+        platform != device.platform
+        or tensor.device_id != device.local_hardware_id
+        or _is_on_host(device)
+    ):
+        raise InvalidArgument(
+            f"{what} is not that of {device!r} (platform {device.platform!r}, local hardware id "
+            f"{device.local_hardware_id}) and cannot be shared with it; copy the array there first"
+        )
+    if 0 in tensor.shape:  # there is nothing to share
+        return
+    if not tensor.is_in_c_order:
+        raise InvalidArgument(
+            f"{what} has the strides {tensor.strides}, and {device!r} takes arrays in C order; "
+            "make a contiguous copy first"
+        )
+    if tensor.address % _ALIGNMENT:
+        raise InvalidArgument(
+            f"{what} begins at {tensor.address:#x}, and programs on {device!r} take arrays at a "
+            f"multiple of {_ALIGNMENT} bytes; make a copy (a clone) first"
+        )
 
 
 def host_array(
@@ -89,10 +133,12 @@ def view(
     spec: BufferSpec,
     strides: tuple[int, ...] | None,
     done: Callable[[], None],
+    stream: int | None = None,
 ) -> Buffer:
     """Returns a buffer over existing memory; ``done`` is called once, when it needs that no more.
 
-    ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array.
+    ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array. The
+    contents are there when ``stream`` has done its work; at once without one.
     """
     layout, _keep = make_layout(spec.shape, strides)
     key = next(_keys)
@@ -109,6 +155,7 @@ def view(
             device=spec.device.pointer,
             on_delete_callback=_release_view,
             on_delete_callback_arg=ffi.cast("void*", key),
+            stream=stream or 0,
         )
     except PjrtError:
         # Some libraries call back for a view that they refuse, some do not.

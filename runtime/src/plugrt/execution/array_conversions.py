@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from plugrt import dlpack_types
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, BufferUnavailable
 from plugrt.execution.array_methods import Methods
 from plugrt.interface import Buffer
 from plugrt.traceback_filter import filter_traceback
 
-_DLPACK_CPU = (1, 0)
+_DLPACK_CPU = (dlpack_types.CPU, 0)
 
 
 def _version_option(max_version: tuple[int, int] | None) -> dict[str, Any]:
@@ -95,8 +96,12 @@ class Conversions(Methods):
 
         With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
         ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
+        On a GPU the contents are there for work on ``stream``, as the array API standard numbers
+        streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody.
+        `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1.
         """
         here = self.__dlpack_device__()
+        stream = dlpack_types.require_stream(stream, here[0])
         target = here if dl_device is None else tuple(dl_device)
         if target not in (here, _DLPACK_CPU):
             raise BufferUnavailable(
@@ -111,7 +116,7 @@ class Conversions(Methods):
         return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Returns DLPack's device type and id."""
+        """Returns DLPack's device type and id: ``(1, 0)`` for the host, ``(2, n)`` for CUDA's n."""
         return self._only_buffer("DLPack").dlpack_device()
 
     @with_argument_errors

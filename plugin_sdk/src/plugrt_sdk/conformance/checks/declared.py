@@ -181,14 +181,25 @@ def unsafe_pointer(subject: PluginSubject) -> None:
     "dlpack",
     capability="dlpack",
     why="arrays of other libraries arrive scrambled",
-    covers=("Buffer.to_dlpack", "Buffer.dlpack_device", "Client.buffer_from_dlpack"),
+    covers=(
+        "Buffer.to_dlpack",
+        "Buffer.dlpack_device",
+        "Client.buffer_from_dlpack",
+        "Device.stream_for_external_ready_events",
+    ),
 )
 def dlpack(subject: PluginSubject) -> None:
     """An array goes out through DLPack, comes back, and has the same bits."""
     x = subject.put(ONE)
     kind, number = x.dlpack_device()
     expect(kind > 0 and number >= 0, "a DLPack device", (kind, number))
-    back = subject.client.buffer_from_dlpack(x.to_dlpack(), subject.client.devices()[0])
+    place = subject.client.devices()[0]
+    try:
+        stream = place.stream_for_external_ready_events()
+    except Unimplemented:
+        back = subject.client.buffer_from_dlpack(x.to_dlpack(), place)
+    else:
+        back = subject.client.buffer_from_dlpack(x.to_dlpack(stream), place, stream)
     expect_same_bits(back.to_host(), ONE, "the array that came back")
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from plugrt.capi.buffer import Buffer
-from plugrt.capi.devices import Device
+from typing import Any
+
+from plugrt.capi.loading.library import Library
 
 
-def stream_for_external_ready_events(device: Device) -> int:
-    """Returns the stream on which other libraries wait for, or record, events of a device."""
-    table = device.client.library.extension("Stream")
-    args = table.call("Get_Stream_For_External_Ready_Events", device=device.pointer)
-    return int(args.stream)
+def stream_for_external_ready_events(library: Library, device: Any) -> int:
+    """Returns a stream of a ``PJRT_Device*`` that other libraries have wait for their work."""
+    table = library.extension("Stream")
+    return int(table.call("Get_Stream_For_External_Ready_Events", device=device).stream)
 
 
-def wait_until_ready_on_stream(buffer: Buffer, stream: int) -> None:
-    """Makes a stream wait for a buffer, without blocking the caller."""
-    table = buffer._spec.handle.library.extension("Stream")
-    table.call("Wait_Until_Buffer_Ready_On_Stream", stream=stream, buffer=buffer._live())
+def wait_until_ready_on_stream(library: Library, buffer: Any, stream: int) -> None:
+    """Makes a stream wait for a ``PJRT_Buffer*``, without blocking the caller."""
+    table = library.extension("Stream")
+    table.call("Wait_Until_Buffer_Ready_On_Stream", stream=stream, buffer=buffer)
