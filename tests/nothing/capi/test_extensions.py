@@ -17,6 +17,7 @@ from plugrt.capi.extensions.phase_compile import PhaseCompiler
 from plugrt.capi.extensions.profiler import Profiler, encode_options
 from plugrt.capi.extensions.raw_buffer import RawBuffer
 from plugrt.capi.loading.handle_ledger import Ledger
+from plugrt.capi.loading.library import Library
 from plugrt.errors import (
     FailedPrecondition,
     Internal,
@@ -307,8 +308,30 @@ def test_abi_version_is_stored_and_asked(client: Client) -> None:
     client.deserialize_executable(stored)
     # The version of the platform differs, but the library says that it fits.
     client.deserialize_executable(stored.replace(b'"1.0"', b'"0.9"', 1))
+    other = stored.replace(b'"Nw=="', b'"OA=="', 1)
     with pytest.raises(FailedPrecondition, match=r"another version .*made for driver 8"):
-        client.deserialize_executable(stored.replace(b'"Nw=="', b'"OA=="', 1))
+        client.deserialize_executable(other.replace(b'"1.0"', b'"0.9"', 1))
+
+
+def test_the_abi_version_of_what_the_library_made_is_asked_when_it_does_not_load(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = compiled(client).executable.serialize()
+    other = stored.replace(b'"Nw=="', b'"OA=="', 1)
+    client.deserialize_executable(other)  # the facts agree
+    real = Library.call
+
+    def fail(self: Library, name: str, **inputs: Any) -> Any:
+        if name == "Executable_DeserializeAndLoad":
+            raise Internal("no kernel image")
+        return real(self, name, **inputs)
+
+    monkeypatch.setattr(Library, "call", fail)
+    with pytest.raises(Internal, match="no kernel image"):
+        client.deserialize_executable(stored)
+    with pytest.raises(FailedPrecondition, match=r"another version .*made for driver 8") as caught:
+        client.deserialize_executable(other)
+    assert isinstance(caught.value.__cause__, Internal)
 
 
 def test_phases(client: Client) -> None:
