@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, random
+from plugrt import lax, profiler, random
 from plugrt.interface import Device
+from plugrt.protobuf import messages
 from support.requirements import needs_jax
 
 RNG = np.random.default_rng(0)
@@ -191,3 +193,16 @@ def test_threads(on_gpu: Device) -> None:
 def test_nans_are_found(on_gpu: Device) -> None:
     with plugrt.debug_nans(True), pytest.raises(FloatingPointError):
         xp.log(xp.asarray(-1.0)).block_until_ready()
+
+
+def test_a_trace_has_the_events_of_the_gpu(on_gpu: Device, tmp_path: Path) -> None:
+    f = plugrt.jit(lambda a: xp.tanh(a) * 3)
+    f(A).block_until_ready()
+    with profiler.trace(tmp_path):
+        f(A).block_until_ready()
+    [file] = tmp_path.rglob("*.xplane.pb")
+    planes = messages(file.read_bytes(), 1)
+    names = [bytes(name) for plane in planes for name in messages(plane, 2)]
+    assert b"/device:GPU:0" in names
+    [device] = [plane for plane, name in zip(planes, names, strict=True) if b"GPU" in name]
+    assert sum(len(messages(line, 4)) for line in messages(device, 3)) >= 1

@@ -65,14 +65,17 @@ class Profiler:
         """Returns the trace, a serialised ``XSpace`` proto, once the recording has ended."""
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
-        size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
-        target = ffi.cast("uint8_t*", kept := c_values.allocate(size))
-        args = self._table.call(
-            "CollectData", profiler=self._pointer, buffer=target, buffer_size_in_bytes=size
-        )
-        if args.buffer == target and args.buffer_size_in_bytes > size:
-            raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
-        # Some libraries return memory of their own instead of filling ours.
+        args = self._table.call("CollectData", profiler=self._pointer)
+        if args.buffer == ffi.NULL:  # that was its size, as the header says
+            size = args.buffer_size_in_bytes
+            target = ffi.cast("uint8_t*", kept := c_values.allocate(size))
+            args = self._table.call(
+                "CollectData", profiler=self._pointer, buffer=target, buffer_size_in_bytes=size
+            )
+            if args.buffer == target and args.buffer_size_in_bytes > size:
+                raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
+        # Else it is the trace, in memory of the profiler's: XLA's has it once, and at a second call
+        # leaves the memory that it is given as it is (jax-cuda13-pjrt 0.11.2).
         content = self._table.data(args, "buffer", "buffer_size_in_bytes")
         # XLA's profiler counts in a NUL that it writes behind the proto; readers reject it.
         return content[: find_end(content)]
