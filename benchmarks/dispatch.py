@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from harness import (
     Row,
-    Timer,
     arguments,
     compare,
     compare_timers,
@@ -28,6 +27,7 @@ PLATFORM = prepare_platform(OPTIONS.platform, devices=2)
 import cores  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+from forms import both, donating, reading  # noqa: E402
 
 import plugrt  # noqa: E402
 
@@ -51,13 +51,6 @@ class Record:
 
 jax.tree_util.register_dataclass(Record, ["a", "b"], [])
 plugrt.tree.register_dataclass(Record)
-
-
-def both(function: Callable[..., Any], *args: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Returns ``function`` jitted by each, as calls on arguments put by each."""
-    ours, theirs = plugrt.jit(function), jax.jit(function)
-    mine, others = plugrt.device_put(args), jax.device_put(args)
-    return lambda: ours(*mine), lambda: theirs(*others)
 
 
 def first_calls(rounds: int = 7) -> Row:
@@ -145,33 +138,10 @@ def call_forms(four: Any) -> list[Row]:
     ]
 
 
-def reading(call: Callable[[], Any]) -> Timer:
-    """Returns the timer of the first reads of its results, which are made and waited for before."""
-
-    def timer(count: int) -> float:
-        made = [call().block_until_ready() for _ in range(count)]
-        return sample(map(np.asarray, made).__next__, count)
-
-    return timer
-
-
 def with_new_floats(plus: Callable[..., Any], x: Any) -> Callable[[], Any]:
     """Returns a call with a number that is another one each time."""
     numbers = itertools.count(0.5)
     return lambda: plus(x, next(numbers))
-
-
-def donating(package: Any, other: Any = None) -> Callable[[], Any]:
-    """Returns a call that donates its first argument, which is the last result."""
-    step = package.jit(lambda a, b: a + b, donate_argnums=0)
-    put = np.zeros(4, np.float32)
-    state = [package.device_put(put)]
-    other = package.device_put(put) if other is None else other
-
-    def call() -> Any:
-        state[0] = step(state[0], other)
-
-    return call
 
 
 def measure() -> list[Row]:
