@@ -43,6 +43,7 @@ def test_malformed(data: bytes) -> None:
         (b"\x08\x05\x00", 2),
         (b"\x0a\x02\x00\x00\x00\x00", 4),
         (b"\x00", 0),
+        (b"\x08\x05\x00\x08\x05", 5),  # something follows: malformed
         (b"\x08\x05\x0b", 3),  # malformed: left to who reads it
         (b"\x08\x05\x0a\x09ab", 6),
     ],

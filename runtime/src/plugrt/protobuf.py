@@ -78,16 +78,13 @@ def _spans(view: memoryview) -> Iterator[tuple[int, int | memoryview, int]]:
 
 
 def find_end(content: Content) -> int:
-    """Returns where a message ends that NULs may follow: as in Google's own parsers, tag 0 ends it.
-
-    The whole length where the message is malformed elsewhere.
-    """
+    """Returns where a message ends that nothing but NULs follow; else the whole length."""
     at, view = 0, memoryview(content)
     try:
         for _, _, end in _spans(view):
             at = end
     except ValueError:
-        return at if view[at] == 0 else len(view)
+        return len(view) if any(view[at:]) else at
     return at
 
 

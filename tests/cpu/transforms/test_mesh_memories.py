@@ -106,13 +106,42 @@ def test_results_in_another_memory(host_memory: None, way: str) -> None:
     }[way]
     x = plugrt.device_put(A, over("x"))
     if not type(devices()[0]).__module__.startswith("plugrt_cpu"):
-        with pytest.raises(Unimplemented, match=r"places no results. device_put the result there"):
+        with pytest.raises(Unimplemented, match=r"to memories. device_put the result there"):
             f(x)
         return
     result = f(x)
     assert result.sharding == expected
     np.testing.assert_array_equal(result, 2 * A)
     assert float(xp.sum(result)) == 2 * A.sum()
+
+
+@pytest.mark.parametrize("shardy", [True, False], ids=["Shardy", "GSPMD"])
+def test_whole_results_in_another_memory(host_memory: None, shardy: bool) -> None:
+    """On each device; with GSPMD divided ones as well. Refused as those are that are divided."""
+    x = plugrt.device_put(A, over("x"))
+    with plugrt.config.override(use_shardy_partitioner=shardy):
+        for there in (over(kind=HOST), over("x", kind=HOST)):
+            f = plugrt.jit(lambda v: v * 3, out_shardings=there)
+            if type(devices()[0]).__module__.startswith("plugrt_cpu"):
+                result = f(x)
+                assert result.sharding == there
+                np.testing.assert_array_equal(result, 3 * A)
+            else:
+                with pytest.raises(Unimplemented, match=r"to memories. device_put the result"):
+                    f(x)
+
+
+def test_text_for_devices_without_that_memory() -> None:
+    """It is JAX's: the attribute, and the call that XLA moves a result for."""
+    f = plugrt.jit(lambda v: (plugrt.device_put(v * 2, Space.Host), v + 1))
+    with plugrt.default_device(devices("numpy")[0]):
+        for text in (
+            f.lower(A).as_text(),
+            f.trace(A).lower(lowering_platforms=("tpu",)).as_text(),
+        ):
+            main = next(line for line in text.splitlines() if "@main" in line)
+            assert main.count('mhlo.memory_kind = "pinned_host"') == 1
+            assert text.count("@annotate_device_placement") == 1
 
 
 @behaviour(105, "a memory Space is a target for arrays over a mesh, which stay divided")

@@ -127,7 +127,10 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any], tmp_path: P
     put = "| put of 64 MB | 37.5 ms | 50 µs | 0.50 | 0.30, over |"
     assert page.count(put) == len(generate.TABLES + generate.ON_A_GPU)
     assert "| of nothing | 2 ns | 3 s | 1.00 |  |" in page
-    assert all(f"## Of {name}\n\nBy `benchmarks/{name}.py`" in page for name in generate.TABLES + generate.ON_A_GPU)
+    assert all(
+        f"## Of {name}\n\nBy `benchmarks/{name}.py`" in page
+        for name in generate.TABLES + generate.ON_A_GPU
+    )
     assert page.count("| f(x) | 5 µs | 0.80 (0.85, kept) | 1.10 | 6 µs | 0.40 | 0.70 |") == 2
     assert (
         "| a call | 3 µs |  | 6 µs | 50 µs | 2 µs | 0.50, 0.45 | 1.50 (1.35, over), 1.40 |" in page

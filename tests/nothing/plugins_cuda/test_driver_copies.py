@@ -196,3 +196,21 @@ def test_without_a_driver_there_are_none(
     found: Any = find_copies
     monkeypatch.setattr(driver_copies, "find_copies", lambda: found(driver.path))
     assert isinstance(CudaPlugin().stream_copies(), DriverCopies)
+
+
+def test_an_interrupt_leaves_the_context_that_was(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = DriverCopies(driver.path)
+    real = copies._call
+
+    def interrupt(what: str, name: str, *arguments: Any) -> None:
+        if name == "cuStreamSynchronize":
+            raise KeyboardInterrupt
+        real(what, name, *arguments)
+
+    monkeypatch.setattr(copies, "_call", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        copies.wait(STREAM)
+    assert driver.seen == around()
+    assert driver.current is None

@@ -63,7 +63,7 @@ def _topology_attributes(capabilities: Capabilities) -> dict[str, OptionValue]:
         stated["tuple_arguments_above"] = bound
     if capabilities.auto_partitioning:
         stated["auto_partitioning"] = True
-    if capabilities.host_callbacks:
+    if capabilities.custom_calls:
         # Their handlers get NumPy's memory, also where hosts may not read arrays in place.
         stated["host_callbacks"] = True
     return stated

@@ -76,7 +76,7 @@ class DriverCopies:
         self._call(what, "cuCtxPushCurrent_v2", context)
         try:
             yield
-        except Internal:
+        except BaseException:  # Ctrl-C in the wait, too: the thread's context is the caller's
             self._driver.cuCtxPopCurrent_v2(ctypes.byref(_POINTER()))  # what failed says more
             raise
         self._call(what, "cuCtxPopCurrent_v2", ctypes.byref(_POINTER()))

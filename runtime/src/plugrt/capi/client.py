@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -302,12 +302,10 @@ class Client(ClientBase):
                 **inputs,
             )
         except PjrtError as error:
-            # Of what it made itself, the library is asked afterwards: jax-cuda13-pjrt 0.11.2 says
-            # of its own executables, which it loads, that they need a newer cuDNN than it has.
-            reason = self._why_incompatible(opened.abi, None)
-            if reason is None:
+            told = self._with_abi(error, opened.abi)
+            if told is error:
                 raise
-            raise serialized_envelope.make_version_error(reason, self.library) from error
+            raise told from error
         return LoadedExecutable(self, args.loaded_executable, True)
 
     def _why_incompatible(self, abi: bytes | None, unknown: str | None) -> str | None:
@@ -318,6 +316,17 @@ class Client(ClientBase):
             return why_incompatible(self.library, self.handle().pointer, abi)
         except Unimplemented:
             return unknown
+
+    def _with_abi(self, error: PjrtError, abi: bytes | None) -> PjrtError:
+        """Returns the error of a load, with what the library says of the executable's ABI version.
+
+        It is asked only now: jax-cuda13-pjrt 0.11.2 says of its own executables, which it loads,
+        that they need a newer cuDNN than it has. So what it says may not be the reason.
+        """
+        with suppress(PjrtError):  # the first error is the one to raise
+            if reason := self._why_incompatible(abi, None):
+                return type(error)(f"{error.message} (of its version the library says: {reason})")
+        return error
 
     def buffer_from_host(
         self,

@@ -22,6 +22,9 @@ class StreamCopies(Protocol):
     on threads of the library, several at once; a method that waits must release the interpreter's
     lock. What fails raises a `PjrtError` that says what was copied: its text and its code are those
     of the launch's error.
+
+    A library knows a function by its name, for all its clients: the copies of the client with which
+    it was registered serve the others, so that they keep nothing of one client.
     """
 
     def copy_to_host(self, target: npt.NDArray[np.uint8], source: int, stream: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plugrt.errors import NotFound, Unimplemented
+from plugrt.errors import Internal, NotFound, Unimplemented
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import LoadedExecutable
@@ -16,16 +16,16 @@ from plugrt.stablehlo.placements import PLACE
 def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
     """Raises `Unimplemented` where a library does not know the call that places a result.
 
-    XLA's CPU library of 2025 does not, and says `NotFound`; of a program that is divided it says
-    that a call with a side effect cannot be replicated.
+    XLA's CPU library of 2025 does not, and says `NotFound`; its partitioner says, with
+    `Unimplemented` or `Internal`, that a call with a side effect is not to be divided.
     """
     try:
         yield
-    except (NotFound, Unimplemented) as error:
+    except (NotFound, Unimplemented, Internal) as error:
         asked = _asked(plan, launch)
         if not asked or PLACE not in error.message:
             raise
-        raise _refusal(plan, launch, *asked[0], "places no results") from error
+        raise _refusal(plan, launch, *asked[0], "moves no results to memories") from error
 
 
 def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:

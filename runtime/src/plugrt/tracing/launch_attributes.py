@@ -47,6 +47,22 @@ def entry_attributes(
     return EntryAttributes((*parameters, *fed), tuple(results), launch.partitions, shardy)
 
 
+def memory_attributes(
+    plan: Plan, kinds: Sequence[str | None], parameters: int
+) -> EntryAttributes | None:
+    """Returns the attributes of results in memories of a kind, for devices that are not known."""
+    if not kinds:
+        return None
+    results = [
+        ((MEMORY, kind),) if kind is not None else ()
+        for kind, (origin, _) in zip(kinds, plan.sources, strict=True)
+        if origin == "result"
+    ]
+    if not any(results):
+        return None
+    return EntryAttributes(((),) * parameters, tuple(results))
+
+
 def _attributes(launch: Launch, layout: AnyLayout, sharding: Sharding, ndim: int) -> Attributes:
     found = []
     if layout is not None:

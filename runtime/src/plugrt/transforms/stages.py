@@ -29,7 +29,7 @@ from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.xla_computation import XlaComputation
-from plugrt.tracing.launch_attributes import entry_attributes
+from plugrt.tracing.launch_attributes import entry_attributes, memory_attributes
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.aot import AheadOfTime, compile_ahead
 from plugrt.transforms.compiled_function import Compiled, estimate_costs
@@ -125,14 +125,14 @@ class Traced(StageInfo):
         """The shardings, layouts and memories that `jit` was told, or that the arguments have."""
         staged, known = self.staged, self._known
         if known is None:
-            return None
+            fed = len(staged.plan.kept) + staged.plan.fed
+            return memory_attributes(staged.plan, staged.out_memory_kinds, fed)
         return entry_attributes(staged.plan, staged.types, staged.output_types, known)
 
     @property
     def _known(self) -> Launch | None:
-        """The launch that options, arguments over a mesh or memories within decide, else None."""
-        is_known = self.staged.out_memory_kinds or any(map(_is_divided, self.avals))
-        if self._placed is None and is_known:
+        """The launch that options or arguments over a mesh decide; None where a device does."""
+        if self._placed is None and any(_is_divided(aval) for aval in self.avals):
             return self._launch()
         return self._placed
 

@@ -62,7 +62,8 @@ def call_in_place(handler: Handler, frame: Any) -> None:
     arguments = [_array(buffer, False) for buffer in read_buffers(frame.args)]
     buffers = read_buffers(frame.rets)
     results = [_array(buffer, True) for buffer in buffers]
-    handler(arguments, results, read_attributes(frame.attrs))
+    # A list of its own: a function that puts another array into it has filled in no result.
+    handler(arguments, [*results], read_attributes(frame.attrs))
     for buffer, result in zip(buffers, results, strict=True):
         if result.size and element_bits(result.dtype) < 8:
             packed = pack_elements(result)

@@ -28,7 +28,7 @@ from plugrt.capi.stream_copies import StreamCopies
 from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 
-_Arrays = list[npt.NDArray[Any]]
+_Arrays = Sequence[npt.NDArray[Any]]
 _state = threading.local()
 
 
@@ -67,13 +67,16 @@ def is_calling() -> bool:
 
 def _stream_of(frame: Any) -> int:
     """Returns the address of the stream that a call's program runs on."""
+    api = frame.api
+    if api.struct_size <= ffi.offsetof("XLA_FFI_Api", "stream_get") or api.stream_get == ffi.NULL:
+        raise Internal("the library has no function that gives the stream of a program")
     args = ffi.new("XLA_FFI_Stream_Get_Args*")
     args.struct_size, args.ctx = ffi.sizeof("XLA_FFI_Stream_Get_Args"), frame.ctx
-    error = frame.api.stream_get(args)
+    error = api.stream_get(args)
     if error != ffi.NULL:
         raise Internal(
             "the library gives no stream for a call of a Python function, whose arguments are in "
-            f"a device's memory (XLA_FFI_Stream_Get: {take_error_text(frame.api, error)})"
+            f"a device's memory (XLA_FFI_Stream_Get: {take_error_text(api, error)})"
         )
     return int(ffi.cast("uintptr_t", args.stream))
 

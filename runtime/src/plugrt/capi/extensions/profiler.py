@@ -50,9 +50,11 @@ class Profiler:
         args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))
         self._pointer = table.own("Destroy", "profiler", args.profiler)
         self._running = False
+        self._trace: bytes | None = None
 
     def start(self) -> None:
         """Begins to record."""
+        self._trace = None
         self._table.call("Start", profiler=self._pointer)
         self._running = True
 
@@ -65,6 +67,11 @@ class Profiler:
         """Returns the trace, a serialised ``XSpace`` proto, once the recording has ended."""
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
+        if self._trace is None:
+            self._trace = self._collect()
+        return self._trace
+
+    def _collect(self) -> bytes:
         args = self._table.call("CollectData", profiler=self._pointer)
         if args.buffer == ffi.NULL:  # that was its size, as the header says
             size = args.buffer_size_in_bytes
