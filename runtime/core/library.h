@@ -120,6 +120,7 @@ int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_syste
 void memory_note(Client *client, uintptr_t begin, Py_ssize_t size); /* they are */
 PyObject *is_readable(PyObject *module, PyObject *address);
 PyObject *capsule_destructor(PyObject *module, PyObject *unused);
+PyObject *tensor_deleter(PyObject *module, PyObject *address);
 
 /* ---- read.c: buffers that the host addresses ---- */
 extern PyTypeObject *Reader_Type;

@@ -80,6 +80,9 @@ static PyMethodDef functions[] = {
      "is_readable(address): whether it is memory; None where the system does not say."},
     {"capsule_destructor", capsule_destructor, METH_NOARGS,
      "capsule_destructor(): the address of what frees DLPack capsules, also while an error is under way."},
+    {"tensor_deleter", tensor_deleter, METH_O,
+     "tensor_deleter(address): the address of what releases DLPack tensors with the function at that one, "
+     "also when the interpreter has ended."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,

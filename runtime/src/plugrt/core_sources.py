@@ -16,7 +16,7 @@ call_key.c 7056ab12cacd
 call_parts.c 711db7f52cdb
 calls.c 7138627b6e75
 calls.h f6813d39cedf
-capsule.c 8fc0361bfb56
+capsule.c ad3385965e86
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
@@ -41,11 +41,11 @@ launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
 lent.c b3f40f8299d1
-library.h 919d8cd92676
+library.h ae58a9938fbd
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c c36b5e82f813
+module.c c42eb337fcc1
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa

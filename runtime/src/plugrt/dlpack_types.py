@@ -55,6 +55,21 @@ def require_stream(stream: object, device_type: int) -> int | None:
         raise ArgumentError(
             f"__dlpack__ got stream={number} for an array of DLPack device type {device_type}; the "
             f"array API standard has None, -1 or a stream's handle there, and not "
-            f"{', '.join(map(str, disallowed)) or 'a negative one'}"
+            f"{', '.join(map(str, disallowed)) if number in disallowed else 'a negative one'}"
         )
     return number
+
+
+def require_device(place: object) -> tuple[int, int]:
+    """Returns the ``dl_device`` of a call of ``__dlpack__``; `ArgumentTypeError` for another form.
+
+    Enumerations of integers, as PyTorch has for device types, are integers.
+    """
+    try:
+        kind, number = place  # type: ignore[misc]
+        return operator.index(kind), operator.index(number)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"__dlpack__ got dl_device={place!r:.60}; a pair of integers is expected, DLPack's "
+            "device type and the device's number, such as (1, 0) for the host"
+        ) from None

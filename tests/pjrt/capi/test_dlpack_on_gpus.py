@@ -206,12 +206,14 @@ def test_arrays_take_the_streams_of_the_standard(on_gpu: Gpu) -> None:
     assert "wait 77" in on_gpu.library.seen()
     x.__dlpack__(stream=77, copy=True)
     assert "wait 77" in on_gpu.library.seen()
+    x.__dlpack__(stream=-1, copy=True)
+    assert on_gpu.library.seen()[:2] == ["ready 0", "refer 1"], "the copy is made in this call"
     assert dlpack.read(x.__dlpack__(stream=-1)).address == x.unsafe_buffer_pointer()
     for wrong in (True, "1", 1.0, object()):
         with pytest.raises(ArgumentTypeError, match="None or an integer"):
             x.__dlpack__(stream=wrong)  # type: ignore[arg-type]
-    for number in (0, -2):
-        with pytest.raises(ArgumentError, match=f"stream={number} .* and not 0"):
+    for number, what in ((0, "0"), (-5, "a negative one")):
+        with pytest.raises(ArgumentError, match=f"stream={number} .* and not {what}"):
             x.__dlpack__(stream=number)
     assert on_gpu.library.seen().count("refer 1") == 1, "what is refused is refused first"
 

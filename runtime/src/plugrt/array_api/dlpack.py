@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt import dlpack_types
 from plugrt.argument_errors import with_argument_errors
@@ -125,15 +126,18 @@ def _dlpack_device(x: Any) -> tuple[int, int]:
 def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Array:
     target = device.device if isinstance(device, SingleDeviceSharding) else device
     here = default_device() if target is None else target
-    # Pinned memory NumPy reads, and not every client takes its capsules.
+    # Not every client takes capsules of pinned memory.
     as_it_is = device_type == dlpack_types.CPU and copy is not True
     if isinstance(here, Device) and as_it_is and _shares_host_memory(here):
-        array = array_on(_import_buffer(x, here), committed=device is not None)
-        if copy is not False or _address(x) == array.unsafe_buffer_pointer():
+        capsule = x.__dlpack__()
+        address = _address(capsule) if copy is False else None
+        buffer = here.client.buffer_from_dlpack(capsule, here)
+        array = array_on(buffer, committed=device is not None)
+        if copy is not False or address == array.unsafe_buffer_pointer():
             return array
     if copy is False:
         raise ArgumentError(f"from_dlpack was called with copy=False, and {here!r} needs a copy")
-    result: Array = device_put(np.from_dlpack(x), device)
+    result: Array = device_put(_view(x), device)
     return result
 
 
@@ -142,9 +146,20 @@ def _shares_host_memory(device: Device) -> bool:
     return capabilities.dlpack and capabilities.zero_copy_put
 
 
-def _import_buffer(x: Any, device: Device) -> Any:
-    return device.client.buffer_from_dlpack(x.__dlpack__(), device)
+def _address(capsule: Any) -> int:
+    # Later, here and below: what reads capsules is of the PJRT clients, which may not be needed.
+    from plugrt.capi.dlpack import find_address
+
+    return find_address(capsule)
 
 
-def _address(x: Any) -> int:
-    return int(np.from_dlpack(x).ctypes.data)
+def _view(x: Any) -> npt.NDArray[Any]:
+    """Returns a view of an object's host memory, of bfloat16 as well, which NumPy does not take."""
+    from plugrt.capi.dlpack_host import view_capsule
+
+    try:
+        capsule = x.__dlpack__()
+    except BufferError:
+        # Only capsules of a newer kind can say that memory is read-only, and NumPy takes those.
+        return np.from_dlpack(x)
+    return view_capsule(capsule)

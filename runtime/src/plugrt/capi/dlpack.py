@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import itertools
 from dataclasses import dataclass
@@ -15,10 +16,27 @@ from plugrt.capi.callback_threads import keep_forever
 from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
-_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
-_CODES = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""
+_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
+    (0, 8): np.dtype(np.int8),
+    (0, 16): np.dtype(np.int16),
+    (0, 32): np.dtype(np.int32),
+    (0, 64): np.dtype(np.int64),
+    (1, 8): np.dtype(np.uint8),
+    (1, 16): np.dtype(np.uint16),
+    (1, 32): np.dtype(np.uint32),
+    (1, 64): np.dtype(np.uint64),
+    (2, 16): np.dtype(np.float16),
+    (2, 32): np.dtype(np.float32),
+    (2, 64): np.dtype(np.float64),
+    (4, 16): element_type_to_dtype(_BFLOAT16),
+    (5, 64): np.dtype(np.complex64),
+    (5, 128): np.dtype(np.complex128),
+    (6, 8): np.dtype(np.bool_),
+}
+"""``DLDataTypeCode`` and bits to dtype: a producer may state any, which NumPy may not know."""
+_CODES = {dtype: code for (code, _), dtype in _DTYPES.items()}
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
 _api = ctypes.pythonapi
@@ -45,21 +63,19 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 def get_type_code(dtype: np.dtype[Any]) -> int:
     """Returns the ``DLDataTypeCode`` of a dtype; `UnsupportedDtype` where there is none."""
-    if dtype.name == "bfloat16":
-        return _BFLOAT
-    if dtype.kind in _CODES and dtype.isbuiltin == 1:
-        return _CODES[dtype.kind]
-    raise UnsupportedDtype(f"DLPack has no type for {dtype}")
+    code = _CODES.get(dtype)
+    if code is None:
+        raise UnsupportedDtype(f"DLPack has no type for {dtype}")
+    return code
 
 
 def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
-    if lanes == 1 and bits % 8 == 0:
-        if code == _BFLOAT and bits == 16:
-            return element_type_to_dtype(_BFLOAT16)
-        letters = {value: letter for letter, value in _CODES.items()}
-        if code in letters:
-            return np.dtype(f"{letters[code]}{bits // 8}")
-    raise UnsupportedDtype(f"the DLPack type of code {code}, {bits} bits, {lanes} lanes is unknown")
+    dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
+    if dtype is None:
+        raise UnsupportedDtype(
+            f"the DLPack type of code {code}, {bits} bits, {lanes} lanes is unknown"
+        )
+    return dtype
 
 
 def export(
@@ -83,7 +99,7 @@ def export(
     tensor.code, tensor.bits, tensor.lanes = code, dtype.itemsize * 8, 1
     key = next(_keys)
     managed.manager_ctx = ffi.cast("void*", key)
-    managed.deleter = _release_exported
+    managed.deleter = _deleter
     _exported[key] = (managed, dims, reference)
     address = int(ffi.cast("uintptr_t", managed))
     return _new(address, _NAME, _destructor)
@@ -113,6 +129,24 @@ def _free_capsule(
         managed.deleter(managed)
 
 
+def _disarm(_exported: dict[int, Any] = _exported) -> None:
+    """Gives what consumers still have a deleter that does nothing, and needs no interpreter.
+
+    Python is called by a deleter that is Python, which ends the process once the interpreter has
+    ended. This does nothing for what is exported while the interpreter ends; the core's asks.
+    """
+    nothing = ctypes.cast(_api.Py_IsInitialized, ctypes.c_void_p).value
+    for managed, _, _ in list(_exported.values()):
+        managed.deleter = ffi.cast("void(*)(DLManagedTensor*)", nothing)
+
+
+_deleter = _release_exported
+if core is None:
+    atexit.register(_disarm)
+else:
+    _address = core.tensor_deleter(int(ffi.cast("uintptr_t", _release_exported)))
+    _deleter = ffi.cast("void(*)(DLManagedTensor*)", _address)
+
 # A consumer that refuses a capsule drops it while its error is under way, and Python that is called
 # then finds that error and fails, which loses the error and the memory: the core's keeps both.
 _destructor = (
@@ -132,11 +166,6 @@ class Tensor:
     device_type: int
     device_id: int
 
-    def release(self) -> None:
-        """Releases the producer's memory."""
-        if self.managed.deleter != ffi.NULL:
-            self.managed.deleter(self.managed)
-
     @property
     def is_in_c_order(self) -> bool:
         """Whether the elements lie one after the other, the last dimension fastest."""
@@ -150,20 +179,36 @@ class Tensor:
         return True
 
 
-def read(capsule: Any) -> Tensor:
-    """Returns what an unused ``dltensor`` capsule holds, and leaves the capsule as it is."""
+def _find(capsule: Any) -> Any:
     try:
-        address = _get(capsule, _NAME)
+        return ffi.cast("DLManagedTensor*", _get(capsule, _NAME))
     except (ValueError, ctypes.ArgumentError) as error:
         raise InvalidArgument(f"not an unused dltensor capsule: {capsule!r}") from error
-    managed = ffi.cast("DLManagedTensor*", address)
+
+
+def find_address(capsule: Any) -> int:
+    """Returns where the elements in an unused capsule begin, which may be of any type."""
+    return _address_of(_find(capsule).dl_tensor)
+
+
+def _address_of(tensor: Any) -> int:
+    return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
+
+
+def read(capsule: Any) -> Tensor:
+    """Returns what an unused ``dltensor`` capsule holds, and leaves the capsule as it is."""
+    return read_managed(_find(capsule))
+
+
+def read_managed(managed: Any) -> Tensor:
+    """Returns what a ``DLManagedTensor*`` says."""
     tensor = managed.dl_tensor
     strides = None
     if tensor.strides != ffi.NULL and tensor.ndim:
         strides = tuple(ffi.unpack(tensor.strides, tensor.ndim))
     return Tensor(
         managed,
-        int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset,
+        _address_of(tensor),
         tuple(ffi.unpack(tensor.shape, tensor.ndim)) if tensor.ndim else (),
         strides,
         _dtype(tensor.code, tensor.bits, tensor.lanes),
@@ -172,6 +217,30 @@ def read(capsule: Any) -> Tensor:
     )
 
 
-def take(capsule: Any) -> None:
-    """Marks a capsule as used: its `Tensor` must then be released."""
-    _rename(capsule, _USED)
+def take(capsule: Any) -> Any:
+    """Marks a capsule as used, and returns its ``DLManagedTensor*``, which is released once.
+
+    That is by `release`, else when nothing refers to it any more.
+    """
+    managed = _find(capsule)
+    deleter = managed.deleter
+    taken = None
+    try:
+        _rename(capsule, _USED)
+        taken = ffi.gc(managed, _do_nothing if deleter == ffi.NULL else deleter)
+    except BaseException:
+        # Interrupted: the capsule releases it, as before.
+        if taken is not None:
+            ffi.gc(taken, None)
+        _rename(capsule, _NAME)
+        raise
+    return taken
+
+
+def _do_nothing(_managed: Any) -> None:
+    """A producer with nothing to release has no deleter."""
+
+
+def release(taken: Any) -> None:
+    """Releases what `take` returned: what comes first of calls and the last reference's end."""
+    ffi.release(taken)

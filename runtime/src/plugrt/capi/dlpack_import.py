@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from plugrt import dlpack_types, interface
 from plugrt.capi import dlpack
@@ -19,10 +16,11 @@ from plugrt.capi.buffer_spec import BufferSpec, make_layout
 from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
-from plugrt.errors import InvalidArgument, PjrtError, PlugrtError
+from plugrt.capi.dlpack_host import host_array
+from plugrt.errors import InvalidArgument
 
 _keys = itertools.count(1)
-_imported: dict[int, Callable[[], None]] = {}
+_imported: dict[int, _Loan] = {}
 
 _ALIGNMENT = 16
 """Where device memory begins: XLA refuses to launch with arguments elsewhere on a GPU
@@ -39,41 +37,38 @@ def import_capsule(
     another alignment, and when the device has a memory of its own. `InvalidArgument` for memory of
     a device that is another one's, not in C order, or not at a multiple of 16 bytes.
     """
+    taken = dlpack.take(capsule)
     try:
-        return _import(handle, capsule, device, stream)
-    except PlugrtError as error:
-        # The capsule ends with the error, and not while that goes through the caller's frames:
-        # what runs when a capsule ends is Python, which an exception under way disturbs.
-        error._capsule = capsule  # type: ignore[attr-defined]
+        return _import(handle, taken, device, stream)
+    except BaseException:
+        # Not with the last frame that an error keeps: one that is stored keeps no memory.
+        dlpack.release(taken)
         raise
 
 
 def _import(
-    handle: ClientHandle, capsule: Any, device: Device, stream: int | None
+    handle: ClientHandle, taken: Any, device: Device, stream: int | None
 ) -> interface.Buffer:
-    tensor = dlpack.read(capsule)
+    tensor = dlpack.read_managed(taken)
     if tensor.device_type not in dlpack_types.ON_HOST:
         _require_shareable(tensor, device)
         if 0 not in tensor.shape:  # else there is no memory, and it may have no address
-            return _share(handle, capsule, tensor, device, stream)
+            return _share(handle, tensor, device, stream)
     elif tensor.is_in_c_order and _is_on_host(device):
         with contextlib.suppress(InvalidArgument):
-            return _share(handle, capsule, tensor, device, None)
-    dlpack.take(capsule)
-    try:
-        array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
-        return device.client.buffer_from_host(array, device)
-    finally:
-        tensor.release()
+            return _share(handle, tensor, device, None)
+    array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
+    made = device.client.buffer_from_host(array, device)
+    dlpack.release(taken)
+    return made
 
 
 def _share(
-    handle: ClientHandle, capsule: Any, tensor: dlpack.Tensor, device: Device, stream: int | None
+    handle: ClientHandle, tensor: dlpack.Tensor, device: Device, stream: int | None
 ) -> Buffer:
     spec = BufferSpec(handle, tensor.shape, tensor.dtype, device)
-    buffer = view(handle, tensor.address, spec, None, tensor.release, stream)
-    dlpack.take(capsule)
-    return buffer
+    done = partial(dlpack.release, tensor.managed)
+    return view(handle, tensor.address, spec, None, done, stream)
 
 
 def _is_on_host(device: Device) -> bool:
@@ -111,20 +106,20 @@ def _require_shareable(tensor: dlpack.Tensor, device: Device) -> None:
         )
 
 
-def host_array(
-    address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any]
-) -> npt.NDArray[Any]:
-    """Returns a view of host memory; ``strides`` are in elements, None means C order."""
-    if strides is None:
-        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-    steps = [stride * (size - 1) for size, stride in zip(shape, strides, strict=True)]
-    first = sum(step for step in steps if step < 0) * dtype.itemsize
-    last = sum(step for step in steps if step > 0) * dtype.itemsize + dtype.itemsize
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    memory = ffi.buffer(ffi.cast("char*", address + first), last - first)
-    in_bytes = tuple(stride * dtype.itemsize for stride in strides)
-    return np.ndarray(shape, dtype, memory, -first, in_bytes)
+class _Loan:
+    """Calls ``done`` when the view was made and its end was told, in whichever order.
+
+    Some libraries call back for a view that they refuse, whose memory is then still to be copied.
+    """
+
+    __slots__ = ("_done", "_told")
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done, self._told = done, itertools.count()
+
+    def tell(self) -> None:
+        if next(self._told) == 1:
+            self._done()
 
 
 def view(
@@ -137,12 +132,13 @@ def view(
 ) -> Buffer:
     """Returns a buffer over existing memory; ``done`` is called once, when it needs that no more.
 
-    ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array. The
-    contents are there when ``stream`` has done its work; at once without one.
+    It is not called for a view that is refused. ``strides`` are in elements; `InvalidArgument`
+    unless they are those of a dense array. The contents are there when ``stream`` has done its
+    work; at once without one.
     """
     layout, _keep = make_layout(spec.shape, strides)
     key = next(_keys)
-    _imported[key] = done
+    loan = _imported[key] = _Loan(done)
     try:
         args = handle.library.call(
             "Client_CreateViewOfDeviceBuffer",
@@ -157,17 +153,18 @@ def view(
             on_delete_callback_arg=ffi.cast("void*", key),
             stream=stream or 0,
         )
-    except PjrtError:
-        # Some libraries call back for a view that they refuse, some do not.
+        buffer = Buffer(args.buffer, spec)
+        loan.tell()
+        return buffer
+    except BaseException:
         _imported.pop(key, None)
         raise
-    return Buffer(args.buffer, spec)
 
 
 @keep_forever
 @ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
 @mark_callback
 def _release_view(_pointer: Any, key: Any) -> None:
-    done = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
-    if done is not None:
-        done()
+    loan = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
+    if loan is not None:
+        loan.tell()

@@ -22,6 +22,16 @@ def _version_option(max_version: tuple[int, int] | None) -> dict[str, Any]:
     return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
 
 
+def _export_copy(host: npt.NDArray[Any], max_version: tuple[int, int] | None) -> Any:
+    copied = np.array(host, order="C")
+    if copied.dtype.isbuiltin == 1:
+        return copied.__dlpack__(**_version_option(max_version))
+    # Later: what reads capsules is of the PJRT clients, which a program may not need.
+    from plugrt.capi.dlpack_host import export_array
+
+    return export_array(copied)
+
+
 class Conversions(Methods):
     """The methods of `Array` that read data: they wait, and raise if the computation failed."""
 
@@ -97,12 +107,13 @@ class Conversions(Methods):
         With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
         ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
         On a GPU the contents are there for work on ``stream``, as the array API standard numbers
-        streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody.
+        streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody
+        (for a copy the host).
         `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1.
         """
         here = self.__dlpack_device__()
         stream = dlpack_types.require_stream(stream, here[0])
-        target = here if dl_device is None else tuple(dl_device)
+        target = here if dl_device is None else dlpack_types.require_device(dl_device)
         if target not in (here, _DLPACK_CPU):
             raise BufferUnavailable(
                 f"there is no way from DLPack device {here} to {target}; device_put the array first"
@@ -112,8 +123,10 @@ class Conversions(Methods):
         if copy is False:
             raise BufferUnavailable(f"DLPack device {target} needs a copy of the array on {here}")
         if target == _DLPACK_CPU:
-            return np.array(self._host()).__dlpack__(**_version_option(max_version))
-        return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
+            return _export_copy(self._host(), max_version)
+        # Nobody but this library can order a copy that is made here: -1 is about the array itself.
+        after = None if stream == dlpack_types.NO_WAIT else stream
+        return self.__copy__()._only_buffer("DLPack").to_dlpack(after)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns DLPack's device type and id: ``(1, 0)`` for the host, ``(2, n)`` for CUDA's n."""
