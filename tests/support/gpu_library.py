@@ -66,7 +66,9 @@ static PJRT_Error* drop(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args* 
 static PJRT_Error* view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args* a) {
   note("view", a->stream);
   a->stream = 0;
-  return real.Client_CreateViewOfDeviceBuffer(a);
+  PJRT_Error* e = real.Client_CreateViewOfDeviceBuffer(a);
+  if (e && TELLS_REFUSED) a->on_delete_callback(a->device_buffer_ptr, a->on_delete_callback_arg);
+  return e;
 }
 static PJRT_Error* get_stream(struct PJRT_Get_Stream_For_External_Ready_Events_Args* a) {
   a->stream = STREAM;
@@ -85,7 +87,7 @@ const PJRT_Api* GetPjrtApi(void) {
   api = real;
   api.Client_PlatformName = platform_name;
   api.Device_LocalHardwareId = hardware_id;
-  api.Buffer_IsOnCpu = is_on_cpu;
+  if (strcmp(PLATFORM, "cpu")) api.Buffer_IsOnCpu = is_on_cpu;
   api.Buffer_ReadyEvent = ready_event;
   api.Buffer_IncreaseExternalReferenceCount = refer;
   api.Buffer_DecreaseExternalReferenceCount = drop;
@@ -104,15 +106,24 @@ const PJRT_Api* GetPjrtApi(void) {
 
 
 class GpuLibrary:
-    """The library in ``folder``, around the one at ``real``; without ``streams`` no extension."""
+    """The library in ``folder``, around the one at ``real``; without ``streams`` no extension.
+
+    With ``tells_refused`` it says that a view that it refuses has ended, as some libraries do.
+    """
 
     def __init__(
-        self, folder: Path, real: Path, platform: str = "cuda", streams: bool = True
+        self,
+        folder: Path,
+        real: Path,
+        platform: str = "cuda",
+        streams: bool = True,
+        tells_refused: bool = False,
     ) -> None:
         (folder / "pjrt.h").write_text(cdef())
         self.path = compile_c(
             folder, _SOURCE, f"-I{folder}", f'-DREAL="{real}"', f'-DPLATFORM="{platform}"',
             f"-DSTREAM={STREAM if streams else 0}", f"-DFIRST_ID={FIRST_ID}",
+            f"-DTELLS_REFUSED={int(tells_refused)}",
         )  # fmt: skip
         self._library = ctypes.CDLL(str(self.path))
         self._library.seen.restype = ctypes.c_char_p

@@ -151,6 +151,24 @@ class TestDlpack:
         with pytest.raises(ValueError, match="copy=False"):
             xp.from_dlpack(aligned(5)[1:], copy=False)
 
+    def test_bfloat16_and_memory_that_is_read_only(self) -> None:
+        class Theirs:
+            def __dlpack__(self, **_: Any) -> Any:
+                return x.__dlpack__()
+
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return (1, 0)
+
+        x = xp.ones(4, dtype=xp.bfloat16)
+        shared = xp.from_dlpack(Theirs(), copy=False)
+        assert shared.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+        copied = xp.from_dlpack(Theirs(), copy=True)
+        assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        identical(copied, np.asarray(x))
+        a = aligned(4)
+        a.flags.writeable = False
+        identical(xp.from_dlpack(a, copy=True), a)
+
     def test_our_own(self) -> None:
         x = xp.asarray([1.0, 2.0])
         assert xp.from_dlpack(x) is x

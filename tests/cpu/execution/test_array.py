@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt.array_api import from_dlpack
 from plugrt.compiled_core import core
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
@@ -200,6 +201,30 @@ def test_dlpack_copies_when_asked() -> None:
     assert x.item(0) == 0
     with pytest.raises(BufferError, match="DLPack device"):
         x.__dlpack__(dl_device=(2, 0))
+
+
+def test_dlpack_copies_what_numpy_refuses() -> None:
+    x = device_put(np.arange(8).astype(ml_dtypes.bfloat16))
+
+    class Given:
+        """What of an array is a copy."""
+
+        def __dlpack__(self, **_: Any) -> Any:
+            return x.__dlpack__(copy=True, max_version=(1, 0))
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    for again in (None, True):
+        y = from_dlpack(Given(), copy=again)
+        assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert np.asarray(y).tobytes() == np.asarray(x).tobytes()
+
+
+@pytest.mark.parametrize("wrong", [(1,), "ab", 1, (1, 0, 0), (1.0, 0), (None, 0)])
+def test_a_dl_device_that_is_none(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"got dl_device=.*; a pair of integers is expected"):
+        device_put(np.arange(8.0)).__dlpack__(dl_device=wrong)
 
 
 def test_dlpack_of_host_memory_has_no_streams() -> None:

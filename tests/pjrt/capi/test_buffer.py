@@ -307,6 +307,20 @@ class TestDlpack:
         buffer = client.buffer_from_host(np.zeros(2, ml_dtypes.float8_e5m2), device)
         with pytest.raises(UnsupportedDtype, match="DLPack"):
             buffer.to_dlpack()
+        with pytest.raises(UnsupportedDtype, match="DLPack"):  # 256 bits are too many to state
+            dlpack.get_type_code(np.dtype(np.clongdouble))
+
+    @pytest.mark.parametrize(
+        ("code", "bits"), [(2, 8), (6, 32), (0, 24), (0, 0), (5, 32), (5, 255), (4, 32), (3, 64)]
+    )
+    def test_type_that_numpy_lacks(
+        self, client: Client, device: Device, code: int, bits: int
+    ) -> None:
+        capsule = aligned(64).__dlpack__()
+        tensor = dlpack.read(capsule).managed.dl_tensor
+        tensor.code, tensor.bits = code, bits
+        with pytest.raises(UnsupportedDtype, match=f"type of code {code}, {bits} bits, 1 lanes"):
+            client.buffer_from_dlpack(capsule, device)
 
     def test_bfloat16(self, client: Client, device: Device) -> None:
         array = np.array([1.5, -2], ml_dtypes.bfloat16)

@@ -366,6 +366,30 @@ def test_arrays_of_host_memory(on_gpu: Gpu, kind: int) -> None:
         xp.from_dlpack(tensor, copy=False)
 
 
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("kind", [dlpack_types.CPU, dlpack_types.CUDA_HOST])
+def test_host_memory_of_what_numpy_refuses(on_gpu: Gpu, kind: int, copy: bool | None) -> None:
+    class Theirs(Tensor):
+        def __dlpack__(self, **options: Any) -> Any:
+            return super().__dlpack__(stream=options.get("stream"))
+
+    tensor = Theirs(aligned(ONE.astype(xp.bfloat16)), (kind, 0), strides=(1, 2, 6))
+    x = xp.from_dlpack(tensor, copy=copy)
+    assert (x.dtype, x.devices()) == (xp.bfloat16, {on_gpu.device})
+    expected = np.arange(24).reshape(4, 3, 2).T
+    np.testing.assert_array_equal(np.asarray(x).astype(int), expected)
+    del x
+    assert tensor.held == 0
+    with pytest.raises(ArgumentError, match="copy=False"):
+        xp.from_dlpack(tensor, copy=False)
+
+
+def test_the_host_is_given_a_copy_of_what_numpy_refuses(on_gpu: Gpu) -> None:
+    x = plugrt.device_put(ONE.astype(xp.bfloat16))
+    given = dlpack.read(x.__dlpack__(dl_device=(1, 0)))
+    assert (given.device_type, given.dtype, given.shape) == (1, xp.bfloat16, ONE.shape)
+
+
 def test_without_streams_nothing_is_read_too_early(make: Any) -> None:
     gpu = make(streams=False)
     tensor = Tensor(aligned())

@@ -31,7 +31,8 @@ def from_dlpack(
     Data in host memory go to ``device``, else to the default device (the standard would say: to a
     CPU); data on a GPU stay there unless ``device`` is given: what is done with the array comes
     after what its library has enqueued on the stream that it is using. ``copy`` as in `asarray`.
-    Writing to shared memory is not defined: arrays are taken not to change. Shape and dtype stay.
+    Writing to shared memory is not defined: arrays are taken not to change; donating the array
+    writes there. Without ``device`` it is not committed to where it is. Shape and dtype stay.
     Raises `NotAnArray` for objects without the protocol, `ArgumentError` where ``copy`` is False
     and a copy is needed, `InvalidArgument` for an unknown device and for data on a GPU that are not
     in C order or not at a multiple of 16 bytes: these need a copy by their own library.

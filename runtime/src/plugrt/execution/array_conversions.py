@@ -110,6 +110,7 @@ class Conversions(Methods):
         streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody
         (for a copy the host).
         `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1.
+        A consumer synchronises before it drops the last reference while its own work still runs.
         """
         here = self.__dlpack_device__()
         stream = dlpack_types.require_stream(stream, here[0])
