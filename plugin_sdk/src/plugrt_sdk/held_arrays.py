@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt.capi import dlpack
-from plugrt.capi.dlpack_import import host_array
+from plugrt.capi.dlpack_host import host_array
 from plugrt.dlpack_types import CPU
 from plugrt.errors import InvalidArgument
 
@@ -57,5 +58,4 @@ def import_capsule(capsule: Any) -> npt.NDArray[Any]:
             f"the DLPack capsule is memory of device type {tensor.device_type}, not the host's"
         )
     array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
-    dlpack.take(capsule)
-    return hold(array, tensor.release)
+    return hold(array, partial(dlpack.release, dlpack.take(capsule)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 
@@ -60,13 +61,13 @@ def require_stream(stream: object, device_type: int) -> int | None:
     return number
 
 
-def require_device(place: object) -> tuple[int, int]:
+def require_device(place: Any) -> tuple[int, int]:
     """Returns the ``dl_device`` of a call of ``__dlpack__``; `ArgumentTypeError` for another form.
 
     Enumerations of integers, as PyTorch has for device types, are integers.
     """
     try:
-        kind, number = place  # type: ignore[misc]
+        kind, number = place
         return operator.index(kind), operator.index(number)
     except (TypeError, ValueError):
         raise ArgumentTypeError(

@@ -19,22 +19,16 @@ from plugrt.errors import InvalidArgument, UnsupportedDtype
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""
 _DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
-    (0, 8): np.dtype(np.int8),
-    (0, 16): np.dtype(np.int16),
-    (0, 32): np.dtype(np.int32),
-    (0, 64): np.dtype(np.int64),
-    (1, 8): np.dtype(np.uint8),
-    (1, 16): np.dtype(np.uint16),
-    (1, 32): np.dtype(np.uint32),
-    (1, 64): np.dtype(np.uint64),
-    (2, 16): np.dtype(np.float16),
-    (2, 32): np.dtype(np.float32),
-    (2, 64): np.dtype(np.float64),
-    (4, 16): element_type_to_dtype(_BFLOAT16),
-    (5, 64): np.dtype(np.complex64),
-    (5, 128): np.dtype(np.complex128),
-    (6, 8): np.dtype(np.bool_),
-}
+    (code, bits): np.dtype(f"{kind}{bits // 8}")
+    for code, kind, sizes in (
+        (0, "i", (8, 16, 32, 64)),
+        (1, "u", (8, 16, 32, 64)),
+        (2, "f", (16, 32, 64)),
+        (5, "c", (64, 128)),
+        (6, "b", (8,)),
+    )
+    for bits in sizes
+} | {(4, 16): element_type_to_dtype(_BFLOAT16)}
 """``DLDataTypeCode`` and bits to dtype: a producer may state any, which NumPy may not know."""
 _CODES = {dtype: code for (code, _), dtype in _DTYPES.items()}
 _NAME, _USED = b"dltensor", b"used_dltensor"
@@ -48,6 +42,12 @@ _get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
 )
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", _api)
+)
+_get_destructor = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
+    ("PyCapsule_GetDestructor", _api)
+)
+_set_destructor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCapsule_SetDestructor", _api)
 )
 # The destructor's argument is about to die: as a c_void_p ctypes does not touch its count.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
@@ -234,6 +234,8 @@ def take(capsule: Any) -> Any:
             ffi.gc(taken, None)
         _rename(capsule, _NAME)
         raise
+    if core is None and _get_destructor(capsule) == _destructor.value:
+        _set_destructor(capsule, None)  # it is Python, and the capsule may end with an exception
     return taken
 
 
