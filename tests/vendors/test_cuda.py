@@ -98,6 +98,31 @@ def test_a_result_for_the_memory_of_the_host_is_placed_there(path: str) -> None:
     assert printed(done) == ["pinned_host", "device"]
 
 
+@each_library
+def test_a_trace_is_read_from_where_the_profiler_has_it(path: str) -> None:
+    """Without a GPU there is what the library says of itself; with options of no level, nothing."""
+    done = run_python(
+        """
+        import json, sys
+        from plugrt import capi
+        from plugrt.capi.extensions.profiler import Profiler, encode_options
+        from plugrt.protobuf import messages
+        library, found = capi.load_library(sys.argv[1]), []
+        for options in (encode_options({}), b""):
+            profiler = Profiler(library, options)
+            profiler.start()
+            profiler.stop()
+            planes = messages(profiler.collect(), 1)
+            found.append([bytes(name).decode() for p in planes for name in messages(p, 2)])
+        print(json.dumps(found))
+        """,
+        arguments=(path,),
+    )
+    named, empty = printed(done)
+    assert "/host:metadata" in named
+    assert empty == []
+
+
 def test_figures_that_the_library_does_not_state_are_counted(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

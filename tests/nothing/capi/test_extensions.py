@@ -376,10 +376,16 @@ def test_options_of_a_profiler_are_xlas_proto() -> None:
          "advanced_configuration": {"a": "b", "c": True, "d": -1}}
     )  # fmt: skip
     numbers = {n: v for n, v in fields(content) if isinstance(v, int)}
-    assert numbers == {5: 1, 3: 1, 2: 1, 4: 0, 7: 1}  # version and level of the device, then these
+    # Version and level of the device, then these, and what XLA has by default.
+    assert numbers == {5: 1, 3: 1, 2: 1, 4: 0, 7: 1, 1: 1}
     entries = [[bytes(v) for _, v in fields(e)] for e in messages(content, 12)]  # type: ignore[arg-type]
     values = {name: [*fields(value)] for name, value in entries}
     assert values == {b"a": [(1, b"b")], b"c": [(2, 1)], b"d": [(3, 2**64 - 1)]}
+
+
+def test_options_of_a_profiler_are_xlas_defaults_where_none_are_named() -> None:
+    """An empty proto has the level 0: XLA's profiler then records nothing of a GPU."""
+    assert dict(fields(encode_options({}))) == {5: 1, 3: 1, 2: 2, 7: 1, 1: 1}
 
 
 def test_cross_host(client: Client) -> None:

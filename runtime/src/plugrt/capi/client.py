@@ -131,7 +131,7 @@ class Client(ClientBase):
         ``options`` are those of `encode_options`. Raises `Unimplemented` for a library without the
         extension Profiler.
         """
-        profiler = Profiler(self.library, encode_options(options) if options else b"")
+        profiler = Profiler(self.library, encode_options(options))
         profiler.start()
 
         def collect() -> bytes:

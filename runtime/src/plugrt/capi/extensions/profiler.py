@@ -23,6 +23,8 @@ _FIELDS = {
     "python_tracer_level": 4,
     "enable_hlo_proto": 7,
 }
+_DEFAULTS = {"include_dataset_ops": 1, "host_tracer_level": 2, "enable_hlo_proto": 1}
+"""Those of XLA's own sessions (``ProfilerSession::DefaultOptions``), beside the device's level."""
 
 
 class _ProfilerTable(Table):
@@ -32,7 +34,8 @@ class _ProfilerTable(Table):
 class Profiler:
     """One run of a library's profiler: `start`, `stop`, then `save` or `collect`.
 
-    ``options`` is a serialised ``tensorflow.ProfileOptions`` proto; empty means the defaults.
+    ``options`` is a serialised ``tensorflow.ProfileOptions`` proto: `encode_options`. In an empty
+    one all levels are 0, so that XLA's profilers record nothing of the device.
     """
 
     def __init__(self, library: Library, options: bytes = b"") -> None:
@@ -97,12 +100,12 @@ class Profiler:
 
 
 def encode_options(options: Mapping[str, Any]) -> bytes:
-    """Returns a ``tensorflow.ProfileOptions`` proto of options by their names.
+    """Returns a ``tensorflow.ProfileOptions`` proto of options by their names, else XLA's defaults.
 
     Levels are integers, ``advanced_configuration`` is a dict of texts, integers and bools. Field
     numbers are those of ``tsl/profiler/protobuf/profiler_options.proto``.
     """
-    flags = {name: value for name, value in options.items() if name in _FIELDS}
+    flags = _DEFAULTS | {name: value for name, value in options.items() if name in _FIELDS}
     content = [integer(_FIELDS[name], int(value)) for name, value in flags.items()]
     for name, value in options.get("advanced_configuration", {}).items():
         entry = message(1, name.encode()) + message(2, _advanced_value(value))
