@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,4 +57,4 @@ def import_capsule(capsule: Any) -> npt.NDArray[Any]:
             f"the DLPack capsule is memory of device type {tensor.device_type}, not the host's"
         )
     array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
-    return hold(array, partial(dlpack.release, dlpack.take(capsule)))
+    return hold(array, dlpack.take(capsule).release)

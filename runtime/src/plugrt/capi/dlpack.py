@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import keep_forever
+from plugrt.capi.ownership import own
 from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
@@ -217,32 +220,38 @@ def read_managed(managed: Any) -> Tensor:
     )
 
 
-def take(capsule: Any) -> Any:
-    """Marks a capsule as used, and returns its ``DLManagedTensor*``, which is released once.
+class Taken:
+    """A tensor whose capsule was taken: it is released once, by `release` or when this is freed."""
 
-    That is by `release`, else when nothing refers to it any more.
-    """
-    managed = _find(capsule)
-    deleter = managed.deleter
-    taken = None
+    __slots__ = ("_calls", "_handle", "is_ours", "managed")
+
+    def __init__(self, managed: Any) -> None:
+        self.managed = managed
+        self._calls = itertools.count()
+        self.is_ours: list[bool] = []
+        """Not empty once the capsule no longer releases it."""
+        self._handle = own(managed, partial(_release_once, self._calls, self.is_ours))
+
+    def release(self) -> None:
+        """Releases it, unless that was done."""
+        _release_once(self._calls, self.is_ours, self.managed)
+
+
+def _release_once(calls: Iterator[int], is_ours: list[bool], managed: Any) -> None:
+    if is_ours and next(calls) == 0 and managed.deleter != ffi.NULL:
+        managed.deleter(managed)
+
+
+def take(capsule: Any) -> Taken:
+    """Marks a capsule as used, and returns its tensor, which is released once."""
+    taken = Taken(_find(capsule))
     try:
         _rename(capsule, _USED)
-        taken = ffi.gc(managed, _do_nothing if deleter == ffi.NULL else deleter)
+        taken.is_ours.append(True)
     except BaseException:
-        # Interrupted: the capsule releases it, as before.
-        if taken is not None:
-            ffi.gc(taken, None)
-        _rename(capsule, _NAME)
+        if not taken.is_ours:  # interrupted: the capsule releases it, as before
+            _rename(capsule, _NAME)
         raise
     if core is None and _get_destructor(capsule) == _destructor.value:
         _set_destructor(capsule, None)  # it is Python, and the capsule may end with an exception
     return taken
-
-
-def _do_nothing(_managed: Any) -> None:
-    """A producer with nothing to release has no deleter."""
-
-
-def release(taken: Any) -> None:
-    """Releases what `take` returned: what comes first of calls and the last reference's end."""
-    ffi.release(taken)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from plugrt.capi import dlpack
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.ownership import own
 from plugrt.dlpack_types import CPU, ON_HOST
 from plugrt.errors import InvalidArgument
 
@@ -57,11 +58,11 @@ def host_array(
         return np.empty(shape, dtype)
     begin = ffi.cast("char*", address + first)
     if owner is not None:
-        begin = ffi.gc(begin, partial(_keep, owner))
+        begin = own(begin, partial(_keep, owner))
     memory = ffi.buffer(begin, last - first)
     in_bytes = tuple(stride * dtype.itemsize for stride in strides)
     return np.ndarray(shape, dtype, memory, -first, in_bytes)
 
 
 def _keep(_owner: object, _begin: Any) -> None:
-    """What holds it until the memory is no more used: cffi drops its arguments then."""
+    """Holds it until the memory is no more used: its arguments live as long as the pointer."""

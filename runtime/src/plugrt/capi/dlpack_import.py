@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from plugrt import dlpack_types, interface
@@ -42,33 +41,36 @@ def import_capsule(
         return _import(handle, taken, device, stream)
     except BaseException:
         # Not with the last frame that an error keeps: one that is stored keeps no memory.
-        dlpack.release(taken)
+        taken.release()
         raise
 
 
 def _import(
-    handle: ClientHandle, taken: Any, device: Device, stream: int | None
+    handle: ClientHandle, taken: dlpack.Taken, device: Device, stream: int | None
 ) -> interface.Buffer:
-    tensor = dlpack.read_managed(taken)
+    tensor = dlpack.read_managed(taken.managed)
     if tensor.device_type not in dlpack_types.ON_HOST:
         _require_shareable(tensor, device)
         if 0 not in tensor.shape:  # else there is no memory, and it may have no address
-            return _share(handle, tensor, device, stream)
+            return _share(handle, taken, tensor, device, stream)
     elif tensor.is_in_c_order and _is_on_host(device):
         with contextlib.suppress(InvalidArgument):
-            return _share(handle, tensor, device, None)
+            return _share(handle, taken, tensor, device, None)
     array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
     made = device.client.buffer_from_host(array, device)
-    dlpack.release(taken)
+    taken.release()
     return made
 
 
 def _share(
-    handle: ClientHandle, tensor: dlpack.Tensor, device: Device, stream: int | None
+    handle: ClientHandle,
+    taken: dlpack.Taken,
+    tensor: dlpack.Tensor,
+    device: Device,
+    stream: int | None,
 ) -> Buffer:
     spec = BufferSpec(handle, tensor.shape, tensor.dtype, device)
-    done = partial(dlpack.release, tensor.managed)
-    return view(handle, tensor.address, spec, None, done, stream)
+    return view(handle, tensor.address, spec, None, taken.release, stream)
 
 
 def _is_on_host(device: Device) -> bool:
