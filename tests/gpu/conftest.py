@@ -12,9 +12,6 @@ import plugrt
 from plugrt.interface import Device
 from plugrt_cuda import hardware, library
 
-# Several processes share the GPU: none takes three quarters of its memory at the start.
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-
 HERE = Path(__file__).parent
 
 
@@ -24,6 +21,11 @@ def find_lack() -> str:
     if not found.available:
         return f"needs an NVIDIA GPU: {found.reason}"
     return "" if library.installed() else "needs jax-cuda12-pjrt or jax-cuda13-pjrt"
+
+
+if not find_lack():
+    # Several processes share the GPU: none takes three quarters of its memory at the start.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

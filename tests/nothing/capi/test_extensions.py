@@ -388,6 +388,20 @@ def test_options_of_a_profiler_are_xlas_defaults_where_none_are_named() -> None:
     assert dict(fields(encode_options({}))) == {5: 1, 3: 1, 2: 2, 7: 1, 1: 1}
 
 
+def test_a_recording_without_options_asks_for_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    def note(library: Library, options: bytes) -> Profiler:
+        asked.append(options)
+        return Profiler(library, options)
+
+    monkeypatch.setattr("plugrt.capi.client.Profiler", note)
+    assert client.begin_profile({})() == b"\x0a\x02xs"
+    assert asked == [encode_options({})]
+
+
 def test_cross_host(client: Client) -> None:
     sent = [put(client, 1, 2), put(client, 3)]
     events = cross_host.send(client, sent, [0, 0], [4, 5])

@@ -127,8 +127,9 @@ class TestDeviceMemory:
     def test_c_functions_are_not(self, own_client: Client) -> None:
         from plugrt.capi.extensions.ffi import address_of, make_c_handler
 
-        handler = make_c_handler("in_c", lambda *_: None)
-        own_client.register_handler(f"plugrt_in_c_{next(_numbers)}", address_of(handler))
+        handler = make_c_handler("in_c", _same)
+        loaded = calling(own_client, address_of(handler), "2xf32")
+        assert run(own_client, loaded, np.float32([3, 4])).tolist() == [3, 4]
 
     def test_with_copies_they_are_called(self, copying: Client, copies: MadeUpCopies) -> None:
         assert copying.capabilities.host_callbacks

@@ -5,9 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -220,36 +218,44 @@ def read_managed(managed: Any) -> Tensor:
     )
 
 
+class _Release:
+    """Releases a tensor once, from when it is due: until then its capsule does."""
+
+    __slots__ = ("_calls", "is_due")
+
+    def __init__(self) -> None:
+        self._calls = itertools.count()
+        self.is_due = False
+
+    def __call__(self, managed: Any) -> None:
+        if self.is_due and next(self._calls) == 0 and managed.deleter != ffi.NULL:
+            managed.deleter(managed)
+
+
 class Taken:
     """A tensor whose capsule was taken: it is released once, by `release` or when this is freed."""
 
-    __slots__ = ("_calls", "_handle", "is_ours", "managed")
+    __slots__ = ("_handle", "_release", "managed")
 
-    def __init__(self, managed: Any) -> None:
+    def __init__(self, managed: Any, release: _Release) -> None:
         self.managed = managed
-        self._calls = itertools.count()
-        self.is_ours: list[bool] = []
-        """Not empty once the capsule no longer releases it."""
-        self._handle = own(managed, partial(_release_once, self._calls, self.is_ours))
+        self._release = release
+        self._handle = own(managed, release)
 
     def release(self) -> None:
         """Releases it, unless that was done."""
-        _release_once(self._calls, self.is_ours, self.managed)
-
-
-def _release_once(calls: Iterator[int], is_ours: list[bool], managed: Any) -> None:
-    if is_ours and next(calls) == 0 and managed.deleter != ffi.NULL:
-        managed.deleter(managed)
+        self._release(self.managed)
 
 
 def take(capsule: Any) -> Taken:
     """Marks a capsule as used, and returns its tensor, which is released once."""
-    taken = Taken(_find(capsule))
+    release = _Release()
+    taken = Taken(_find(capsule), release)
     try:
         _rename(capsule, _USED)
-        taken.is_ours.append(True)
+        release.is_due = True
     except BaseException:
-        if not taken.is_ours:  # interrupted: the capsule releases it, as before
+        if not release.is_due:  # interrupted: the capsule releases it, as before
             _rename(capsule, _NAME)
         raise
     if core is None and _get_destructor(capsule) == _destructor.value:
