@@ -182,8 +182,11 @@ static PLUGIN_Profiler_Error* profiler_stop(struct PLUGIN_Profiler_Stop_Args* a)
 }
 static PLUGIN_Profiler_Error* profiler_collect(struct PLUGIN_Profiler_CollectData_Args* a) {
   /* With the NUL, as XLA counts. */
-  if (keeps_trace) { /* as XLA's profiler does, whatever its header says */
-    if (!a->buffer) { a->buffer = (uint8_t*)"\x0a\x02xs"; a->buffer_size_in_bytes = 5; }
+  if (keeps_trace) { /* as XLA's profiler does, whatever its header says; it has it once */
+    if (!a->buffer) {
+      a->buffer = (uint8_t*)"\x0a\x02xs"; a->buffer_size_in_bytes = keeps_trace == 1 ? 5 : 0;
+    }
+    keeps_trace = 2;
     return 0;
   }
   if (a->buffer) memcpy(a->buffer, "\x0a\x02xs", 5); else a->buffer_size_in_bytes = 5;
