@@ -163,10 +163,11 @@ conformance: $(STAMP)
 kill-matrix: $(STAMP)
 	$(BIN)/python tools/kill_matrix.py $(WORDS)
 
-## make lint         ruff
+## make lint         ruff, and the ceilings of tools/prose.py
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/prose.py --check
 
 ## make types        mypy, strict; mypy and pyright over calls of the public API, which `make test` skips (a minute)
 types: $(STAMP)
