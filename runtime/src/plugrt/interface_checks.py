@@ -141,9 +141,10 @@ def check_auto_mesh(num_partitions: int, shape: tuple[Any, ...], ids: tuple[Any,
 def require_auto_partitioning(asked: bool, declared: bool, owner: str) -> None:
     """Raises `Unimplemented` where a compiler is asked to choose, and does not declare that.
 
-    XLA's compilers without that part end the process: "LLVM ERROR: auto-partitioner callback wasn't
-    registered" (jaxlib 0.10.2, libtpu 0.0.51), or with GSPMD divide nothing (docs/findings.md).
+    XLA's compilers without that part end the process, or with GSPMD divide nothing
+    (docs/findings.md).
     """
+    # Workaround for xla-auto-partitioning
     if asked and not declared:
         raise Unimplemented(
             f"use_auto_spmd_partitioning (AUTO): {owner} does not declare that its compiler can "

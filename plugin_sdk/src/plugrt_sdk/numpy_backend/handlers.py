@@ -75,8 +75,8 @@ def read_attributes(op: Operation, found: ir.DictAttr) -> dict[str, Any]:
     for i in range(len(found)):
         name = found[i].name
         try:
-            # By name: jaxlib 0.10.2 ends the process where `found[i].attr` is an array of complex
-            # numbers, for which it has no class, as it has no elements of the smallest types.
+            # Workaround for jaxlib-complex-attribute: by name, since jaxlib ends the process where
+            # `found[i].attr` is an array of complex numbers.
             attributes[name] = _read_attribute(op, name, found[name])
         except TypeError as error:
             op.refuse(f"the attribute {name!r} has elements that cannot be read: {error!s:.60}")

@@ -12,8 +12,7 @@ from plugrt.interface import CompileOptions
 _T = TypeVar("_T")
 
 _OPTIONS: Mapping[str, Mapping[str, bool]] = {
-    # On by default in XLA of late 2025: max(1, nan) is 1, but max(nan, 1) is nan. The flag's
-    # semantics: https://github.com/openxla/xla/pull/22950
+    # Workaround for xla-22950: with the default max(1, nan) is 1, but max(nan, 1) is nan.
     "cpu": {"xla_cpu_enable_fast_min_max": False},
 }
 """Compiler options by platform name that JAX sets, and that libraries do not set by default."""

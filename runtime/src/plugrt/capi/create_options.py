@@ -9,8 +9,9 @@ import numpy as np
 
 from plugrt.errors import InvalidArgument
 
+# Workaround for xla-cpu-option-type
 OPTION_TYPES: dict[str, type] = {"cpu_device_count": int}
-"""Options whose wrong type ends the process (``std::bad_variant_access`` in xla-cpu-pjrt)."""
+"""Options whose wrong type ends the process."""
 
 _KINDS: dict[type, tuple[type, ...]] = {
     int: (int, np.integer),

@@ -16,22 +16,20 @@ _VALUE = re.compile(r"<\{value = dense<([^>]*)>")
 def attribute_names(operation: Any) -> list[str]:
     """Returns the names of an operation's attributes.
 
-    Iteration yields names in jaxlib 0.10.2, attributes in some other versions. Never by index:
-    jaxlib 0.10.2 ends the process at one that it has no class for, such as ``dense<(1.0, 2.0)>``.
+    Iteration yields names in jaxlib 0.10.2, attributes in some other versions.
     """
+    # Workaround for jaxlib-complex-attribute: never by index, which ends the process at one that
+    # jaxlib has no class for, such as ``dense<(1.0, 2.0)>``.
     return [each if isinstance(each, str) else each.name for each in operation.attributes]
 
 
 def find_attribute(operation: Any, name: str) -> Any:
-    """Returns an attribute; None for one that is missing, or that the bindings have no class for.
-
-    jaxlib 0.10.2 has none for arrays of complex numbers.
-    """
+    """Returns an attribute; None where it is missing, or the bindings have no class for it."""
     if name not in operation.attributes:
         return None
     try:
         return operation.attributes[name]
-    except TypeError:
+    except TypeError:  # Workaround for jaxlib-complex-attribute
         return None
 
 

@@ -17,11 +17,10 @@ def compare_attributes(
 ) -> dict[str, Any]:
     """Returns the attributes of ``stablehlo.compare`` for operands of a dtype.
 
-    ``direction`` is one of EQ NE LT LE GT GE; ``total`` orders all floats, NaNs included. The
-    compare type is optional in StableHLO, but without it XLA of late 2025 folds signed constants as
-    unsigned, so that ``-1 < 0`` is false (https://github.com/openxla/stablehlo/issues/2354 is about
-    the same omission).
+    ``direction`` is one of EQ NE LT LE GT GE; ``total`` orders all floats, NaNs included.
     """
+    # Workaround for xla-unsigned-constants: the compare type is optional in StableHLO, but without
+    # it XLA may fold signed constants as unsigned, so that ``-1 < 0`` is false.
     name = element_name(dtype)
     letters = name if name == "i1" else name.rstrip("0123456789")
     compare_type = "TOTALORDER" if total else _KINDS.get(letters, "FLOAT")

@@ -26,8 +26,8 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
-# stablehlo.add of booleans is specified as OR, but MLIR folds constants with XOR (true + true is
-# false: https://github.com/openxla/stablehlo/issues/2630). So bool has operations of its own below.
+# Workaround for stablehlo-2630: stablehlo.add of booleans is specified as OR, but MLIR folds
+# constants with XOR (true + true is false). So bool has operations of its own below.
 
 
 @operation
@@ -170,7 +170,7 @@ def abs(x: Tracer, /) -> Tracer:
     size = emit(hlo.abs, x)
     if dtype_kind(x.dtype) != "c":
         return size
-    # XLA gives NaN for (inf, NaN), C99 infinity: https://github.com/jax-ml/jax/issues/37990
+    # Workaround for jax-37990: XLA gives NaN for (inf, NaN), C99 infinity.
     return select(is_infinite(x), full(x.shape, np.inf, size.dtype), size)
 
 

@@ -18,10 +18,11 @@ def apply_symmetric(
 ) -> Tracer:
     """Returns a complex function of ``z`` that has f(conj(z)) == conj(f(z)), also where z is -0.0.
 
-    XLA loses the sign of zeros, which selects the side of a branch cut
-    (https://github.com/jax-ml/jax/issues/39110). So the function is evaluated in the upper half
-    plane, or, if it is ``odd``, in the first quadrant, and the signs are restored.
+    XLA loses the sign of zeros, which selects the side of a branch cut. So the function is
+    evaluated in the upper half plane, or, if it is ``odd``, in the first quadrant, and the signs
+    are restored.
     """
+    # Workaround for jax-39110
     x, y = complex_parts(z)
     result = function(emit(hlo.complex, emit(hlo.abs, x) if odd else x, emit(hlo.abs, y)))
     u, v = complex_parts(result)

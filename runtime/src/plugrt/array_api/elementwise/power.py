@@ -108,8 +108,8 @@ def known_power(x1: Tracer, *, exponent: int) -> Tracer:
 
 def _integer_power(a: Tracer, b: Tracer) -> Tracer:
     zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
-    # XLA uses six bits of the exponent (https://github.com/jax-ml/jax/issues/5987). They suffice
-    # for the bases 1 and -1; powers of even bases have overflowed to 0 by then.
+    # Workaround for jax-5987: XLA uses six bits of the exponent. They suffice for the bases 1 and
+    # -1; powers of even bases have overflowed to 0 by then.
     low = full(a.shape, min(63, int(highest(a.dtype))), a.dtype)
     power = emit(hlo.power, a, emit(hlo.and_, b, low))
     if itemsize_bits(a.dtype) >= 8:

@@ -1,0 +1,104 @@
+"""`docs/data/upstream_faults.toml` and the comments `Workaround for <id>` agree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.markdown import ROOT
+
+FAULTS = ROOT / "docs/data/upstream_faults.toml"
+FOLDERS = ("runtime/core", "runtime/src", "plugins", "plugin_sdk/core", "plugin_sdk/src", "tests")
+TEXTS = {"id", "project", "versions", "fault", "test"}
+_COMMENT = re.compile(r"(?:#|/\*|//) ?Workaround for ([\w.-]*\w)")
+
+Fault = dict[str, Any]
+
+
+def code() -> dict[str, str]:
+    """Returns the text of each source file, by its path."""
+    paths = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.*")]
+    sources = [p for p in paths if p.suffix in (".py", ".c", ".h", ".cc") and p != Path(__file__)]
+    return {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sources}
+
+
+def has_test(root: Path, test: str) -> bool:
+    """Whether there is such a file, with a function of this name at its top level."""
+    file, _, name = test.partition("::")
+    if not (root / file).is_file():
+        return False
+    body = ast.parse((root / file).read_text(encoding="utf-8")).body
+    return name in {part.name for part in body if isinstance(part, ast.FunctionDef)}
+
+
+def find_mistakes(root: Path, faults: list[Fault], sources: Mapping[str, str]) -> list[str]:
+    """Returns the differences between list and comments, and missing files and tests."""
+    commented = {(n, i) for n, text in sources.items() for i in _COMMENT.findall(text)}
+    listed = {(name, fault.get("id", "")) for fault in faults for name in fault.get("files", ())}
+    found = [f"{name}: no comment `Workaround for {i}`" for name, i in sorted(listed - commented)]
+    found += [f"{name}: {i} is not in the list" for name, i in sorted(commented - listed)]
+    ids = Counter(fault.get("id") for fault in faults)
+    found += [f"{i}: listed {count} times" for i, count in ids.items() if count > 1]
+    for fault in faults:
+        keys = TEXTS | {"files"} | ({"link", "reproduction"} & set(fault))
+        if set(fault) != keys or len(keys) != len(TEXTS) + 2 or not all(fault.values()):
+            found.append(f"{fault.get('id')}: needs {sorted(TEXTS)}, files, and one of link and "
+                         "reproduction")  # fmt: skip
+            continue
+        if not has_test(root, fault["test"]):
+            found.append(f"{fault['id']}: there is no {fault['test']}")
+        if "reproduction" in fault and not (root / fault["reproduction"]).is_file():
+            found.append(f"{fault['id']}: there is no {fault['reproduction']}")
+        if not fault.get("link", "https://").startswith("https://"):
+            found.append(f"{fault['id']}: the link is no address")
+    return found
+
+
+def test_the_list_and_the_code_agree() -> None:
+    faults = tomllib.loads(FAULTS.read_text(encoding="utf-8"))["faults"]
+    assert find_mistakes(ROOT, faults, code()) == []
+
+
+GOOD: Fault = {
+    "id": "x-1", "project": "X", "versions": "1", "fault": "wrong", "link": "https://x",
+    "files": ["a.c"], "test": "test_a.py::test_it",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "source", "mistake"),
+    [
+        ({}, "/* Workaround for x-1 */", None),
+        ({}, "x = 1  # Workaround for x-1: why", None),
+        ({}, "nothing", "a.c: no comment"),
+        ({}, "// Workaround for x-1. /* Workaround for x-12 */", "x-12 is not in the list"),
+        ({"test": "test_a.py::test_other"}, "# Workaround for x-1", "test_a.py::test_other"),
+        ({"test": "test_b.py::test_it"}, "# Workaround for x-1", "test_b.py::test_it"),
+        ({"reproduction": "test_a.py"}, "# Workaround for x-1", "one of link and"),
+        ({"versions": ""}, "# Workaround for x-1", "needs"),
+        ({"more": "1"}, "# Workaround for x-1", "needs"),
+        ({"link": "see above"}, "# Workaround for x-1", "no address"),
+    ],
+)
+def test_mistakes_are_found(
+    tmp_path: Path, change: Fault, source: str, mistake: str | None
+) -> None:
+    (tmp_path / "test_a.py").write_text("def test_it(): pass")
+    found = find_mistakes(tmp_path, [GOOD | change], {"a.c": source})
+    assert len(found) == (mistake is not None)
+    assert all(mistake in each for each in found if mistake)
+
+
+def test_a_missing_reproduction_and_a_second_entry_are_found(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("def test_it(): pass")
+    own = {k: v for k, v in GOOD.items() if k != "link"} | {"reproduction": "b.py"}
+    sources = {"a.c": "# Workaround for x-1"}
+    assert find_mistakes(tmp_path, [own], sources) == ["x-1: there is no b.py"]
+    assert find_mistakes(tmp_path, [GOOD, GOOD], sources) == ["x-1: listed 2 times"]

@@ -1,0 +1,67 @@
+"""Faults of XLA in xla-cpu-pjrt: a test that fails here says that a workaround may go.
+
+`docs/data/upstream_faults.toml` has the workaround of each.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi import proto_wire
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
+from plugrt.interface import CompileOptions, Program
+from support import children
+from support.markdown import ROOT
+from support.xla_cpu import library_path, needs_library, program
+
+pytestmark = needs_library
+
+
+def run(client: Client, device: Device, made: Program, *arguments: Any) -> Any:
+    """Returns the result of a program without the compiler options that plugrt adds."""
+    plain = CompileOptions(encoded=proto_wire.compile_options(CompileOptions()))
+    put = [(client.buffer_from_host(argument, device),) for argument in arguments]
+    ((result,),) = client.compile(made, plain).execute(put)
+    return result.to_host()
+
+
+def test_a_maximum_loses_nan_by_default(client: Client, device: Device) -> None:
+    kind = "tensor<2xf32>"
+    body = f"%0 = stablehlo.maximum %a, %b : {kind} return %0 : {kind}"
+    maximum = program(body, f"%a: {kind}, %b: {kind}", kind)
+    x, y = np.array([1, np.nan], np.float32), np.array([np.nan, 1], np.float32)
+    assert np.isnan(run(client, device, maximum, x, y)).sum() == 1
+
+
+def test_signed_constants_are_compared_as_unsigned_ones(client: Client, device: Device) -> None:
+    compare = """
+      %a = stablehlo.constant dense<-1> : tensor<i32>
+      %b = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.compare LT, %a, %b TYPE : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      return %0 : tensor<i1>"""
+    untyped, typed = (
+        program(compare.replace("TYPE", kind), results="tensor<i1>") for kind in ("", ", SIGNED")
+    )
+    assert not run(client, device, untyped)
+    assert run(client, device, typed)
+
+
+def end_of(script: str, *arguments: str) -> str:
+    """Returns what a script prints on standard error before SIGABRT ends its process."""
+    command = [sys.executable, ROOT / "docs/findings" / script, library_path(), *arguments]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGABRT, done.stderr
+    return done.stderr
+
+
+def test_a_create_option_of_the_wrong_type_ends_the_process() -> None:
+    assert "bad_variant_access" in end_of("option_type.py", "cpu_device_count")
+
+
+def test_a_compiler_without_a_planner_ends_the_process() -> None:
+    assert "auto-partitioner callback wasn't registered" in end_of("auto_partitioning.py")
