@@ -206,7 +206,7 @@ class TestLinspace:
             xp.linspace(0, 1j, 3, dtype=xp.float32)
 
 
-@pytest.mark.parametrize("k", [-4, -1, 0, 2, 5])
+@pytest.mark.parametrize("k", [-(2**40), -(2**31), -4, -1, 0, 2, 5, 2**31 - 1, 2**31])
 def test_triangles_and_diagonals(k: int) -> None:
     a = sample((2, 3, 4), "float32")
     identical(xp.tril(xp.asarray(a), k=k), np.tril(a, k))

@@ -92,7 +92,8 @@ def _triangle(function: str, x: Tracer, k: int, kept: str) -> Tracer:
 
 
 def _diagonals(shape: tuple[int, ...], k: int) -> tuple[Tracer, Tracer]:
-    # An element is on the k-th diagonal where its column is its row + k.
+    # An element is on the k-th diagonal where its column is its row + k, which must not overflow.
+    k = max(-shape[-2], min(k, shape[-1]))
     row, column = (iota(shape, len(shape) - d, _INT32) for d in (2, 1))
     moved = emit.emit(hlo.add, row, emit.broadcast_to(constant(np.int32(k)), shape))
     return column, moved
