@@ -1,0 +1,41 @@
+"""Longer runs, which are not part of `make test`: ``.venv/bin/nox -l`` lists them.
+
+    .venv/bin/nox -s NAME -- ARGUMENT ...
+
+A session runs in ``.venv``, which `make` keeps in step with the lock file: nox makes no environment
+of its own. The arguments are the script's.
+"""
+
+import nox
+
+PYTHON = ".venv/bin/python"
+SEEDS = (1, 2, 3)
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "none"
+nox.options.sessions = []  # without a name nox runs nothing
+
+
+def run(session: nox.Session, *command: str, **environment: str) -> None:
+    """Runs Python with a command and the session's arguments, in the locked environment."""
+    session.run("make", "--silent", ".venv/.synced")
+    session.run(PYTHON, *command, *session.posargs, env=environment)
+
+
+@nox.session
+def array_api(session: nox.Session) -> None:
+    """The array API standard's own tests on cpu and numpy; ARRAY_API_TESTS names a checkout."""
+    run(session, "tools/test_array_api.py")
+
+
+@nox.session
+def jax(session: nox.Session) -> None:
+    """JAX's own tests on the exported NumPy backend, beside JAX's CPU (an hour)."""
+    run(session, "tools/test_jax.py")
+
+
+@nox.session
+def random_order(session: nox.Session) -> None:
+    """The suite in one process, in the random orders of three seeds (hours)."""
+    for seed in SEEDS:
+        run(session, "-m", "pytest", "-q", f"--randomly-seed={seed}", "tests")
