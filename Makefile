@@ -94,7 +94,7 @@ test-jaxlib: $(STAMP)
 test-jax: $(STAMP)
 	nice $(BIN)/python tools/test_jax.py $(TESTS)
 
-## make test-array-api  the test suite of the array API standard, of which ARRAY_API_TESTS names a checkout (two minutes)
+## make test-array-api  the test suite of the array API standard; ARRAY_API_TESTS names a checkout (four minutes)
 test-array-api: $(STAMP)
 	nice $(BIN)/python tools/test_array_api.py $(TESTS)
 
