@@ -60,10 +60,6 @@ print([np.allclose(gradient(x), np.cos(x))])            # [True]
 | what | JAX | plugrt | held by |
 | --- | --- | --- | --- |
 {different}
-
-## Not there yet
-
-Differentiation and `vmap` of plugrt's own: [README](../README.md#what-is-not-there) has the list.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -94,6 +95,22 @@ def test_launchers_variables(
     assert address.startswith(expected[0])
     host_and_port(address, "address")
     assert tuple(others) == expected[1:]
+
+
+@pytest.mark.parametrize("variables", [TPU, SLURM, OPEN_MPI_4, {}])
+def test_launchers_are_found_without_the_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    def refuse(*given: object, **options: object) -> None:
+        raise AssertionError("the network was asked")
+
+    for name in ("create_connection", "getaddrinfo", "socket"):
+        monkeypatch.setattr(socket, name, refuse)
+    if variables:
+        found(monkeypatch, tmp_path, variables)
+    else:
+        with pytest.raises(ArgumentError, match="none of ompi, slurm, tpu"):
+            found(monkeypatch, tmp_path, variables)
 
 
 @pytest.mark.parametrize("variables", [SLURM, OPEN_MPI_4], ids=["slurm", "ompi"])
