@@ -60,7 +60,7 @@ def encode(value: object) -> object:
     return value
 
 
-def decode(kind: Any, value: object, what: str) -> Any:
+def decode(kind: Any, value: Any, what: str) -> Any:
     """Returns a JSON value as a type: a dataclass, a tuple, a dict, a union, `Literal`, a scalar.
 
     A dataclass has exactly its fields. Raises `DataLoss`, with the field after ``what``, for a
