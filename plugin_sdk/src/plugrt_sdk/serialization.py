@@ -6,6 +6,7 @@ load only what you trust, as authors may keep code in their bytes.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.programs.parsing import has_bindings, parse_program
 from plugrt.sealed_bytes import SealedFormat
 from plugrt_sdk import returns
 from plugrt_sdk.backend import Backend
@@ -75,12 +77,13 @@ class _SavedOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """``program`` is the number of its bytes."""
+    """``program`` and ``content`` are the numbers of their bytes."""
 
     platform: str
     version: str
     name: str
     program: Count
+    content: Count
     options: _SavedOptions
     inputs: tuple[_SavedType, ...]
     outputs: tuple[_SavedType, ...]
@@ -107,6 +110,7 @@ def serialize(backend: Backend, compiled: Compiled) -> bytes:
         version=backend.version,
         name=program.name,
         program=len(program.code),
+        content=len(content),
         options=_SavedOptions.of(compiled.options),
         inputs=tuple(map(_encode_type, compiled.input_types)),
         outputs=tuple(map(_encode_type, compiled.output_types)),
@@ -116,20 +120,34 @@ def serialize(backend: Backend, compiled: Compiled) -> bytes:
     return _SAVED.write(header, program.code + content)
 
 
-def deserialize(backend: Backend, serialized: bytes, given: CompileOptions | None) -> Compiled:
+def deserialize(
+    backend: Backend, serialized: bytes, given: CompileOptions | None, kinds: Collection[str]
+) -> Compiled:
     """Returns what `serialize` was given, launchable on the devices that ``given`` names, if any.
+
+    ``kinds`` are the memories of a device.
 
     Raises `InvalidArgument` for what it did not write and for another platform's,
     `FailedPrecondition` for another version's, `DataLoss` for what is cut or altered.
     """
     header, rest = _SAVED.read(serialized)
     _require_same(backend, header)
-    require(header.program <= len(rest), f"a program of {header.program} bytes in {len(rest)}")
+    parts = header.program, header.content
+    require(sum(parts) == len(rest), f"a program and contents of {parts} bytes in {len(rest)}")
+    require({*header.memories} <= {*kinds}, f"results in {header.memories!s:.60} of {kinds}")
     program = Program(bytes(rest[: header.program]), name=header.name)
     options = header.options.read()
     if given is not None and given.device_assignment is not None:
         options = replace(options, device_assignment=given.device_assignment)
     inputs, outputs = (tuple(map(_decode_type, s)) for s in (header.inputs, header.outputs))
+    if options.num_partitions == 1 and has_bindings():
+        with built("the program"):
+            _, parameters, results = parse_program(program)
+        for stated, found in ((inputs, parameters), (outputs, results)):
+            require(
+                [(t.shape, t.dtype) for t in stated] == [(t.shape, t.dtype) for t in found],
+                f"types {[*map(str, stated)]!s:.60} of a program with {[*map(str, found)]!s:.60}",
+            )
     launch = backend.deserialize(bytes(rest[header.program :]), program, options)
     return Compiled(
         program,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from plugrt import cpu_features
-from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
+from plugrt.errors import DataLoss, FailedPrecondition, Internal, InvalidArgument
 from plugrt.interface import Client, CompileOptions, DeviceAssignment
-from plugrt_cpu import plugin, serialization
+from plugrt_cpu import adapter, plugin, serialization
 from support.cpu_programs import add, all_reduce
 
 
@@ -116,3 +116,18 @@ def test_another_version_or_machine(
     monkeypatch.setattr(*place, lambda: "x")
     with pytest.raises(FailedPrecondition, match=rf"compiled for {what} .*; here is x"):
         client.deserialize_executable(saved)
+
+
+def test_what_jaxlib_says_of_a_program_without_types_is_translated(
+    client: Client, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(module: bytes) -> Any:
+        raise RuntimeError("INTERNAL: RET_CHECK failure: proto.has_host_program_shape()")
+
+    monkeypatch.setattr(adapter, "program_shape", refuse)
+    for load in (
+        lambda: client.compile(add(), CompileOptions()),
+        lambda: client.deserialize_executable(saved),
+    ):
+        with pytest.raises(Internal, match="RET_CHECK failure"):
+            load()

@@ -14,7 +14,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, serialize_executable
-from plugrt.errors import DataLoss
+from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.changed_headers import changed, join, split
@@ -125,3 +125,40 @@ def test_a_field_that_lies_is_refused(place: tuple[Any, ...], value: Any) -> Non
     container[last] = value
     with pytest.raises(DataLoss, match="damaged, or was not written by plugrt"):
         run(join(magic, header, contents))
+
+
+ORIGIN = {
+    "jaxlib", "machine", "platform", "version", "platform_version", "pjrt_api", "attributes", "abi",
+    "devices", "device_assignment",
+}  # fmt: skip
+"""The fields that say where an executable belongs: others are refused as another backend's."""
+
+
+@pytest.mark.parametrize("backend", [None, "numpy"])
+def test_a_changed_executable_is_refused_or_runs(backend: str | None) -> None:
+    jitted = plugrt.jit(lambda x, y: (x + 1, y), backend=backend)
+    saved = jitted.lower(X, X).compile().serialize()
+    here = split(saved)[1]
+
+    def load(changed_file: bytes) -> None:
+        stated = split(changed_file)[1]
+        try:
+            program = plugrt.compile(changed_file, backend=backend)
+            if sum(kind.nbytes for kind in program.input_types or ()) <= MOST:
+                program(*[np.zeros(k.shape, k.dtype) for k in program.input_types or [X]])
+        except (FailedPrecondition, InvalidArgument):
+            if _origin(stated) == _origin(here):
+                raise
+
+    found = outcomes(changed(saved, 60 * EFFORT, seed=2), load)
+    assert found["refused"] > found["taken"]
+
+
+def _origin(header: Any) -> Any:
+    """Returns what a header says of whose executable it is."""
+    stated = header.get("facts", header) if isinstance(header, dict) else {}
+    if not isinstance(stated, dict):
+        return None
+    options = stated.get("options")
+    stated = {**stated, **(options if isinstance(options, dict) else {})}
+    return {name: stated.get(name) for name in ORIGIN}

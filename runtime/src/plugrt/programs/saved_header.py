@@ -95,4 +95,6 @@ class SavedHeader:
         }
         for origin, i in self.sources:
             require(i < available[origin], f"{origin} {i} of {available[origin]}")
+        passed = {i for origin, i in self.sources if origin == "argument"}
+        require(not passed & {*self.donated}, f"donated {self.donated[:8]} are results as well")
         require(self.executable or not self.acts, "effects of no executable")
