@@ -21,6 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import DataLoss, PlugrtError, describe
+from plugrt.files import parse_json
 from plugrt.hlo_proto import PRIMITIVE_TYPES
 
 T = TypeVar("T")
@@ -98,6 +99,14 @@ def decode(kind: Any, value: Any, what: str) -> Any:
         raise AssertionError(f"{kind!r} is not decoded")
     _require_type(value, kind, what)
     return value
+
+
+def decode_json(kind: Any, text: bytes, what: str) -> Any:
+    """Returns text of JSON as a type; `DataLoss` for any other bytes."""
+    try:
+        return decode(kind, parse_json(text), what)
+    except ValueError as error:
+        raise DataLoss(f"{what} is no JSON: {error}") from error
 
 
 def require(holds: bool, found: str) -> None:

@@ -12,9 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from plugrt.checked_fields import decode, encode, require
+from plugrt.checked_fields import decode_json, encode, require
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
-from plugrt.files import parse_json
 
 Header = TypeVar("Header")
 _DIGITS = 64
@@ -66,9 +65,5 @@ class SealedFormat(Generic[Header]):
             raise DataLoss(f"this {self.what} of {count} bytes is cut off or damaged")
         end = sealed.find(b"\n", start)
         require(end >= 0, "it has no header")
-        try:
-            stated = parse_json(sealed[start:end])
-        except ValueError as error:
-            raise DataLoss(f"this {self.what} has a header that is no JSON: {error}") from error
-        header: Header = decode(self.header, stated, "header")
+        header: Header = decode_json(self.header, sealed[start:end], "header")
         return header, view[end + 1 :]

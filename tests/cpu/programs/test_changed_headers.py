@@ -68,6 +68,7 @@ def several(count: int) -> None:
 
 def run(saved: bytes) -> None:
     loaded = plugrt.compile(saved)
+    assert isinstance(loaded, serialize_executable.LoadedFunction)
     types = loaded.input_types
     if sum(kind.nbytes for kind in types) <= MOST:
         arguments = [np.zeros(kind.shape, kind.dtype) for kind in types]

@@ -1,8 +1,8 @@
 """The messages at the coordinator's port, with checked fields, and proofs of the secret.
 
 Each is one line of JSON. A process sends a `Hello`, the coordinator a `Challenge`, the process its
-question with a proof, the coordinator its answer. A proof is an HMAC of the
-two nonces and of what is asked, so that the secret itself is never sent and no proof counts twice.
+question with a proof, the coordinator its answer. A proof is an HMAC of the two nonces and the
+question, so that the secret itself is never sent and no proof counts twice.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plugrt.checked_fields import Count, decode, encode
-from plugrt.errors import DataLoss
-from plugrt.files import parse_json
+from plugrt.checked_fields import Count, decode_json, encode
 
 LONGEST = 4096
 """Bytes of a message."""
 LONGEST_NAME = 500
-"""Characters of a process's name, each of which may take six bytes."""
+"""Characters of a process's name; JSON needs up to six bytes for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,7 @@ def write(message: object) -> bytes:
 
 def read(kind: Any, line: bytes) -> Any:
     """Returns a message of this kind; `DataLoss` for any other line."""
-    try:
-        return decode(kind, parse_json(line), "the message")
-    except ValueError as error:
-        raise DataLoss(f"the message is no JSON: {error}") from error
+    return decode_json(kind, line, "the message")
 
 
 def make_nonce() -> str:

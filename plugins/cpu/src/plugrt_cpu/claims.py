@@ -2,13 +2,14 @@
 
 In jaxlib's service the second process of an index takes the place of the first, whose run it ends.
 So the coordinator listens at its address itself: a process says there which index it wants, and
-hears the port of jaxlib's service, or who has the index. What it says afterwards comes back as it
-is, as long as the coordinator lives.
+hears the port of jaxlib's service, or who has the index. Later bytes are echoed, as long as the
+coordinator lives.
 """
 
 from __future__ import annotations
 
 import errno
+import itertools
 import resource
 import selectors
 import socket
@@ -44,19 +45,19 @@ _INTERVAL = 1.0
 _SHARE = 0.3
 """How much of the time without heartbeats a coordinator may be silent: jaxlib ends at half."""
 _PATIENCE = 10.0
-"""How long who connects may take to say what it wants, and a coordinator to say what it is."""
+"""Seconds that a connection has to get an index, and a coordinator to answer."""
 _PAUSE = 0.2
 """How long nothing is accepted where no more files can be opened and no stranger can be dropped."""
 _STRANGERS = 64
 """How many connections that have no index are kept beside one for each process."""
 _TRIES = 5
-"""How often a process asks for its index where it is dropped for others that ask as well."""
+"""How often a process connects anew where the coordinator dropped it for later connections."""
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 @dataclass(eq=False)
 class _Caller:
-    """A connection, and what was said by it."""
+    """A connection, with the bytes and the nonces that came by it."""
 
     connection: socket.socket
     until: float
@@ -119,8 +120,9 @@ class Claims:
 
     def _seconds_left(self) -> float | None:
         """Returns how long nothing need be done unless somebody says something."""
-        first = next(iter(self._strangers), None)
-        times = [at for at in (first and first.until, self._accept_at) if at is not None]
+        times = [caller.until for caller in itertools.islice(self._strangers, 1)]
+        if self._accept_at is not None:
+            times.append(self._accept_at)
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _accept(self) -> None:
