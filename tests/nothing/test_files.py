@@ -10,6 +10,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -205,6 +206,31 @@ def test_what_belongs_to_another_user_is_not_trusted(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=r"it belongs to the user .* and not to the user"):
         files.read_bytes(file, own=True)
     assert files.read_bytes(file)
+
+
+def test_a_link_of_another_user_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, link, second = tmp_path / "folder", tmp_path / "link", tmp_path / "second"
+    folder.mkdir(0o700)
+    (folder / "file").write_text("[]")
+    link.symlink_to("folder")
+    second.symlink_to(link)
+    for path in (link, second):
+        assert files.private_folder(path) == path
+        assert files.read_json(path / "file", own=True) == []
+    if os.geteuid() == 0:
+        os.chown(link, 54321, 54321, follow_symlinks=False)
+    else:
+        lstat = Path.lstat
+        another = SimpleNamespace(st_uid=54321)
+        monkeypatch.setattr(Path, "lstat", lambda p: another if p == link else lstat(p))
+    for path in (link, second):
+        for use in (files.private_folder, lambda p: files.read_json(p / "file", own=True)):
+            with pytest.raises(FileRefused, match=f"{link} is a symbolic link of the user 54321"):
+                use(path)
+    assert files.read_json(second / "file") == []
+    assert files.private_folder(folder) == folder
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

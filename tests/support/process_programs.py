@@ -85,9 +85,15 @@ def join_in_vain() -> str:
 
 
 def exchange_and_end() -> str:
-    """Computes with the other processes until one ends as ENDS says, and again after that."""
-    index, how = os.environ["ENDS"].split(":")
-    join(**({"shutdown_timeout_seconds": 1} if how == "leave" else {}))
+    """Computes with the other processes until one ends as ENDS says, and again after that.
+
+    Heartbeats are of no use to who learns that a process raised, or left.
+    """
+    index, how, *waits = os.environ["ENDS"].split(":")
+    join(
+        heartbeat_timeout_seconds=HEARTBEAT if how == "kill" else 10_000,
+        shutdown_timeout_seconds=1 if how == "leave" else 300,
+    )
     mesh = plugrt.make_mesh((plugrt.device_count(),), ("x",))
     whole = NamedSharding(mesh, PartitionSpec())
     rows = NamedSharding(mesh, PartitionSpec("x"))
@@ -100,11 +106,39 @@ def exchange_and_end() -> str:
         if how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         raise ValueError("there are no more data")
-    if how in ("kill", "leave"):
+    if waits == ["sleeping"]:
+        time.sleep(10_000)
+    if waits == ["in Python"]:
         while True:
             signal.sigtimedwait([], 0.05)
     while True:
         np.asarray(total(x))
+
+
+def end_at_once() -> str:
+    """Joins, and ends well in process 1, after that in process 0, which has waited meanwhile."""
+    join()
+    if plugrt.process_index() == 0:
+        time.sleep(3.0)  # longer than it takes to look for the ends of others
+    return "done"
+
+
+def join_with_a_secret() -> str:
+    """Tells what joining raises; who knows the secret waits until the others were refused."""
+    who, met = os.environ["WHO"], Path(os.environ["MET"])
+    if who == "first" or who == "second":
+        join()
+        _await(lambda: met.with_name("refused-1").exists() and met.with_name("refused-2").exists())
+        return "joined"
+    secret = os.environ.get("SECRET") or None
+    said = outcome(lambda: join(secret=secret))
+    met.with_name(f"refused-{who}").touch()
+    return said
+
+
+def _await(holds: Callable[[], bool]) -> None:
+    while not holds():
+        time.sleep(0.05)
 
 
 def lose_the_coordinator() -> None:

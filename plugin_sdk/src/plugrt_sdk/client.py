@@ -158,7 +158,8 @@ class BackendClient(Client):
         session.require_open()
         if not self._capabilities.executable_serialization:
             self._unimplemented("deserialize_executable")
-        compiled = deserialize(self.backend, serialized, options)
+        kinds = [memory.kind for memory in session.devices[0].memories()]
+        compiled = deserialize(self.backend, serialized, options, kinds)
         return self._load(compiled, self._devices_of(compiled.options))
 
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:

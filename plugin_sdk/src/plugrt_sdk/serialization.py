@@ -6,111 +6,185 @@ load only what you trust, as authors may keep code in their bytes.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
-from plugrt.interface import CompileOptions, DeviceAssignment, Layout, Program, TensorType
+from plugrt.checked_fields import Count, Shape, built, require, require_bytes, require_indices
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import (
+    TOKEN_TYPE,
+    CompileOptions,
+    DeviceAssignment,
+    Layout,
+    Program,
+    TensorType,
+)
+from plugrt.programs.parsing import has_bindings, parse_program
+from plugrt.sealed_bytes import SealedFormat
+from plugrt_sdk import returns
 from plugrt_sdk.backend import Backend
-from plugrt_sdk.compiled import Compiled, settings_of
+from plugrt_sdk.compiled import Compiled
 from plugrt_sdk.compiling import require_launch
-from plugrt_sdk.returns import require
 
-_MAGIC = b"plugrt-sdk executable 1\n"
+
+@dataclass(frozen=True, slots=True)
+class _SavedType:
+    """A `TensorType`; its layout as XLA writes it. Without a dtype it is a token."""
+
+    dtype: np.dtype[Any] | None
+    shape: Shape
+    layout: str | None
+
+    def __post_init__(self) -> None:
+        if self.dtype is None:
+            require(not self.shape and self.layout is None, f"a token of {self.shape}")
+        else:
+            require_bytes(self.shape, self.dtype, "an array")
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedOptions:
+    """The `CompileOptions` that a compiled program depends on, without their encoded form."""
+
+    num_replicas: Count
+    num_partitions: Count
+    device_assignment: tuple[tuple[Count, ...], ...]
+    use_spmd_partitioning: bool
+    use_shardy_partitioner: bool
+    allow_spmd_sharding_propagation_to_parameters: tuple[bool, ...]
+    allow_spmd_sharding_propagation_to_output: tuple[bool, ...]
+    use_auto_spmd_partitioning: bool
+    auto_spmd_partitioning_mesh_shape: tuple[Count, ...]
+    auto_spmd_partitioning_mesh_ids: tuple[Count, ...]
+    parameter_is_tupled: bool
+    env_overrides: dict[str, str | bool | int | float]
+
+    @classmethod
+    def of(cls, options: CompileOptions) -> _SavedOptions:
+        found = {name: getattr(options, name) for name in cls.__slots__}
+        assert options.device_assignment is not None
+        return cls(**{**found, "device_assignment": options.device_assignment.device_ids})
+
+    def read(self) -> CompileOptions:
+        found = {name: getattr(self, name) for name in self.__slots__}
+        with built("the options"):
+            assignment = DeviceAssignment(self.device_assignment)
+            return CompileOptions(**{**found, "device_assignment": assignment})
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """``program`` and ``content`` are the numbers of their bytes."""
+
+    platform: str
+    version: str
+    name: str
+    program: Count
+    content: Count
+    options: _SavedOptions
+    inputs: tuple[_SavedType, ...]
+    outputs: tuple[_SavedType, ...]
+    donated: tuple[Count, ...]
+    memories: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        require_indices(self.donated, len(self.inputs), "donated")
+        require(
+            len(self.memories) == len(self.outputs),
+            f"{len(self.memories)} memories of {len(self.outputs)} results",
+        )
+
+
+_SAVED = SealedFormat(b"plugrt-sdk executable", 2, _Header, "executable that plugrt-sdk serialised")
 
 
 def serialize(backend: Backend, compiled: Compiled) -> bytes:
     """Returns a header, the program, and what `Backend.serialize` returned."""
-    content = require(backend, "serialize", backend.serialize(compiled), bytes, "bytes")
-    options, program = compiled.options, compiled.program
-    assert options.device_assignment is not None
-    header = {
-        "platform": backend.platform,
-        "version": backend.version,
-        "name": program.name,
-        "program": len(program.code),
-        "devices": options.device_assignment.device_ids,
-        "options": settings_of(options),
-        "overrides": dict(options.env_overrides),
-        "inputs": [_encode_type(kind) for kind in compiled.input_types],
-        "outputs": [_encode_type(kind) for kind in compiled.output_types],
-        "layouts": [_texts(compiled.input_types), _texts(compiled.output_types)],
-        "donated": sorted(compiled.donated),
-        "memories": compiled.output_memory_kinds,
-    }
-    body = json.dumps(header).encode() + b"\n" + program.code + content
-    return _MAGIC + hashlib.sha256(body).digest() + body
+    content = returns.require(backend, "serialize", backend.serialize(compiled), bytes, "bytes")
+    program = compiled.program
+    header = _Header(
+        platform=backend.platform,
+        version=backend.version,
+        name=program.name,
+        program=len(program.code),
+        content=len(content),
+        options=_SavedOptions.of(compiled.options),
+        inputs=tuple(map(_encode_type, compiled.input_types)),
+        outputs=tuple(map(_encode_type, compiled.output_types)),
+        donated=tuple(sorted(compiled.donated)),
+        memories=tuple(compiled.output_memory_kinds),
+    )
+    return _SAVED.write(header, program.code + content)
 
 
-def deserialize(backend: Backend, serialized: bytes, given: CompileOptions | None) -> Compiled:
+def deserialize(
+    backend: Backend, serialized: bytes, given: CompileOptions | None, kinds: Collection[str]
+) -> Compiled:
     """Returns what `serialize` was given, launchable on the devices that ``given`` names, if any.
+
+    ``kinds`` are the memories of a device.
 
     Raises `InvalidArgument` for what it did not write and for another platform's,
     `FailedPrecondition` for another version's, `DataLoss` for what is cut or altered.
     """
-    if not serialized.startswith(_MAGIC):
-        raise InvalidArgument(
-            f"these {len(serialized)} bytes are no executable that plugrt-sdk serialised"
-        )
-    digest, body = serialized[len(_MAGIC) :][:32], serialized[len(_MAGIC) + 32 :]
-    if hashlib.sha256(body).digest() != digest:
-        raise DataLoss(f"this executable of {len(serialized)} bytes is cut off or damaged")
-    line, _, rest = body.partition(b"\n")
-    header = json.loads(line)
+    header, rest = _SAVED.read(serialized)
     _require_same(backend, header)
-    program = Program(rest[: header["program"]], name=header["name"])
-    settings: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value  # JSON has lists for tuples
-        for name, value in header["options"].items()
-    }
-    options = CompileOptions(
-        **settings,
-        device_assignment=DeviceAssignment(header["devices"]),
-        env_overrides=header["overrides"],
-    )
+    parts = header.program, header.content
+    require(sum(parts) == len(rest), f"a program and contents of {parts} bytes in {len(rest)}")
+    require({*header.memories} <= {*kinds}, f"results in {header.memories!s:.60} of {kinds}")
+    program = Program(bytes(rest[: header.program]), name=header.name)
+    options = header.options.read()
     if given is not None and given.device_assignment is not None:
         options = replace(options, device_assignment=given.device_assignment)
-    of_inputs, of_outputs = header["layouts"]
-    launch = backend.deserialize(rest[header["program"] :], program, options)
+    inputs, outputs = (tuple(map(_decode_type, s)) for s in (header.inputs, header.outputs))
+    if options.num_partitions == 1 and has_bindings():
+        with built("the program"):
+            _, parameters, results = parse_program(program)
+        for stated, found in ((inputs, parameters), (outputs, results)):
+            require(
+                [(t.shape, t.dtype) for t in stated] == [(t.shape, t.dtype) for t in found],
+                f"types {[*map(str, stated)]!s:.60} of a program with {[*map(str, found)]!s:.60}",
+            )
+    launch = backend.deserialize(bytes(rest[header.program :]), program, options)
     return Compiled(
         program,
         options,
         require_launch(backend, "deserialize", launch),
-        tuple(map(_decode_type, header["inputs"], of_inputs)),
-        tuple(map(_decode_type, header["outputs"], of_outputs)),
-        frozenset(header["donated"]),
-        tuple(header["memories"]),
+        inputs,
+        outputs,
+        frozenset(header.donated),
+        header.memories,
     )
 
 
-def _require_same(backend: Backend, header: dict[str, Any]) -> None:
-    if header["platform"] != backend.platform:
+def _require_same(backend: Backend, header: _Header) -> None:
+    if header.platform != backend.platform:
         raise InvalidArgument(
-            f"this executable is for the platform {header['platform']!r}; this backend is "
+            f"this executable is for the platform {header.platform!r}; this backend is "
             f"{backend.platform!r}. Compile the program for it instead"
         )
-    if header["version"] != backend.version:
+    if header.version != backend.version:
         raise FailedPrecondition(
-            f"this executable was made by {backend.platform!r} of version {header['version']!r}; "
+            f"this executable was made by {backend.platform!r} of version {header.version!r}; "
             f"here is {backend.version!r}. Compile the program again"
         )
 
 
-def _encode_type(kind: TensorType) -> list[Any]:
-    return [kind.dtype.name, *kind.shape]
+def _encode_type(kind: TensorType) -> _SavedType:
+    dtype = None if kind.is_token else kind.dtype
+    return _SavedType(dtype, kind.shape, kind.layout.text if kind.layout else None)
 
 
-def _decode_type(encoded: list[Any], layout: str | None) -> TensorType:
-    name, *shape = encoded
-    dtype = np.dtype(getattr(ml_dtypes, name, name))
-    return TensorType(tuple(shape), dtype, Layout.from_text(layout) if layout else None)
-
-
-def _texts(types: Sequence[TensorType]) -> list[str | None]:
-    return [kind.layout.text if kind.layout else None for kind in types]
+def _decode_type(stated: _SavedType) -> TensorType:
+    if stated.dtype is None:
+        return TOKEN_TYPE
+    if stated.layout is None:
+        return TensorType(stated.shape, stated.dtype)
+    with built("a layout"):
+        layout = Layout.from_text(stated.layout)
+    order = layout.major_to_minor
+    require(len(order) == len(stated.shape), f"a layout {stated.layout} of {stated.shape}")
+    return TensorType(stated.shape, stated.dtype, layout)

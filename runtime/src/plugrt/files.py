@@ -202,9 +202,10 @@ def _make(folder: Path) -> None:
 
 
 def _check_own(found: os.stat_result, path: AnyPath) -> None:
-    """Raises `FileRefused` if another user owns the file or folder, or can write it."""
+    """Raises `FileRefused` if another user owns it or a link to it, or can write it."""
     if not hasattr(os, "geteuid"):
         return  # on Windows the mode does not cover other users
+    _check_links(Path(path).absolute(), path)
     mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
     if found.st_uid != os.geteuid():
         raise FileRefused(
@@ -220,6 +221,25 @@ def _check_own(found: os.stat_result, path: AnyPath) -> None:
             f"it holds cannot be trusted; empty it, and chmod go-w {os.fspath(path)}",
             os.fspath(path),
         )
+
+
+def _check_links(place: Path, path: AnyPath) -> None:
+    """Raises `FileRefused` if a path leads through a symbolic link of another user, but for root.
+
+    Who owns a link can point it at another folder of this user's.
+    """
+    for part in (place, *place.parents):
+        if not part.is_symlink():
+            continue
+        owner = part.lstat().st_uid
+        if owner not in (0, os.geteuid()):
+            raise FileRefused(
+                errno.EPERM,
+                f"{part} is a symbolic link of {_user(owner)}, who can point it elsewhere; name "
+                "the folder that it leads to",
+                os.fspath(path),
+            )
+        _check_links(part.parent / part.readlink(), path)
 
 
 def _user(number: int) -> str:

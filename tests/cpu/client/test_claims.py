@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from plugrt.errors import DistributedError
 from plugrt.plugins.coordination import Membership
-from plugrt_cpu.claims import Claims, claim
+from plugrt_cpu.claim_messages import About, Hello, write
+from plugrt_cpu.claims import Claims, _ask, claim, find_holder
 
 SERVICE = 4321
 
 
+@contextlib.contextmanager
+def coordinator(*, listener: socket.socket | None = None, **options: Any) -> Iterator[str]:
+    """Serves claims of two processes; gives the address."""
+    with listener or socket.create_server(("127.0.0.1", 0)) as listening:
+        claims = Claims(listening, 2, SERVICE, **options)
+        threading.Thread(target=claims.serve, daemon=True).start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
 @pytest.fixture
 def address() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=Claims(listener, 2, SERVICE).serve, daemon=True).start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    with coordinator() as found:
+        yield found
 
 
-def member(address: str, index: int, count: int = 2) -> Membership:
-    return Membership(address, index, count, 30, 10, 10, name=f"program {index}")
+def member(
+    address: str, index: int, count: int = 2, secret: str | None = None, name: str = ""
+) -> Membership:
+    return Membership(
+        address, index, count, 30, 10, 10, name=name or f"program {index}", secret=secret
+    )
+
+
+def call(address: str) -> socket.socket:
+    host, port = address.split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Waits until the coordinator closes a connection on which it says nothing."""
+    with contextlib.suppress(ConnectionError):
+        return connection.recv(1) == b""
+    return True
 
 
 def test_each_index_has_one_process(address: str) -> None:
@@ -57,17 +84,114 @@ def test_another_number_of_processes_is_refused(address: str) -> None:
 
 
 def test_strangers_do_not_end_the_coordinator(address: str) -> None:
-    host, port = address.split(":")
-    endless = b'{"index": 1e400, "count": 2, "name": ""}\n'
-    beyond = b'{"index": 2, "count": 2, "name": ""}\n'
+    hello = write(Hello("x"))
     for said in (
-        b"", b"GET / HTTP/1.1\r\n\r\n", b"[1]\n", b"x" * 10_000, b"{}\n", endless, beyond,
-        b"[" * 4000 + b"\n", b'{"about": 1e400}\n',
+        b"", b"GET / HTTP/1.1\r\n\r\n", b"[1]\n", b"x" * 10_000, b"{}\n", b"[" * 4000 + b"\n",
+        b'{"nonce": 1}\n', hello + hello, hello + b'{"about": 1e400, "proof": ""}\n',
+        b'{"index": 2, "count": 2, "name": "", "proof": ""}\n',
     ):  # fmt: skip
-        with socket.create_connection((host, int(port)), timeout=30) as stranger:
+        with call(address) as stranger:
             stranger.sendall(said)
+    for question in (
+        b'{"index": 1e400, "count": 2, "name": "", "proof": ""}', b'{"index": 2, "count": 2, '
+        b'"name": "", "proof": ""}', b'{"about": -1, "proof": ""}', b'{"about": 0, "proof": 7}',
+    ):  # fmt: skip
+        with call(address) as stranger:
+            stranger.sendall(hello)
+            assert b"challenge" in stranger.recv(4096)
+            stranger.sendall(question + b"\n")
+            assert b"fault" in stranger.recv(4096)
     first, _ = claim(member(address, 0))
     first.close()
+
+
+def test_who_says_nothing_is_dropped_and_who_has_an_index_is_not() -> None:
+    with coordinator(patience=0.3) as address, claim(member(address, 0))[0] as first:
+        with call(address) as silent, call(address) as slow:
+            slow.sendall(b'{"non')
+            assert is_closed(silent)
+            assert is_closed(slow)
+        first.sendall(b"\n")
+        assert first.recv(10) == b"\n"
+
+
+def test_idle_connections_do_not_keep_a_process_out(address: str) -> None:
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(call(address)) for _ in range(200)]
+        first, _ = claim(member(address, 0))
+        stack.enter_context(first)
+        assert is_closed(idle[0])  # the one that came first
+
+
+class FullListener(socket.socket):
+    """Has no file for a connection until there is room."""
+
+    room = threading.Event()
+    calls = 0
+
+    def accept(self) -> Any:
+        self.calls += 1
+        if not self.room.is_set():
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_the_coordinator_pauses_where_it_can_open_no_more_files() -> None:
+    listener = FullListener()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    with coordinator(listener=listener) as address:
+        threading.Timer(1.0, listener.room.set).start()
+        claim(member(address, 0))[0].close()
+    assert listener.calls < 50, "it asked again and again without a pause"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"),
+    [
+        ("a", "b", "has another secret"),
+        (None, "b", "has a secret, and this process was given none"),
+        ("a", None, "has no secret, and this process was given one"),
+    ],
+)
+def test_both_must_know_the_secret(ours: str | None, theirs: str | None, says: str) -> None:
+    with coordinator(secret=theirs) as address:
+        with pytest.raises(DistributedError, match=says):
+            claim(member(address, 0, secret=ours))
+        assert find_holder(member(address, 0, secret=ours)) is None
+        with claim(member(address, 0, secret=theirs))[0]:
+            assert find_holder(member(address, 0, secret=theirs)) == "program 0"
+
+
+def test_the_secret_is_not_sent_and_what_was_sent_counts_once() -> None:
+    heard: list[bytes] = []
+
+    class Listening(socket.socket):
+        def sendall(self, data: Any, *_: Any) -> None:
+            heard.append(bytes(data))
+            super().sendall(data)
+
+    with coordinator(secret="a long secret") as address:
+        host, port = address.split(":")
+        with Listening() as connection:
+            connection.connect((host, int(port)))
+            _ask(connection, member(address, 0, secret="a long secret"), About(0))
+        assert len(heard) == 2
+        assert not any(b"a long secret" in said for said in heard)
+        with call(address) as again:
+            for said in heard:
+                again.sendall(said)
+                answer = again.recv(4096)
+        assert b"the secret is another one" in answer
+
+
+def test_a_name_controls_no_terminal(address: str) -> None:
+    with claim(member(address, 0, name="x\x1b]0;owned\x07"))[0]:
+        with pytest.raises(DistributedError, match="is taken") as caught:
+            claim(member(address, 0))
+        assert "\x1b" not in str(caught.value)
+        assert r"x\x1b]0;owned\x07 has it" in str(caught.value)
+        assert "\x1b" not in str(find_holder(member(address, 0)))
 
 
 def test_what_is_no_coordinator_is_named() -> None:

@@ -77,16 +77,24 @@ def test_a_second_process_of_an_index_is_refused_and_the_first_goes_on(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("index", "how"), [(0, "kill"), (1, "kill"), (0, "raise"), (1, "raise"), (1, "leave")]
-)
+    ("index", "how", "waits"),
+    [
+        (0, "kill", "in Python"), (1, "kill", "in Python"), (0, "raise", "in a collective"),
+        (1, "raise", "in a collective"), (1, "raise", "in Python"), (0, "raise", "sleeping"),
+        (1, "leave", "in Python"),
+    ],
+)  # fmt: skip
 @behaviour(
     116,
     "a process that is killed, or ends with an exception, is named by the other, which ends with "
     "an error",
     jax="jaxlib ends the others: `Terminating process`",
 )
-def test_a_process_that_ends_is_named_by_the_other(tmp_path: Path, index: int, how: str) -> None:
-    ended = run_together(process_programs.exchange_and_end, 2, tmp_path, ENDS=f"{index}:{how}")
+def test_a_process_that_ends_is_named_by_the_other(
+    tmp_path: Path, index: int, how: str, waits: str
+) -> None:
+    ends = f"{index}:{how}:{waits}"
+    ended = run_together(process_programs.exchange_and_end, 2, tmp_path, ENDS=ends)
     gone, other = ended[index], ended[1 - index]
     assert gone.returncode == {"kill": -signal.SIGKILL, "raise": 1, "leave": 0}[how], gone.errors
     assert other.returncode == 1, other.errors
@@ -101,6 +109,32 @@ def test_a_process_that_ends_is_named_by_the_other(tmp_path: Path, index: int, h
         assert "ended with ValueError: there are no more data" in other.errors
     assert "Terminating process" not in other.errors
     assert "Fatal Python error" not in other.errors
+
+
+def test_a_process_that_ends_well_is_not_reported(tmp_path: Path) -> None:
+    ended = run_together(process_programs.end_at_once, 2, tmp_path)
+    assert all_results(ended) == ["done", "done"]
+    assert "cannot go on" not in ended[0].errors + ended[1].errors
+
+
+def test_a_process_that_does_not_know_the_secret_is_refused(tmp_path: Path) -> None:
+    secret = {"PLUGRT_COORDINATOR_SECRET": "known to two"}
+    each = [
+        {"WHO": "first", **secret},
+        {"WHO": "second", **secret},
+        {"WHO": "1", "JAX_PROCESS_ID": "1", "SECRET": "guessed"},
+        {"WHO": "2", "JAX_PROCESS_ID": "1"},
+    ]
+    ended = run_together(
+        process_programs.join_with_a_secret, 4, tmp_path, each=each,
+        JAX_NUM_PROCESSES="2", MET=str(tmp_path / "met"),
+    )  # fmt: skip
+    first, second, wrong, none = all_results(ended)
+    assert [first, second] == ["joined", "joined"]
+    assert "DistributedError: the coordinator at 127.0.0.1:" in wrong
+    assert "has another secret" in wrong
+    assert "has a secret, and this process was given none" in none
+    assert "known to two" not in "".join(one.errors + one.output for one in ended)
 
 
 @behaviour(

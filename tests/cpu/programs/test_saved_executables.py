@@ -268,8 +268,8 @@ def test_a_function_with_layouts_is_saved_and_loaded() -> None:
 
 def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
-    older = saved.replace(b"function 2\n", b"function 1\n", 1)
-    with pytest.raises(FailedPrecondition, match=r"another version of plugrt.*'1'"):
+    older = saved.replace(b"function 3\n", b"function 2\n", 1)
+    with pytest.raises(FailedPrecondition, match=r"another version of plugrt.*'2'"):
         serialize_executable.deserialize_and_load(older, in_tree, out_tree)
     if plugrt.local_device_count() < 2:
         pytest.skip("no second device here")
@@ -282,7 +282,7 @@ def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
 def test_what_is_no_saved_function_is_refused(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
     load = serialize_executable.deserialize_and_load
-    with pytest.raises(InvalidArgument, match=r"no compiled function.*plugrt.compile"):
+    with pytest.raises(InvalidArgument, match="no compiled function that plugrt"):
         load(compiled.serialize(), in_tree, out_tree)
     for damaged in (saved[:-1], saved[:60], saved.replace(b'"name"', b'"nama"', 1)[:40]):
         with pytest.raises(DataLoss, match="cut off or damaged"):

@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.distributed import agreement
 from plugrt.distributed.agreement import Comparison
-from plugrt.errors import DeadlineExceeded
+from plugrt.errors import DataLoss, DeadlineExceeded
 from plugrt.plugins.coordination import Connection, Membership
 
 
@@ -64,3 +64,17 @@ def test_who_does_not_come_is_named_with_what_the_cause_may_be(
     [record] = caplog.records
     assert waited in record.message
     assert "Its arguments differ" in record.message
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize(
+    "value", ["null", "[1]", "{", '{"said": 3}', '{"late": ["x"]}', '{"said": [[[0], 1, 2, 3]]}']
+)
+def test_what_a_stranger_puts_into_the_store_is_refused(value: str, index: int) -> None:
+    class Changed(Stored):
+        def get(self, key: str, timeout_ms: int) -> bytes:
+            return value.encode()
+
+    comparison = Comparison(Changed(index, {}, 0.1), (0, 1), 1, "equal")
+    with pytest.raises(DataLoss):
+        comparison.make("adding", "x")

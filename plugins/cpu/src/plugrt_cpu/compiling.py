@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.checked_fields import built
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from plugrt_cpu import adapter, compile_options, lapack, serialization
@@ -65,7 +66,8 @@ class CompilingClient(ClientBase):
         assignment = packed.assignment
         if options is not None and options.device_assignment is not None:
             assignment = options.device_assignment
-        raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
+        with built("the options"):
+            raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
         devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
@@ -107,16 +109,18 @@ class CompilingClient(ClientBase):
         raw_options: Any,
         payload: bytes | None = None,
     ) -> CpuLoadedExecutable:
-        encoded = raw_options.SerializeAsString()
         devices = self._find_devices(assignment)
-        executable = CpuExecutable(
-            raw,
-            program.name,
-            assignment,
-            encoded,
-            payload,
-            memory_kind=devices[0].default_memory().kind,
-            calls_python=bool(program.callbacks),
-        )
         executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
-        return executable_class(self, executable, devices)
+        try:  # jaxlib reads the program's types in it, which a damaged one may not have
+            executable = CpuExecutable(
+                raw,
+                program.name,
+                assignment,
+                raw_options.SerializeAsString(),
+                payload,
+                memory_kind=devices[0].default_memory().kind,
+                calls_python=bool(program.callbacks),
+            )
+            return executable_class(self, executable, devices)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error

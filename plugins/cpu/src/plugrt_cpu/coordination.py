@@ -97,6 +97,7 @@ class ChildCoordinator(Coordinator):
             "num_processes": membership.num_processes,
             "heartbeat_timeout": max(1, int(membership.heartbeat_timeout)),
             "shutdown_timeout": max(1, int(membership.shutdown_timeout)),
+            "secret": membership.secret,  # not an argument, which every user of the machine sees
         }
         if self._child.stdin is None or self._child.stdout is None:
             raise AssertionError("they are pipes")

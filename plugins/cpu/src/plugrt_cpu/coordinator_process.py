@@ -6,8 +6,10 @@ goes on until no process is connected.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 import socket
 import sys
 import threading
@@ -37,6 +39,7 @@ def main() -> None:
     from plugrt_cpu import adapter
     from plugrt_cpu.claims import Claims
 
+    _raise_descriptor_limit()
     count = request["num_processes"]
     service = adapter.make_coordination_service(
         f"{host}:{service_port}",
@@ -44,7 +47,7 @@ def main() -> None:
         heartbeat_seconds=request["heartbeat_timeout"],
         shutdown_seconds=request["shutdown_timeout"],
     )
-    claims = Claims(listener, count, service_port)
+    claims = Claims(listener, count, service_port, request["secret"])
     threading.Thread(target=claims.serve, name="claims", daemon=True).start()
     print("ready", flush=True)
     sys.stdin.read()  # until the parent closes it, or is gone
@@ -61,6 +64,14 @@ def _listen(host: str, port: int) -> socket.socket:
     [family, _, _, _, place], *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     both = family == socket.AF_INET6 and place[0] == "::" and socket.has_dualstack_ipv6()
     return socket.create_server(place[:2], family=family, dualstack_ipv6=both)
+
+
+def _raise_descriptor_limit() -> None:
+    """Allows as many open files as this user may have: each process of the run needs two."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # macOS: less than it states
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _await_last_connection(port: int, seconds: float) -> None:

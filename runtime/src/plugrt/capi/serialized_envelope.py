@@ -1,22 +1,38 @@
 """A header for serialised executables: the library that made them, and a checksum.
 
-Libraries load executables of other versions without a check, and some crash on them. So a line of
-JSON before a library's bytes states where they come from.
+Libraries load executables of other versions without a check, and some crash on them. So a header
+before a library's bytes states where they come from.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from plugrt.capi.loading.library import Library
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
-from plugrt.files import parse_json
+from plugrt.interface import OptionValue
+from plugrt.sealed_bytes import SealedFormat
 
-MAGIC = b"plugrt executable 1\n"
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What must be equal for an executable to be loaded without an ABI check."""
+
+    platform: str
+    platform_version: str
+    pjrt_api: tuple[int, ...]
+    attributes: dict[str, OptionValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """``abi`` is what the library states of its ABI version, if it does."""
+
+    facts: Facts
+    abi: bytes | None
+
+
+SEALED = SealedFormat(b"plugrt executable", 2, _Header, "executable of a PJRT library")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +43,19 @@ class Origin:
     platform: str
     platform_version: str
 
-    def facts(self) -> dict[str, Any]:
-        """Facts that must be equal for an executable to be loaded without an ABI check."""
-        return {
-            "platform": self.platform,
-            "platform_version": self.platform_version,
-            "pjrt_api": list(self.library.version),
-            "attributes": dict(self.library.attributes()),
-        }
+    def facts(self) -> Facts:
+        """Returns the facts of what this library makes."""
+        return Facts(
+            self.platform,
+            self.platform_version,
+            self.library.version,
+            dict(self.library.attributes()),
+        )
 
 
 def encode_envelope(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
     """Returns the bytes to store."""
-    header = {
-        **origin.facts(),
-        "sha256": hashlib.sha256(payload).hexdigest(),
-        "abi": None if abi is None else base64.b64encode(abi).decode(),
-    }
-    return MAGIC + json.dumps(header).encode() + b"\n" + payload
+    return SEALED.write(_Header(origin.facts(), abi), payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ class Envelope:
     """The contents of a sealed executable; ``abi`` is None if its maker stated none."""
 
     payload: bytes
-    facts: dict[str, Any]
+    facts: Facts | None
     abi: bytes | None
 
 
@@ -63,50 +74,28 @@ def decode_envelope(content: bytes) -> Envelope:
     """
     if not content:
         raise InvalidArgument("a serialised executable was expected; there are no bytes")
-    if not content.startswith(MAGIC):
-        if MAGIC.startswith(content[: len(MAGIC)]):
+    if not content.startswith(SEALED.title):
+        if SEALED.title.startswith(content):
             raise DataLoss("the serialised executable is cut short")
-        return Envelope(content, {}, None)
-    header, found, payload = content[len(MAGIC) :].partition(b"\n")
-    facts, digest, abi = _read_header(header)
-    if not found or hashlib.sha256(payload).hexdigest() != digest:
-        raise DataLoss(
-            "the serialised executable is damaged or cut short: its contents do not have the "
-            "checksum that its header states"
-        )
-    return Envelope(payload, facts, abi)
-
-
-def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
-    """Returns (facts, checksum, ABI version); `DataLoss` for one that plugrt does not write."""
-    try:
-        facts: dict[str, Any] = parse_json(header)
-        digest, abi = facts.pop("sha256"), facts.pop("abi")
-        decoded = None if abi is None else base64.b64decode(abi, validate=True)
-        if not isinstance(digest, str) or not isinstance(facts["platform"], str):
-            raise TypeError("a string was expected")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise DataLoss(
-            "the serialised executable is damaged: its header is not what plugrt writes "
-            f"({type(error).__name__}: {error})"
-        ) from error
-    return facts, digest, decoded
+        return Envelope(content, None, None)
+    header, payload = SEALED.read(content)
+    return Envelope(bytes(payload), header.facts, header.abi)
 
 
 def check_platform(opened: Envelope, origin: Origin) -> list[str]:
     """Returns which facts differ from ``origin``; another platform raises `InvalidArgument`."""
-    if not opened.facts:
+    there, here = opened.facts, origin.facts()
+    if there is None:
         return []
-    here = origin.facts()
-    if opened.facts["platform"] != here["platform"]:
+    if there.platform != here.platform:
         raise InvalidArgument(
-            f"the serialised executable is for the platform {opened.facts['platform']!r}; this "
-            f"backend is {here['platform']!r}. Compile the program for it instead"
+            f"the serialised executable is for the platform {there.platform!r}; this "
+            f"backend is {here.platform!r}. Compile the program for it instead"
         )
     return [
-        f"{name}: made with {opened.facts.get(name)!r}, here {value!r}"
-        for name, value in here.items()
-        if opened.facts.get(name) != value
+        f"{field.name}: made with {getattr(there, field.name)!r}, here {value!r}"
+        for field in fields(Facts)
+        if getattr(there, field.name) != (value := getattr(here, field.name))
     ]
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from plugrt.checked_fields import decode_json, require
 from plugrt.distributed.initialization import current_run
 from plugrt.distributed.watch import logger
-from plugrt.errors import DeadlineExceeded, DistributedError
+from plugrt.errors import DeadlineExceeded, DistributedError, escape_controls
 from plugrt.plugins.coordination import Connection
 
 _WAIT_MS = 500
@@ -47,7 +48,8 @@ def require_agreement(
     said = comparison.make(what, value, note, perhaps)
     if len(said) > 1:
         shown = ", ".join(
-            " ".join(filter(None, [f"{_name(who)}:", *words])) for who, *words in said[:_SHOWN]
+            escape_controls(" ".join(filter(None, [f"{_name(who)}:", *words])))
+            for who, *words in said[:_SHOWN]
         )
         raise DistributedError(f"the processes do not do the same: {shown}. {cure}")
 
@@ -79,6 +81,8 @@ def _next_comparison(processes: Iterable[int], series: str) -> Comparison | None
 
 Said = tuple[list[int], str, str, str]
 """Which processes; what they do, with which value; and what is said where they differ."""
+_VERDICT_KIND = dict[str, list[int] | list[Said]]
+"""What the first process found: ``said``, or who is ``late``."""
 
 
 class Comparison:
@@ -122,7 +126,7 @@ class Comparison:
             found = self._wait_for(index)
             if found is None:
                 return {"late": self._missing()}
-            what, value, note = json.loads(found)
+            what, value, note = decode_json(tuple[str, str, str], found, "a comparison")
             said.setdefault((what, value), []).append(index)
             notes.setdefault((what, value), note)
         return {"said": [(who, *done, notes[done]) for done, who in said.items()]}
@@ -130,9 +134,10 @@ class Comparison:
     def _hear(self) -> dict[str, Any]:
         """Returns what the first process found; who has not come, where that takes too long."""
         found = self._wait_for(_VERDICT)
-        heard: dict[str, Any] = (
-            json.loads(found) if found else {"late": self._missing() or [self._among[0]]}
-        )
+        if found is None:
+            return {"late": self._missing() or [self._among[0]]}
+        heard: dict[str, Any] = decode_json(_VERDICT_KIND, found, "a verdict")
+        require(len(heard) == 1 and heard.keys() <= {"said", "late"}, f"{found!r:.60}")
         return heard
 
     def _wait_for(self, who: int | str) -> bytes | None:

@@ -21,6 +21,7 @@ from plugrt.errors import (
     DistributedError,
     PjrtError,
     PlugrtError,
+    WrongType,
     describe,
 )
 from plugrt.plugins import backends, vendors
@@ -100,6 +101,8 @@ def initialize(
     shutdown_timeout_seconds: int = 300,
     coordinator_bind_address: str | None = None,
     partition_index: int | None = None,
+    *,
+    secret: str | None = None,
 ) -> None:
     """Joins this process to the others of a run; call it before anything asks for devices.
 
@@ -117,11 +120,13 @@ def initialize(
     that of ``coordinator_address`` is. A process that ends, or sends no heartbeat for
     ``heartbeat_timeout_seconds``, is named in a `ProcessLost` that the others get, in the main
     thread. `shutdown`, also at exit, waits for all processes, ``shutdown_timeout_seconds`` at most.
+    With a ``secret`` (PLUGRT_COORDINATOR_SECRET), the same in all, the coordinator gives an index
+    only to who knows it; SECURITY.md says what that protects.
 
-    Raises `DistributedError` if it was called before, if a backend has started, or for a
-    ``process_id`` that another process has; `ArgumentError` with the names of what is missing; and
-    `DeadlineExceeded` with the address if the coordinator, or another process, is not there after
-    ``initialization_timeout`` seconds.
+    Raises `DistributedError` if it was called before, if a backend has started, for a
+    ``process_id`` that another process has, or another ``secret``; `ArgumentError` with the names
+    of what is missing; and `DeadlineExceeded` with the address if the coordinator, or another
+    process, is not there after ``initialization_timeout`` seconds.
 
     >>> plugrt.distributed.is_initialized()
     False
@@ -143,10 +148,13 @@ def initialize(
         config = own.config
         if partition_index is None:
             partition_index = config.partition_index
+        if not isinstance(secret, str | None):
+            raise WrongType(f"secret must be a text; got a {type(secret).__name__}")
         membership = Membership(
             str(found.coordinator_address), int(found.process_id or 0),
             int(found.num_processes or 1), initialization_timeout, heartbeat_timeout_seconds,
             shutdown_timeout_seconds, partition_index, _describe_self(),
+            secret or config.coordinator_secret or None,
         )  # fmt: skip
         bind = coordinator_bind_address or config.coordinator_bind_address
         run = _join(membership, bind, own)

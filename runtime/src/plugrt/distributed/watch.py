@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from plugrt.errors import PjrtError, ProcessLost, describe
+from plugrt.errors import AlreadyExists, PjrtError, ProcessLost, describe, escape_controls
 from plugrt.plugins.coordination import Connection
 
 logger = logging.getLogger(__package__)
@@ -19,7 +19,13 @@ _GRACE_SECONDS = 5.0
 _LAST_SECONDS = 15.0
 """How long a process that leaves waits for the others, whose answer its last question awaits."""
 _ENDED = "plugrt/ended/{}"
+_FIRST_END = "plugrt/first-end"
+"""The index of the first process that told how it ends: all look at this one key."""
+_END_SECONDS = 1.0
+"""How often each process looks: one small request to the coordinator."""
 _POLL_SECONDS = 0.05
+_LONGEST = 20_000
+"""Bytes of what a process says of itself that are shown."""
 
 
 class Watch:
@@ -43,7 +49,11 @@ class Watch:
         """The processes that are gone."""
         self.coordinator_is_lost = False
         """Then the connection must not be asked for anything: nobody answers."""
+        self._reporting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="plugrt-watch", daemon=True)
+        self._end_thread = threading.Thread(
+            target=self._watch_ends, name="plugrt-watch-ends", daemon=True
+        )
         self._coordinator_thread = threading.Thread(
             target=self._watch_coordinator, name="plugrt-watch-coordinator", daemon=True
         )
@@ -52,6 +62,7 @@ class Watch:
         """Begins to watch, if there is another process."""
         if self.connection.num_processes > 1:
             self._thread.start()
+            self._end_thread.start()
             self._coordinator_thread.start()
 
     def stop(self) -> None:
@@ -69,8 +80,12 @@ class Watch:
 
     def tell_of_end(self, how: str) -> None:
         """Tells the other processes how this one ends: a verb, and why."""
+        me = self.connection
         try:
-            self.connection.put(_ENDED.format(self.connection.process_id), how.encode())
+            me.put(_ENDED.format(me.process_id), how.encode("utf-8", "replace"))
+            me.put(_FIRST_END, b"%d" % me.process_id)
+        except AlreadyExists:  # another one was the first
+            pass
         except PjrtError as error:  # the coordinator is gone as well
             logger.debug("the others were not told: %s", describe(error))
 
@@ -87,6 +102,19 @@ class Watch:
             lost = tuple(sorted(everyone - set(live)))
             if lost and not self._stopping.is_set():
                 self._report(lost)
+                return
+
+    def _watch_ends(self) -> None:
+        """Reports a process that told how it ends, long before its heartbeats are missed."""
+        while not self._stopping.wait(_END_SECONDS) and not self.coordinator_is_lost:
+            try:
+                told = self.connection.try_get(_FIRST_END) is not None
+                ended = self._ended() if told else ()
+            except PjrtError as error:
+                logger.debug("the coordinator was not reached: %s", describe(error))
+                continue
+            if ended and not self._stopping.is_set():
+                self._report(ended)
                 return
 
     def _watch_coordinator(self) -> None:
@@ -106,10 +134,11 @@ class Watch:
 
     def _report(self, lost: Sequence[int]) -> None:
         message = self._describe(lost)
-        if self.coordinator_is_lost:
-            return
-        self.lost = tuple(lost)
-        self._noticed.set()
+        with self._reporting:
+            if self.coordinator_is_lost or self._noticed.is_set():
+                return
+            self.lost = tuple(lost)
+            self._noticed.set()
         logger.error("%s", message)
         if not self._waiting:
             self._interrupt(message)
@@ -128,9 +157,9 @@ class Watch:
         silent = f"has sent no heartbeat for {heartbeat:g} s: it was killed, or its host is gone"
         reasons = []
         for index in lost:
-            who = (me.try_get(f"plugrt/process/{index}") or b"of unknown name").decode()
+            who = _read(me.try_get(f"plugrt/process/{index}") or b"of unknown name")
             told = me.try_get(_ENDED.format(index))
-            reasons.append(f"process {index} ({who}) {told.decode() if told else silent}")
+            reasons.append(f"process {index} ({who}) {_read(told) if told else silent}")
         return f"process {me.process_id} of {count} cannot go on: {'; '.join(reasons)}"
 
     def _interrupt(self, message: str) -> None:
@@ -173,3 +202,8 @@ class Watch:
         me = self.connection
         others = (i for i in range(me.num_processes) if i != me.process_id)
         return tuple(i for i in others if me.try_get(_ENDED.format(i)) is not None)
+
+
+def _read(text: bytes) -> str:
+    """Returns text that another process, or a stranger, has put into the key-value store."""
+    return escape_controls(text[:_LONGEST].decode("utf-8", "replace"))

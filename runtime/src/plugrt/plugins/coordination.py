@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -27,6 +27,8 @@ class Membership:
     partition_index: int | None = None
     name: str = "another process"
     """What the errors of other processes call this one."""
+    secret: str | None = field(default=None, repr=False)
+    """What a process must know to get an index; None: nothing."""
 
 
 class Coordinator(ABC):

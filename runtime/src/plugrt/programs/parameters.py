@@ -17,8 +17,11 @@ def parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:
     Also None for a program in another format than HLO, one whose parameters are tuples, and one
     that runs partitioned, whose parameters are then parts.
     """
-    if executable.num_partitions != 1:
-        return None
+    return local_parameter_types(executable) if executable.num_partitions == 1 else None
+
+
+def local_parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:
+    """Returns the types of the parameters on one device, as `parameter_types` reads them."""
     try:
         program = executable.optimized_program()
     except Unimplemented:

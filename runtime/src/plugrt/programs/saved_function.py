@@ -1,22 +1,21 @@
 """Compiled functions as bytes: the executable, and how calls map to it.
 
-The bytes are a line with the format's name, a line of JSON, the arrays that the function closed
-over, and the backend's own bytes. A checksum tells damage; it is no signature.
+The contents, after the header, are the arrays that the function closed over, and the backend's own
+bytes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
+from plugrt.checked_fields import built, require
+from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.ir_dumps import dump_executable
 from plugrt.execution.launch_layouts import settled
@@ -27,36 +26,25 @@ from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.signature import intern_signature
 from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.execution.tuple_arguments import takes_one_tuple
-from plugrt.files import parse_json
-from plugrt.interface import Device, LoadedExecutable
+from plugrt.interface import Device, Executable, LoadedExecutable, TensorType
+from plugrt.programs.parameters import local_parameter_types
+from plugrt.programs.saved_header import SavedHeader, SavedLaunch, SavedType
 from plugrt.programs.saved_shardings import (
     decode_layout,
     decode_sharding,
     encode_layout,
     encode_sharding,
 )
+from plugrt.sealed_bytes import SealedFormat
 
 FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""
-_FORMAT = b"plugrt compiled function "
-MAGIC = _FORMAT + b"2\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What the header says of an array or a result."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    weak: bool = False
-
-    def encode(self) -> list[Any]:
-        return [self.shape, self.dtype.name, self.weak]
-
-    @staticmethod
-    def decode(stated: Sequence[Any]) -> _Part:
-        shape, name, weak = stated
-        return _Part(tuple(shape), np.dtype(getattr(ml_dtypes, name, None) or name), weak)
+_SAVED = SealedFormat(
+    b"plugrt compiled function",
+    3,
+    SavedHeader,
+    "compiled function that plugrt.serialize_executable saved",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +68,28 @@ def save(function: SavedFunction) -> bytes:
     arrays = [*map(np.asarray, program.constants), *plan.literals]
     executable = program.executable.executable.serialize() if program.executable else b""
     body = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays) + executable
-    header = {
-        "name": plan.name,
-        "kept": plan.kept,
-        "sources": plan.sources,
-        "fed": plan.fed,
-        "donated": plan.donated,
-        "argument_names": plan.argument_names,
-        "acts": plan.acts,
-        "types": [_Part(*t).encode() for t in function.types],
-        "parameters": [_Part(*t).encode() for t in program.types],
-        "outputs": [_Part(s.shape, s.dtype, s.weak).encode() for s in program.outputs],
-        "arrays": [_Part(x.shape, x.dtype).encode() for x in arrays],
-        "literals": len(plan.literals),
-        "launch": _encode_launch(launch, plan.name),
-        "executable": program.executable is not None,
-        "sha256": hashlib.sha256(body).hexdigest(),
-    }
-    return MAGIC + json.dumps(header).encode() + b"\n" + body
+    header = SavedHeader(
+        name=plan.name,
+        kept=plan.kept,
+        sources=plan.sources,
+        fed=plan.fed,
+        donated=tuple(sorted(plan.donated)),
+        argument_names=plan.argument_names,
+        acts=plan.acts,
+        types=tuple(SavedType(*t) for t in function.types),
+        parameters=tuple(SavedType(*t) for t in program.types),
+        outputs=tuple(SavedType(s.shape, s.dtype, s.weak) for s in program.outputs),
+        arrays=tuple(SavedType(x.shape, x.dtype) for x in arrays),
+        literals=len(plan.literals),
+        launch=_encode_launch(launch, plan.name),
+        executable=program.executable is not None,
+    )
+    return _SAVED.write(header, body)
 
 
 def is_saved_function(code: bytes) -> bool:
     """Whether bytes are a compiled function, of this or another version of plugrt."""
-    return code.startswith(_FORMAT)
+    return code.startswith(_SAVED.title)
 
 
 def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
@@ -111,74 +98,51 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     Raises `InvalidArgument` for other bytes and for too few devices, `DataLoss` for damaged ones,
     and the backend's `PjrtError` for an executable that is not its own.
     """
-    header, body = _read(saved)
-    launch = _decode_launch(header["launch"], header["name"], devices)
-    arrays = [*_split(body, [*map(_Part.decode, header["arrays"])])]
-    size = sum(x.nbytes for x in arrays)
-    first_literal = len(arrays) - header["literals"]
+    header, body = _SAVED.read(saved)
+    size = sum(part.nbytes for part in header.arrays)
+    require(size <= len(body), f"arrays of {size} bytes in {len(body)}")
+    launch = _decode_launch(header, devices)
+    arrays = [*_split(body, header.arrays)]
+    first_literal = len(arrays) - header.literals
     content = bytes(body[size:])
-    executable = (
-        _load_executable(content, launch, len(header["kept"]) + header["fed"])
-        if header["executable"]
-        else None
-    )
-    if executable:
-        dump_executable(header["name"], executable.executable)
-    constants = [put_sharded(x, launch.everywhere) for x in arrays[:first_literal]]
+    require(bool(content) == header.executable, f"an executable of {len(content)} bytes")
     plan = Plan(
-        name=header["name"],
-        kept=tuple(header["kept"]),
-        sources=tuple((origin, i) for origin, i in header["sources"]),
-        constants=tuple(constants),
-        fed=header["fed"],
+        name=header.name,
+        kept=header.kept,
+        sources=header.sources,
+        fed=header.fed,
         literals=tuple(arrays[first_literal:]),
-        donated=tuple(header["donated"]),
-        argument_names=tuple(header["argument_names"]),
-        acts=header["acts"],
+        donated=header.donated,
+        argument_names=header.argument_names,
+        acts=header.acts,
     )
-    parameters = _read_types(header["parameters"])
+    executable = None
+    if header.executable:
+        executable = _load_executable(content, launch, len(plan.kept) + plan.fed)
+        _check_executable(header, launch, executable.executable)
+        dump_executable(plan.name, executable.executable)
+    _check_types(header, launch, executable.executable if executable else None)
+    constants = [put_sharded(x, launch.everywhere) for x in arrays[:first_literal]]
+    plan = replace(plan, constants=tuple(constants))
     outputs = [
         intern_signature(
-            part.shape, part.dtype, sharding, launch.committed, part.weak, settled(layout)
+            part.shape, part.dtype, sharding, launch.committed, part.weak,
+            settled(launch.out_layout(i)),
         )
-        for part, sharding, layout in zip(
-            map(_Part.decode, header["outputs"]),
-            launch.out_shardings,
-            map(launch.out_layout, range(len(plan.sources))),
-            strict=True,
+        for i, (part, sharding) in enumerate(
+            zip(header.outputs, launch.out_shardings, strict=True)
         )
-    ]
+    ]  # fmt: skip
+    parameters = _read_types(header.parameters)
     program = LoadedProgram(plan, parameters, launch, executable, constants, outputs)
-    return SavedFunction(program, _read_types(header["types"]), content)
+    return SavedFunction(program, _read_types(header.types), content)
 
 
-def _read_types(stated: Sequence[Any]) -> list[ParameterType]:
-    return [(part.shape, part.dtype, part.weak) for part in map(_Part.decode, stated)]
+def _read_types(stated: Sequence[SavedType]) -> list[ParameterType]:
+    return [(part.shape, part.dtype, part.weak) for part in stated]
 
 
-def _read(saved: bytes) -> tuple[dict[str, Any], memoryview]:
-    if saved.startswith(_FORMAT) and not saved.startswith(MAGIC):
-        version = saved[len(_FORMAT) :].split(b"\n")[0][:20].decode(errors="replace")
-        raise FailedPrecondition(
-            "this compiled function was saved by another version of plugrt, in the format "
-            f"{version!r}; compile the function again"
-        )
-    if not saved.startswith(MAGIC):
-        raise InvalidArgument(
-            f"these {len(saved)} bytes are no compiled function that plugrt.serialize_executable "
-            "saved; an executable alone is loaded by plugrt.compile"
-        )
-    line, _, body = saved[len(MAGIC) :].partition(b"\n")
-    try:
-        header = parse_json(line)
-    except ValueError:
-        header = None
-    if not isinstance(header, dict) or header.get("sha256") != hashlib.sha256(body).hexdigest():
-        raise DataLoss(f"this compiled function of {len(saved)} bytes is cut off or damaged")
-    return header, memoryview(body)
-
-
-def _split(body: memoryview, parts: Sequence[_Part]) -> Iterator[npt.NDArray[Any]]:
+def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray[Any]]:
     at = 0
     for part in parts:
         array = np.empty(part.shape, part.dtype)
@@ -196,35 +160,91 @@ def _load_executable(content: bytes, launch: Launch, count: int) -> LoadedExecut
     )
 
 
-def _encode_launch(launch: Launch, name: str) -> dict[str, Any]:
-    return {
-        "replicas": launch.replicas,
-        "partitions": launch.partitions,
-        "devices": [device.id for device in launch.devices],
-        "of_parts": launch.of_parts,
-        "committed": launch.committed,
-        "in": [encode_sharding(s, launch.devices, name) for s in launch.in_shardings],
-        "out": [encode_sharding(s, launch.devices, name) for s in launch.out_shardings],
-        "whole": launch.whole and encode_sharding(launch.whole, launch.devices, name),
-        "in_layouts": [*map(encode_layout, launch.in_layouts)],
-        "out_layouts": [*map(encode_layout, launch.out_layouts)],
+def _check_types(header: SavedHeader, launch: Launch, executable: Executable | None) -> None:
+    """Raises `DataLoss` where an argument or a result is of another type than what it is."""
+    constants = len(header.arrays) - header.literals
+    for whole, part, sharding in zip(
+        header.types, header.parameters, launch.in_shardings, strict=True
+    ):
+        shape = sharding.shard_shape(whole.shape) if launch.of_parts else whole.shape
+        _require_type("parameter", shape, whole.dtype, part)
+        require(whole.weak == part.weak, "an argument and its parameter are not both weak")
+    known: dict[str, Sequence[SavedType | TensorType]] = {
+        "argument": header.parameters,
+        "constant": header.arrays[:constants],
+        "literal": header.arrays[constants:],
+        "result": executable.output_types if executable else (),
     }
+    shown = zip(header.sources, header.outputs, launch.out_shardings, strict=True)
+    for (origin, i), output, sharding in shown:
+        found = known[origin]
+        require(i < len(found), f"{origin} {i} of {len(found)}")
+        in_part = origin == "result" or launch.of_parts
+        shape = sharding.shard_shape(output.shape) if in_part else output.shape
+        _require_type("result", shape, output.dtype, found[i])
 
 
-def _decode_launch(stated: dict[str, Any], name: str, devices: Sequence[Device]) -> Launch:
-    taken = _choose_devices(stated["devices"], name, devices)
-    return Launch(
-        stated["replicas"],
-        stated["partitions"],
-        taken,
-        tuple(decode_sharding(s, taken) for s in stated["in"]),
-        tuple(decode_sharding(s, taken) for s in stated["out"]),
-        stated["committed"],
-        stated["of_parts"],
-        in_layouts=tuple(map(decode_layout, stated["in_layouts"])),
-        out_layouts=tuple(map(decode_layout, stated["out_layouts"])),
-        whole=decode_sharding(stated["whole"], taken) if stated["whole"] else None,
+def _check_executable(header: SavedHeader, launch: Launch, executable: Executable) -> None:
+    """Raises `DataLoss` where a header says of an executable what that does not say itself."""
+    stated = launch.replicas, launch.partitions
+    counts = executable.num_replicas, executable.num_partitions
+    require(stated == counts, f"replicas and partitions {stated} of an executable for {counts}")
+    if (parameters := local_parameter_types(executable)) is None:
+        return
+    count = len(header.kept) + header.fed
+    require(len(parameters) == count, f"{count} of {len(parameters)} parameters")
+    given = [(header.types[i], launch.in_shardings[i]) for i in header.kept]
+    given += [(part, launch.everywhere) for part in header.arrays[: header.fed]]
+    for (part, sharding), found in zip(given, parameters, strict=True):
+        _require_type("parameter", sharding.shard_shape(part.shape), part.dtype, found)
+
+
+def _require_type(
+    what: str, shape: Sequence[int], dtype: np.dtype[Any], found: SavedType | TensorType
+) -> None:
+    require(
+        (tuple(shape), dtype) == (found.shape, found.dtype),
+        f"a {what} {dtype.name}{list(shape)} is {found.dtype.name}{list(found.shape)}",
     )
+
+
+def _encode_launch(launch: Launch, name: str) -> SavedLaunch:
+    return SavedLaunch(
+        replicas=launch.replicas,
+        partitions=launch.partitions,
+        devices=tuple(device.id for device in launch.devices),
+        of_parts=launch.of_parts,
+        committed=launch.committed,
+        arguments=tuple(encode_sharding(s, launch.devices, name) for s in launch.in_shardings),
+        results=tuple(encode_sharding(s, launch.devices, name) for s in launch.out_shardings),
+        whole=encode_sharding(launch.whole, launch.devices, name) if launch.whole else None,
+        in_layouts=tuple(map(encode_layout, launch.in_layouts)),
+        out_layouts=tuple(map(encode_layout, launch.out_layouts)),
+    )
+
+
+def _decode_launch(header: SavedHeader, devices: Sequence[Device]) -> Launch:
+    stated = header.launch
+    taken = _choose_devices(stated.devices, header.name, devices)
+    shapes = [part.shape for part in header.types], [part.shape for part in header.outputs]
+    launch = Launch(
+        stated.replicas,
+        stated.partitions,
+        taken,
+        tuple(decode_sharding(s, taken) for s in stated.arguments),
+        tuple(decode_sharding(s, taken) for s in stated.results),
+        stated.committed,
+        stated.of_parts,
+        in_layouts=tuple(map(decode_layout, stated.in_layouts, shapes[0])),
+        out_layouts=tuple(map(decode_layout, stated.out_layouts, shapes[1])),
+        whole=decode_sharding(stated.whole, taken) if stated.whole else None,
+    )
+    with built("a sharding"):
+        for sharding, shape in zip(
+            (*launch.in_shardings, *launch.out_shardings), itertools.chain(*shapes), strict=True
+        ):
+            sharding.check_shape(shape)
+    return launch
 
 
 def _choose_devices(ids: Sequence[int], name: str, devices: Sequence[Device]) -> tuple[Device, ...]:

@@ -1,12 +1,15 @@
-"""Shardings and layouts as plain values of JSON, and back, over devices given by position."""
+"""Shardings and layouts as records of plain values, and back, over devices given by position."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from plugrt.checked_fields import Count, Shape, Size, built, require
 from plugrt.errors import Unimplemented
 from plugrt.execution.gspmd_sharding import GSPMDSharding
 from plugrt.execution.mesh import Mesh
@@ -17,8 +20,26 @@ from plugrt.execution.positional_sharding import PositionalSharding
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Layout
 
+SavedSharding = (
+    tuple[Literal["device"], str | None]
+    | tuple[Literal["pmap"], str | None, Count | None, Count]
+    | tuple[Literal["tiles"], str | None, bytes]
+    | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
+    | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
+)
+"""A class of shardings, the kind of memory, and what the class adds to the devices."""
 
-def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) -> list[Any]:
+
+@dataclass(frozen=True, slots=True)
+class SavedLayout:
+    """The fields of a `Layout`."""
+
+    order: tuple[Count, ...]
+    tiling: tuple[tuple[Count, ...], ...] | None
+    bits: Count
+
+
+def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) -> SavedSharding:
     """Returns what `decode_sharding` takes, of a sharding over these devices.
 
     Raises `Unimplemented` for one over others, as of an array that a program only passes through,
@@ -26,53 +47,64 @@ def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) 
     """
     kind = sharding.memory_kind
     if isinstance(sharding, SingleDeviceSharding):
-        return ["device", kind]
+        return "device", kind
     if sharding.devices != devices:
         raise Unimplemented(
             f"{name!r} passes an array through that lies on other devices than it runs on, as "
             f"{sharding!r}; it is not saved"
         )
     if isinstance(sharding, PmapSharding):
-        return ["pmap", kind, sharding.sharded_dim, sharding.replicas]
+        return "pmap", kind, sharding.sharded_dim, sharding.replicas
     if isinstance(sharding, GSPMDSharding):
-        return ["tiles", kind, sharding.op_sharding.hex()]
+        return "tiles", kind, sharding.op_sharding
     if isinstance(sharding, PositionalSharding):
-        return ["positions", kind, sharding.positions.tolist()]
+        positions = sharding.positions
+        return "positions", kind, positions.shape, tuple(positions.ravel().tolist())
     if isinstance(sharding, NamedSharding):
-        axes = [*map(sharding.spec.axes_of, range(len(sharding.spec)))]
-        return ["mesh", kind, [*sharding.mesh.shape.items()], axes]
+        axes = tuple(map(sharding.spec.axes_of, range(len(sharding.spec))))
+        return "mesh", kind, tuple(sharding.mesh.shape.items()), axes
     raise Unimplemented(f"{name!r} has arguments or results in {sharding!r}; it is not saved")
 
 
-def decode_sharding(stated: Sequence[Any], devices: tuple[Device, ...]) -> Sharding:
-    """Returns a sharding over these devices, in their order."""
-    kind, memory, *detail = stated
-    if kind == "device":
-        return SingleDeviceSharding(devices[0], memory_kind=memory)
-    if kind == "pmap":
-        return PmapSharding(devices, detail[0], replicas=detail[1])
-    if kind == "tiles":
-        return GSPMDSharding(devices, bytes.fromhex(detail[0]), memory_kind=memory)
-    if kind == "positions":
-        return PositionalSharding.from_positions(devices, np.array(detail[0]), memory)
-    names, sizes = zip(*detail[0], strict=True) if detail[0] else ((), ())
-    grid = np.empty(len(devices), object)
-    grid[:] = devices
-    spec = PartitionSpec(*map(tuple, detail[1]))
-    return NamedSharding(Mesh(grid.reshape(sizes), names), spec, memory_kind=memory)
+def decode_sharding(stated: SavedSharding, devices: tuple[Device, ...]) -> Sharding:
+    """Returns a sharding over these devices, in their order; `DataLoss` where there is none."""
+    with built("a sharding"):
+        match stated:
+            case "device", memory:
+                require(len(devices) == 1, f"a sharding on one of {len(devices)} devices")
+                return SingleDeviceSharding(devices[0], memory_kind=memory)
+            case "pmap", memory, dimension, replicas:
+                require(memory is None, f"a memory of pmap, {memory!r}")
+                return PmapSharding(devices, dimension, replicas=replicas)
+            case "tiles", memory, message:
+                return GSPMDSharding(devices, message, memory_kind=memory)
+            case "positions", memory, shape, flat:
+                everyone = list(range(len(devices)))
+                whole = sorted(flat) == everyone and math.prod(shape) == len(flat) and shape
+                require(bool(whole), f"positions {shape} of {len(devices)} devices")
+                positions = np.array(flat).reshape(shape)
+                return PositionalSharding.from_positions(devices, positions, memory)
+            case _, memory, axes, spec:
+                sizes = tuple(size for _, size in axes)
+                require(math.prod(sizes) == len(devices), f"a mesh of {sizes}")
+                grid = np.empty(len(devices), object)
+                grid[:] = devices
+                mesh = Mesh(grid.reshape(sizes), tuple(name for name, _ in axes))
+                return NamedSharding(mesh, PartitionSpec(*spec), memory_kind=memory)
 
 
-def encode_layout(layout: AnyLayout) -> list[Any] | None:
+def encode_layout(layout: AnyLayout) -> SavedLayout | None:
     """Returns what `decode_layout` takes, of a layout that a program was compiled with."""
     if layout is None:
         return None
     assert isinstance(layout, Layout), f"{layout!r} was not read back"
-    return [layout.major_to_minor, layout.tiling, layout.sub_byte_element_size_in_bits]
+    return SavedLayout(layout.major_to_minor, layout.tiling, layout.sub_byte_element_size_in_bits)
 
 
-def decode_layout(stated: Sequence[Any] | None) -> Layout | None:
-    """Returns a layout; None is the default of the device."""
+def decode_layout(stated: SavedLayout | None, shape: Sequence[int]) -> Layout | None:
+    """Returns the layout of an array of a shape; None is the default of the device."""
     if stated is None:
         return None
-    order, tiling, bits = stated
-    return Layout(tuple(order), None if tiling is None else tuple(map(tuple, tiling)), bits)
+    require(len(stated.order) == len(shape), f"a layout of {len(stated.order)} dimensions")
+    with built("a layout"):
+        return Layout(stated.order, stated.tiling, stated.bits)

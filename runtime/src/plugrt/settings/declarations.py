@@ -25,6 +25,7 @@ from plugrt.settings.option_types import (
     LOWERINGS,
     NAMED_OPTIONS,
     NAMES,
+    SECRET,
     TEXT,
     choice,
     count,
@@ -397,6 +398,11 @@ class Config(Options):
     coordinator_bind_address = option(
         "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None,
         "host:port at which the coordinator listens, where that is not its address.",
+    )  # fmt: skip
+    coordinator_secret = option(
+        "PLUGRT_COORDINATOR_SECRET", SECRET, None,
+        "What all processes of a run know and nobody else: without it no process gets an index "
+        "from the coordinator. (JAX has none.)",
     )  # fmt: skip
     num_processes = option(
         "JAX_NUM_PROCESSES", integer(1), None,

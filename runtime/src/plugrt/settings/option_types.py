@@ -221,6 +221,22 @@ BOOLEAN: OptionType[bool] = OptionType(
     "bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean, _require_instance(bool)
 )
 TEXT: OptionType[str] = OptionType("text", "text", str, _require_instance(str))
+
+
+class Secret(str):
+    """Text that messages, listings and `plugrt doctor` show as ``***``."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "***"
+
+    __repr__ = __str__
+
+
+SECRET: OptionType[str] = OptionType(
+    "text", "text", Secret, lambda value: Secret(_require_instance(str)(value))
+)
 LOWER: OptionType[str] = OptionType(
     "text", "text; upper case is read as lower", str.lower, _require_instance(str)
 )

@@ -92,6 +92,7 @@ class OptionValues(TypedDict, total=False):
     coordinator_address: str | None
     coordinator_port: int | None
     coordinator_bind_address: str | None
+    coordinator_secret: str | None
     num_processes: int | None
     process_id: int | None
     local_device_ids: str | list[int] | tuple[int, ...] | None
@@ -128,6 +129,7 @@ class TypedOptions(Options):
             "jax_coordinator_address",
             "coordinator_bind_address",
             "jax_coordinator_bind_address",
+            "coordinator_secret",
             "xla_flags",
             "libtpu_init_args",
         ],
