@@ -466,6 +466,53 @@ class OrderedEffect(effects.Effect):
     """The effect of a primitive that does nothing, in order."""
 
 
+def no_results() -> None:
+    """Programs without results, without arguments and without both, on one device and on all."""
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+    rows = np.ones((len(jax.devices()), 3), np.float32)
+    mapped = jax.shard_map(lambda x: None, mesh=mesh, in_specs=P("x"), out_specs=None)
+    for empty in (None, {}, ()):
+        assert jax.jit(lambda x, e=empty: e)(ONE) == empty
+        assert jax.jit(lambda x, e=empty: e)(parts) == empty
+        assert jax.jit(lambda e=empty: e)() == empty
+        assert jax.pmap(lambda x, e=empty: e)(rows) == empty
+        compiled = jax.jit(lambda x, e=empty: e, keep_unused=True).lower(parts).compile()
+        assert compiled(parts) == empty
+        assert compiled.output_shardings == empty
+        assert compiled.input_shardings[0][0].is_equivalent_to(parts.sharding, 1)
+    assert jax.jit(mapped)(parts) is None
+    sharded = jax.jit(lambda: jnp.arange(8.0), out_shardings=parts.sharding)()
+    np.testing.assert_array_equal(sharded, np.arange(8.0))
+
+
+def effects_without_results() -> None:
+    """Callbacks of programs without results, which have run when `effects_barrier` returns."""
+    seen: list[Any] = []
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+
+    def see(x: Any) -> None:
+        io_callback(lambda x: seen.append(float(np.sum(x))), None, x)
+
+    for run, argument, wanted in (
+        (jax.jit(see), ONE, [6.0]),
+        (jax.pmap(see), np.ones((2, 3), np.float32), [3.0, 3.0]),
+        (jax.jit(jax.shard_map(see, mesh=mesh, in_specs=P("x"), out_specs=None)), parts, None),
+    ):
+        seen.clear()
+        assert run(argument) is None
+        jax.effects_barrier()
+        assert sorted(seen) == (
+            wanted or np.arange(8.0).reshape(len(mesh.devices), -1).sum(1).tolist()
+        )
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for x in (ONE, parts):
+            assert jax.jit(lambda x: jax.debug.print("{x}", x=x[0]))(x) is None
+        jax.effects_barrier()
+    assert sorted(printed.getvalue().split()) == ["0.0", "1.0"]
+
+
 def several_devices() -> None:
     count = len(jax.devices())
     total = jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(jnp.arange(float(count)))

@@ -151,7 +151,9 @@ def describe_executable(
     ``memory_kind`` is that of results where the backend does not say: its devices' default.
     """
     outputs = executable.output_types
-    default_kinds = (memory_kind,) * len(outputs) if memory_kind else None
+    output_kinds = _ask(lambda: tuple(executable.output_memory_kinds))
+    if output_kinds is None and memory_kind:
+        output_kinds = (memory_kind,) * len(outputs)
     parameter_shardings, output_shardings = shardings_of(executable, program)
     return (
         executable,
@@ -159,7 +161,7 @@ def describe_executable(
         executable.num_replicas,
         executable.num_partitions,
         tuple((_type_of(t.dtype), t.shape, _minor_to_major(t)) for t in outputs),
-        _ask(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
+        output_kinds,
         b"" if assignment is None else device_assignment(assignment),
         compile_options(options),
         output_shardings,
