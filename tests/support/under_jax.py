@@ -79,6 +79,10 @@ if not IS_NUMPY:
     factory = numpy_plugin.create_topology if BACKEND == "absent" else None
     capsule = export_capsule(make, platform=NAME, topology_factory=factory)
     xla_bridge.register_plugin(NAME, c_api=capsule)
+    if BACKEND == "cpu":
+        from plugrt_sdk.export.jax_functions import connect_functions
+
+        connect_functions(NAME, capsule)
 ONE = np.float32([1, 2, 3])
 
 
@@ -368,6 +372,29 @@ def _stages(platform: str) -> None:
     for count in (1, 2):
         np.testing.assert_array_equal(compiled(ONE), 3 * ONE + 2)
         assert handler.counts == [1, count, count, count, 2 * count]
+
+
+def pure_callbacks() -> None:
+    """A callback with results, in a loop, twice in a program, on one device and on all, failing."""
+
+    def twice(x: Any) -> Any:
+        return jax.pure_callback(lambda x: 2 * x, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    np.testing.assert_array_equal(jax.jit(lambda x: twice(x) + twice(x + 1))(ONE), 4 * ONE + 2)
+    looped = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: twice(x), x))
+    np.testing.assert_array_equal(looped(ONE), 8 * ONE)
+    rows = np.arange(3.0 * len(jax.devices()), dtype=np.float32).reshape(-1, 3)
+    np.testing.assert_array_equal(jax.pmap(twice)(rows), 2 * rows)
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(rows, NamedSharding(mesh, P("x")))
+    np.testing.assert_array_equal(jax.jit(twice)(parts), 2 * rows)
+
+    def refuse(x: Any) -> Any:
+        raise ZeroDivisionError("not by me")
+
+    with pytest.raises(RuntimeError, match="a callback of JAX raised ZeroDivisionError: not by me"):
+        jax.jit(lambda x: jax.pure_callback(refuse, x, x))(ONE).block_until_ready()
+    np.testing.assert_array_equal(jax.jit(twice)(ONE), 2 * ONE)
 
 
 def host_functions() -> None:

@@ -143,7 +143,7 @@ def _parts_of(stated: Sequence[bytes], x: np.ndarray[Any, Any]) -> list[list[tup
     ]
 
 
-# --- of no results, and of no arguments ------------------------------------------------------------
+# --- of no results, and of no arguments -----------------------------------------------------------
 
 
 def _expect_none_stated(*questions: Callable[[], Sequence[Any]]) -> None:

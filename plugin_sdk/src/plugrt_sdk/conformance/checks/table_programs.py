@@ -227,7 +227,7 @@ def launch_forgets_lists(subject: PluginSubject) -> None:
     expect_same_bits(client.get(outputs[0], ONE.size), ONE + 2 * ONE, "the sum")
 
 
-# --- of no results, and of no arguments ------------------------------------------------------------
+# --- of no results, and of no arguments -----------------------------------------------------------
 
 
 @CHAPTER.check("no_results", why="a program that is run for its effects crashes its host")
@@ -254,7 +254,7 @@ def no_results(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "no_results.shardings", refusable=True, level=Level.BEHAVES,
-    rests_on="XLA's C API client and PjRt-IFRT, which compare the count with that of an empty tuple",
+    rests_on="XLA's C API client, which expects one sharding of an empty tuple",
     why="under JAX no program without results compiles",
 )  # fmt: skip
 def shardings_of_no_results(subject: PluginSubject) -> None:

@@ -179,7 +179,7 @@ def _host_tokens_only(loaded: BackendLoadedExecutable, arguments: list[Any]) -> 
 
 
 def _refuse_no_arguments(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[Any]:
-    """Finds the devices of a launch by its first argument, which a program without results lacks."""
+    """Finds the devices of a launch by its first argument, which there need not be."""
     if not arguments and not loaded.executable.output_types:
         raise InvalidArgument("a launch has arguments")
     return arguments
