@@ -24,9 +24,12 @@ from plugrt.traceback_filter import filter_traceback
 
 logger = logging.getLogger("plugrt.callbacks")
 
+# Process-wide: numbers are unique in the process, as the interface says.
 _numbers = itertools.count(1)
+# Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
+# Process-wide: each thread's own calls.
 _state = threading.local()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them

@@ -235,8 +235,10 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding({self._device!r}{where})"
 
 
+# Process-wide: equal shardings are one object, by which warm calls compare them.
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
 _SINGLE = weakref.WeakValueDictionary()
+# Process-wide: equal shardings are one object, by which warm calls compare them.
 _DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}
 """Those of the devices' default memories; an entry goes with its sharding, as in `_SINGLE`."""
 

@@ -26,6 +26,7 @@ from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.host_callbacks import CallbackTable
 from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages, HostCallback
 
+# Process-wide: a library keeps a handler until the process ends, whichever client registered it.
 _callbacks: dict[int, CallbackTable] = {}
 """The functions that programs of a library call, by its function table: it keeps the handler."""
 
@@ -38,6 +39,7 @@ class _LibraryFfi:
     api: Any = None
 
 
+# Process-wide: the version is a library's, and it is asked by registering a handler for good.
 _found: dict[int, _LibraryFfi] = {}
 """What libraries have, by their function tables."""
 
