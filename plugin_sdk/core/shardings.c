@@ -5,8 +5,8 @@
  * error would be logged by XLA's client at every compilation. */
 static PJRT_Error *
 output_shardings(struct PJRT_Shardings_Executable_OutputShardings_Args *args) {
-  /* XLA states one sharding of a program without results, that of their empty tuple, and its client
-   * refuses another number. No bytes are the type REPLICATED. */
+  /* For a program without results XLA states one sharding, the empty tuple's, and its client refuses
+   * another number. No bytes are the type REPLICATED. */
   static const char *whole[] = {""};
   static const size_t no_bytes[] = {0};
   static const Texts empty_tuple = {whole, (size_t *)no_bytes, 1};

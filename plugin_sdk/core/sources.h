@@ -31,7 +31,7 @@ static const char core_sources[] =
     "puts.c dff9bd904984\n"
     "python.c 487f94bc4ba7\n"
     "python.h 33707254f23d\n"
-    "shardings.c 0f35ba1523c4\n"
+    "shardings.c 6de55e7ea7c1\n"
     "slot_functions.h 82c0d6395a3a\n"
     "slots.h 217132466e21\n"
     "table.c 5f6e72f5f0d4\n"

@@ -35,7 +35,7 @@ promises.c a3a88c527fba
 puts.c dff9bd904984
 python.c 487f94bc4ba7
 python.h 33707254f23d
-shardings.c 0f35ba1523c4
+shardings.c 6de55e7ea7c1
 slot_functions.h 82c0d6395a3a
 slots.h 217132466e21
 table.c 5f6e72f5f0d4

@@ -59,10 +59,10 @@ class Handlers:
             self._registered[key] = handler
 
     def add_client(self, client: Client) -> None:
-        """Registers with a new client what it takes of the handlers that are there.
+        """Registers the handlers with a new client.
 
-        What the client refuses, such as a name that its own registry has, is forgotten and logged:
-        the client is usable, and refuses the name again where it is registered again.
+        One that the client refuses, such as a name that its own registry has, is forgotten and
+        logged: the client is usable, and refuses the name again where it is registered again.
         """
         with self._lock:
             self._clients.add(client)

@@ -75,7 +75,7 @@ func.func public @main(%a: tensor<3xf32>, %i: tensor<i32>) -> tensor<3xf32> {
   %b = stablehlo.add %a, %a : tensor<3xf32>
   return %b : tensor<3xf32>
 }"""
-"""A sum beside what XLA makes empty tuples of: a call, a case and a barrier without results."""
+"""A sum beside a call, a case and a barrier without results, which are empty tuples in XLA."""
 
 ADD_TO_ITSELF = """module attributes {mhlo.num_partitions = 2 : i32} {
   func.func public @main(%a: tensor<6xf32>) -> tensor<6xf32> {

@@ -52,7 +52,7 @@ def _calling(handler: Handler, number: int, call: ir.Operation) -> HostCallback:
     types = [
         ir_type_to_tensor_type(result.type)
         for result in call.results
-        if str(result.type) != "!stablehlo.token"  # that of an ordered call
+        if str(result.type) != "!stablehlo.token"  # of an ordered call
     ]
     attributes = {"index": np.uint64(number)}
 

@@ -235,8 +235,8 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding({self._device!r}{where})"
 
 
-# Process-wide: equal shardings are one object, by which warm calls compare them.
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
+# Process-wide: equal shardings are one object, by which warm calls compare them.
 _SINGLE = weakref.WeakValueDictionary()
 # Process-wide: equal shardings are one object, by which warm calls compare them.
 _DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}

@@ -94,7 +94,7 @@ def replace_functions(
 def replace_extension_function(
     extension: str, name: str, make: Callable[[Any], Callable[[Any], Any]]
 ) -> TableFaults:
-    """Returns the same of a function of an extension: hosts take the first of each type."""
+    """Returns the same of a function of an extension: hosts use the first of each type."""
 
     def change(table: Any) -> None:
         kind = f"PJRT_{extension}_Extension*"
