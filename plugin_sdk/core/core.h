@@ -267,7 +267,7 @@ typedef struct {
 
 /* Strings or arrays of bytes, as hosts take several. */
 typedef struct {
-  const char **data; /* NULL: unknown */
+  const char **data; /* NULL: not stated; an arena's memory, also where there are none of them */
   size_t *sizes;
   size_t count;
 } Texts;

@@ -156,10 +156,11 @@ static int fill_results(const Execute *args, PyObject *results) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
+/* A program without results has no lists: hosts may give NULL. */
 static void clear_results(const Execute *args) {
-  for (size_t d = 0; d < args->num_devices; d++)
-    memset((void *)args->output_lists[d], 0,
-           args->executable->executable->num_outputs * sizeof(PJRT_Buffer *));
+  size_t count = args->executable->executable->num_outputs;
+  for (size_t d = 0; count > 0 && d < args->num_devices; d++)
+    memset((void *)args->output_lists[d], 0, count * sizeof(PJRT_Buffer *));
 }
 
 static void destroy_results(const Execute *args) {

@@ -5,7 +5,14 @@
  * error would be logged by XLA's client at every compilation. */
 static PJRT_Error *
 output_shardings(struct PJRT_Shardings_Executable_OutputShardings_Args *args) {
+  /* For a program without results XLA states one sharding, the empty tuple's, and its client refuses
+   * another number. No bytes are the type REPLICATED. */
+  static const char *whole[] = {""};
+  static const size_t no_bytes[] = {0};
+  static const Texts empty_tuple = {whole, (size_t *)no_bytes, 1};
   const Texts *shardings = &args->executable->output_shardings;
+  if (shardings->data != NULL && shardings->count == 0)
+    shardings = &empty_tuple;
   args->num_outputs = shardings->count;
   args->shardings = shardings->data;
   args->sharding_sizes = shardings->sizes;

@@ -79,6 +79,10 @@ if not IS_NUMPY:
     factory = numpy_plugin.create_topology if BACKEND == "absent" else None
     capsule = export_capsule(make, platform=NAME, topology_factory=factory)
     xla_bridge.register_plugin(NAME, c_api=capsule)
+    if BACKEND == "cpu":
+        from plugrt_sdk.export.jax_functions import connect_functions
+
+        connect_functions(NAME, capsule)
 ONE = np.float32([1, 2, 3])
 
 
@@ -370,6 +374,29 @@ def _stages(platform: str) -> None:
         assert handler.counts == [1, count, count, count, 2 * count]
 
 
+def pure_callbacks() -> None:
+    """A callback with results, in a loop, twice in a program, on one device and on all, failing."""
+
+    def twice(x: Any) -> Any:
+        return jax.pure_callback(lambda x: 2 * x, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    np.testing.assert_array_equal(jax.jit(lambda x: twice(x) + twice(x + 1))(ONE), 4 * ONE + 2)
+    looped = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: twice(x), x))
+    np.testing.assert_array_equal(looped(ONE), 8 * ONE)
+    rows = np.arange(3.0 * len(jax.devices()), dtype=np.float32).reshape(-1, 3)
+    np.testing.assert_array_equal(jax.pmap(twice)(rows), 2 * rows)
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(rows, NamedSharding(mesh, P("x")))
+    np.testing.assert_array_equal(jax.jit(twice)(parts), 2 * rows)
+
+    def refuse(x: Any) -> Any:
+        raise ZeroDivisionError("not by me")
+
+    with pytest.raises(RuntimeError, match="a callback of JAX raised ZeroDivisionError: not by me"):
+        jax.jit(lambda x: jax.pure_callback(refuse, x, x))(ONE).block_until_ready()
+    np.testing.assert_array_equal(jax.jit(twice)(ONE), 2 * ONE)
+
+
 def host_functions() -> None:
     """``jax.ffi`` and JAX's callbacks: in order, in loops, on several devices, with errors."""
     handler = make_c_handler("scale", lambda x, y, named: np.multiply(x[0], named["by"], out=y[0]))
@@ -464,6 +491,53 @@ def tokens() -> None:
 
 class OrderedEffect(effects.Effect):
     """The effect of a primitive that does nothing, in order."""
+
+
+def no_results() -> None:
+    """Programs without results, without arguments and without both, on one device and on all."""
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+    rows = np.ones((len(jax.devices()), 3), np.float32)
+    mapped = jax.shard_map(lambda x: None, mesh=mesh, in_specs=P("x"), out_specs=None)
+    for empty in (None, {}, ()):
+        assert jax.jit(lambda x, e=empty: e)(ONE) == empty
+        assert jax.jit(lambda x, e=empty: e)(parts) == empty
+        assert jax.jit(lambda e=empty: e)() == empty
+        assert jax.pmap(lambda x, e=empty: e)(rows) == empty
+        compiled = jax.jit(lambda x, e=empty: e, keep_unused=True).lower(parts).compile()
+        assert compiled(parts) == empty
+        assert compiled.output_shardings == empty
+        assert compiled.input_shardings[0][0].is_equivalent_to(parts.sharding, 1)
+    assert jax.jit(mapped)(parts) is None
+    sharded = jax.jit(lambda: jnp.arange(8.0), out_shardings=parts.sharding)()
+    np.testing.assert_array_equal(sharded, np.arange(8.0))
+
+
+def effects_without_results() -> None:
+    """Callbacks of programs without results, which have run when `effects_barrier` returns."""
+    seen: list[Any] = []
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+
+    def see(x: Any) -> None:
+        io_callback(lambda x: seen.append(float(np.sum(x))), None, x)
+
+    for run, argument, wanted in (
+        (jax.jit(see), ONE, [6.0]),
+        (jax.pmap(see), np.ones((2, 3), np.float32), [3.0, 3.0]),
+        (jax.jit(jax.shard_map(see, mesh=mesh, in_specs=P("x"), out_specs=None)), parts, None),
+    ):
+        seen.clear()
+        assert run(argument) is None
+        jax.effects_barrier()
+        assert sorted(seen) == (
+            wanted or np.arange(8.0).reshape(len(mesh.devices), -1).sum(1).tolist()
+        )
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for x in (ONE, parts):
+            assert jax.jit(lambda x: jax.debug.print("{x}", x=x[0]))(x) is None
+        jax.effects_barrier()
+    assert sorted(printed.getvalue().split()) == ["0.0", "1.0"]
 
 
 def several_devices() -> None:

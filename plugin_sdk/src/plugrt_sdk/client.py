@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
-from plugrt.host_callbacks import call_numbered, refuse_partitioned
+from plugrt.host_callbacks import CallbackTable, refuse_partitioned
 from plugrt.interface import (
     HOST_CALLBACK,
     Capabilities,
@@ -68,7 +68,7 @@ class BackendClient(Client):
         """The author's object."""
         self._session = Session(backend, self)
         self._capabilities = capabilities_of(self._session)
-        self._calls_python = False
+        self._callbacks: CallbackTable | None = None
 
     @property
     def platform(self) -> str:
@@ -138,9 +138,12 @@ class BackendClient(Client):
         session.require_open()
         session.require_counts(options)
         refuse_partitioned(self, program, options)
-        if program.callbacks and not self._calls_python:
-            self.register_handler(HOST_CALLBACK, call_numbered)
-            self._calls_python = True
+        if program.callbacks:
+            if self._callbacks is None:
+                callbacks = CallbackTable()
+                self.register_handler(HOST_CALLBACK, callbacks)
+                self._callbacks = callbacks
+            self._callbacks.add(program.callbacks)
         assignment = options.device_assignment or self.default_device_assignment(
             options.num_replicas, options.num_partitions
         )

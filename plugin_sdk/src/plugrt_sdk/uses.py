@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from plugrt_sdk.compiled import Handle
 
+# Process-wide: handles of all clients are counted by the same steps.
 _lock = threading.RLock()
 """For the counts of all handles. Reentrant: the garbage collector may delete a buffer within it."""
 

@@ -39,6 +39,7 @@ PYTHON_ERRORS = (
 )
 _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
 """Dependencies: what they raise is about arguments that plugrt passed on."""
+# Process-wide: tracebacks of any thread are compared with it; plugins add theirs at import.
 _checked_folders: set[str] = set()
 """Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
 

@@ -58,7 +58,9 @@ class BoundedCache(dict[K, V]):
         return value
 
 
+# Process-wide: `clear_caches` empties the caches of all modules, which live as long as the process.
 _caches: weakref.WeakSet[BoundedCache[Any, Any]] = weakref.WeakSet()
+# Process-wide: guards the set of caches and their entries, which finalisers of any thread change.
 _lock = threading.RLock()
 
 

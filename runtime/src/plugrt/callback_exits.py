@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
+# Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
 """Texts of failures, and what was raised; several results of a launch may each ask for it."""
 

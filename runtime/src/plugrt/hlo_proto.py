@@ -81,14 +81,15 @@ def donated_parameters(module: Content) -> frozenset[int]:
     return frozenset(found)
 
 
-def output_shardings(module: Content) -> list[bytes]:
-    """Returns how the results of a partitioned program lie, a serialised ``xla.OpSharding`` each.
+def output_shardings(module: Content) -> list[bytes] | None:
+    """Returns a serialised ``xla.OpSharding`` for each result of a partitioned program.
 
-    [] for a program that is not partitioned. Raises `ValueError` for another message.
+    Of no results, that of their empty tuple. None for a program that is not partitioned. Raises
+    `ValueError` for another message.
     """
     stated = messages(module, _OUTPUT_SHARDING)
     if not stated:
-        return []
+        return None
     [whole] = stated
     parts = (
         messages(whole, _SHARDINGS) if integers(whole, _SHARDING_TYPE) == [_OF_TUPLE] else [whole]
@@ -96,9 +97,15 @@ def output_shardings(module: Content) -> list[bytes]:
     return [*map(bytes, parts)]
 
 
-def parameter_shardings(module: Content) -> list[bytes]:
-    """Returns how the parameters of a partitioned program lie, an ``xla.OpSharding`` each."""
-    return [*map(bytes, messages(module, _PARAMETER_SHARDINGS))]
+def parameter_shardings(module: Content) -> list[bytes] | None:
+    """Returns an ``xla.OpSharding`` for each parameter of a partitioned program.
+
+    None for a program that states none of its parameters.
+    """
+    stated = [*map(bytes, messages(module, _PARAMETER_SHARDINGS))]
+    if stated or (messages(module, _OUTPUT_SHARDING) and not parameter_types(module)):
+        return stated
+    return None
 
 
 def parameter_types(module: Content) -> tuple[TensorType, ...]:

@@ -18,16 +18,18 @@ import numpy.typing as npt
 
 from plugrt.callback_exits import keep_exit
 from plugrt.errors import Internal, PjrtError, Unimplemented
-from plugrt.interface import Client, CompileOptions, Program
+from plugrt.interface import Client, CompileOptions, HostCallback, Program
 from plugrt.launch_watch import WatchedFunction
 from plugrt.traceback_filter import filter_traceback
 
 logger = logging.getLogger("plugrt.callbacks")
 
+# Process-wide: numbers are unique in the process, as the interface says.
 _numbers = itertools.count(1)
-_alive: weakref.WeakValueDictionary[int, NumberedCallback] = weakref.WeakValueDictionary()
+# Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
+# Process-wide: each thread's own calls.
 _state = threading.local()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
@@ -80,7 +82,6 @@ class NumberedCallback(WatchedFunction):
         self.ordered = ordered
         self.title = title
         self.number = next(_numbers)
-        _alive[self.number] = self
 
     @property
     def is_shared(self) -> bool:
@@ -161,24 +162,38 @@ def forget_failures() -> None:
                 _failures.remove(failure)
 
 
-def call_numbered(
-    arguments: Sequence[npt.NDArray[Any]],
-    results: Sequence[npt.NDArray[Any]],
-    attributes: Mapping[str, Any],
-) -> None:
-    """Calls the callback of the number ``index``; the `Handler` of the target `HOST_CALLBACK`.
+class CallbackTable:
+    """The functions of compiled programs by number: the `Handler` of the target `HOST_CALLBACK`.
 
-    For backends that know custom calls by their names and not by `Program.callbacks`.
+    For backends that know custom calls by their names and not by `Program.callbacks`. The programs
+    keep the functions, as the interface says.
     """
-    callback = _alive.get(int(attributes["index"]))
-    if callback is None:
-        raise Internal(
-            f"a program called the Python function of number {attributes['index']}, which no "
-            "program of this process has any more: whoever launched it did not keep the program "
-            "until the launch had ended"
+
+    def __init__(self) -> None:
+        self._functions: weakref.WeakValueDictionary[int, HostCallback] = (
+            weakref.WeakValueDictionary()
         )
-    for place, result in zip(results, callback(arguments), strict=True):
-        place[...] = result
+
+    def add(self, callbacks: Mapping[int, HostCallback]) -> None:
+        """Makes the functions of a program callable."""
+        self._functions.update(callbacks)
+
+    def __call__(
+        self,
+        arguments: Sequence[npt.NDArray[Any]],
+        results: Sequence[npt.NDArray[Any]],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        """Calls the function of the number ``index``."""
+        callback = self._functions.get(int(attributes["index"]))
+        if callback is None:
+            raise Internal(
+                f"a program called the Python function of number {attributes['index']}, which no "
+                "program has any more: whoever launched it did not keep the program until the "
+                "launch had ended"
+            )
+        for place, result in zip(results, callback(arguments), strict=True):
+            place[...] = result
 
 
 def _describe(error: BaseException) -> str:

@@ -37,7 +37,9 @@ class _OurFiles(dict[str, bool]):
 
 our_files = _OurFiles()
 """By name, whether a file is of plugrt or of optree, which calls on plugrt's behalf."""
+# Process-wide: modules name their files at import, for the tracebacks of all threads.
 _hidden: tuple[str, ...] = ()
+# Process-wide: modules name their files at import, for the tracebacks of all threads.
 _shown: tuple[str, ...] = ()
 
 

@@ -21,7 +21,8 @@ EXIT = "exit_with_live_arrays"
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip
 COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "transforms",
-            "random", "several_devices", "tokens", "host_functions", "donation", "errors", "caches",
+            "random", "several_devices", "no_results", "tokens", "host_functions",
+            "effects_without_results", "donation", "errors", "caches",
             "eight_threads", "no_handle_left", EXIT)  # fmt: skip
 BY_ENTRY_POINT = COMPLETE if WHOLE else ("devices", "jit_and_get", "no_handle_left", EXIT)
 """What is asked of the backend that JAX finds by its entry point, the library that it also is."""

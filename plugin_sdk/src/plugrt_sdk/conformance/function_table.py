@@ -121,8 +121,10 @@ class _Behind:
         )
 
 
+# Process-wide: a call is given the address alone.
 _memories: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """Address of an argument struct to the memory that `new_args` has it in, while that lives."""
+# Process-wide: the calls of one check, which has its process's turn to itself.
 _called: list[_Behind] = []
 """What is behind the structs of the calls since `nothing_written_later` began."""
 

@@ -14,6 +14,8 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import data, named_values
 from plugrt.capi.abi.proto_wire import compile_options
+from plugrt.capi.loading.extension_chain import read_chain
+from plugrt.capi.loading.process_map import AddressMap
 from plugrt.interface import CompileOptions
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.function_table import (
@@ -94,6 +96,18 @@ class TableClient:
         require_slot(self.api, name)
         error = call(self.api, name, args)
         return take_error(self.api, error) if is_error(error) else None
+
+    def call_extension(self, extension: str, name: str, **fields: Any) -> Any:
+        """Calls a function of an extension that must succeed, as `call` one of the table."""
+        chain = read_chain(self.api.extension_start, "the table", AddressMap())
+        if extension not in chain:
+            self._subject.refuse(f"the library has no extension {extension}")
+        args = self.args(name, **fields)
+        function = getattr(ffi.cast(f"PJRT_{extension}_Extension*", chain[extension]), name)
+        error = function(args)
+        refused = take_error(self.api, error) if is_error(error) else None
+        expect(refused is None, f"PJRT_{name} to succeed", refused)
+        return args
 
     # --- what checks need of it --------------------------------------------------------------
 

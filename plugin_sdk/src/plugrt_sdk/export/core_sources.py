@@ -13,13 +13,13 @@ buffers.c 0c9ddde53e9b
 client.c 68312e2b509b
 compiling.c 4d3c3e6a1154
 contexts.c 734f445634cc
-core.h c61def2712a8
+core.h a6bca4c11c06
 describing.c 7e080c24d619
 devices.c 1d7f54a7bf26
 errors.c de286a850a9e
 events.c 1106eef5cafa
 executables.c fb087b6adc3f
-execution.c 3f18fdd87400
+execution.c c74e75fabece
 ffi.c 76f905375777
 futures.c 3f7b14e01fa3
 futures.h 2198410421e0
@@ -35,7 +35,7 @@ promises.c a3a88c527fba
 puts.c dff9bd904984
 python.c 487f94bc4ba7
 python.h 33707254f23d
-shardings.c 0996c2a01e15
+shardings.c 6de55e7ea7c1
 slot_functions.h 82c0d6395a3a
 slots.h 217132466e21
 table.c 5f6e72f5f0d4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from plugrt.capi.abi.element_types import ELEMENT_TYPES
@@ -17,11 +18,13 @@ from plugrt.interface import (
     DeviceAssignment,
     DeviceDescription,
     Executable,
+    ExecuteOptions,
     Layout,
     LoadedExecutable,
     Memory,
     OptionValue,
     Program,
+    Shards,
     TensorType,
 )
 from plugrt_sdk.export.shardings import shardings_of
@@ -136,7 +139,23 @@ def describe_loaded(
     ]
     kind = loaded.addressable_devices[0].default_memory().kind if loaded.addressable_devices else ""
     described = describe_executable(loaded.executable, assignment, options, program, kind)
-    return loaded, loaded.execute, tuple(places), described
+    ends_late = loaded.client.capabilities.asynchronous_dispatch
+    execute = loaded.execute
+    if ends_late and not loaded.executable.output_types:
+        execute = partial(_execute_to_end, loaded)
+    return loaded, execute, tuple(places), described
+
+
+def _execute_to_end(
+    loaded: LoadedExecutable, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+) -> Sequence[Shards]:
+    """Launches a program without results and waits: hosts await the results, and there are none."""
+    try:
+        results, wait = loaded.execute_with_wait(arguments, options)
+    except Unimplemented:
+        return loaded.execute(arguments, options)
+    wait()
+    return results
 
 
 def describe_executable(
@@ -151,7 +170,9 @@ def describe_executable(
     ``memory_kind`` is that of results where the backend does not say: its devices' default.
     """
     outputs = executable.output_types
-    default_kinds = (memory_kind,) * len(outputs) if memory_kind else None
+    output_kinds = _ask(lambda: tuple(executable.output_memory_kinds))
+    if output_kinds is None and memory_kind:
+        output_kinds = (memory_kind,) * len(outputs)
     parameter_shardings, output_shardings = shardings_of(executable, program)
     return (
         executable,
@@ -159,7 +180,7 @@ def describe_executable(
         executable.num_replicas,
         executable.num_partitions,
         tuple((_type_of(t.dtype), t.shape, _minor_to_major(t)) for t in outputs),
-        _ask(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
+        output_kinds,
         b"" if assignment is None else device_assignment(assignment),
         compile_options(options),
         output_shardings,

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from plugrt.capi.callback_threads import expect
-from plugrt.errors import AlreadyExists, NotFound, Unimplemented
+from plugrt.errors import AlreadyExists, NotFound, PjrtError, Unimplemented
 from plugrt.interface import Client, HandlerStages
 from plugrt_sdk.log import logger
 
@@ -55,22 +55,42 @@ class Handlers:
                 if takes and isinstance(handler, int):
                     self._ask(handler)
                 for client in ours:
-                    client.register_handler(target, handler)
+                    self._register_with(client, target, handler)
             self._registered[key] = handler
 
     def add_client(self, client: Client) -> None:
-        """Registers with a new client what it takes of the handlers that are there.
+        """Registers the handlers with a new client.
 
-        The host is not told here what a client does not take: the backend refuses the programs.
+        One that the client refuses, such as a name that its own registry has, is forgotten and
+        logged: the client is usable, and refuses the name again where it is registered again.
         """
         with self._lock:
             self._clients.add(client)
-            for (platform, target), handler in self._registered.items():
-                if platform == self._name(client) and client.capabilities.custom_calls:
+            if not client.capabilities.custom_calls:
+                return
+            for (platform, target), handler in [*self._registered.items()]:
+                if platform == self._name(client):
                     try:
                         client.register_handler(target, handler)
-                    except Unimplemented as error:
-                        logger.warning("%s", error.message)
+                    except PjrtError as error:
+                        del self._registered[platform, target]
+                        logger.warning(
+                            "the handler of the custom call target %r on %r is not used: %s",
+                            target, platform, error.message,
+                        )  # fmt: skip
+
+    def _register_with(self, client: Client, target: str, handler: int | HandlerStages) -> None:
+        """Registers with a client; an error names the target, whatever the client says."""
+        try:
+            client.register_handler(target, handler)
+        except Unimplemented:
+            raise
+        except PjrtError as error:
+            raise AlreadyExists(
+                f"{client.backend_name} refuses the handler of the custom call target {target!r}, "
+                f"of which its own registry may have one: {error.message}. Register the handler "
+                "under another name"
+            ) from error
 
     def drop_client(self, client: Client) -> None:
         """Forgets a client that is being closed."""

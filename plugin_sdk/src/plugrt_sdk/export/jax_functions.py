@@ -6,18 +6,22 @@ platforms alone: here is what does both for a plugin that has the extension FFI.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from plugrt.capi.capsule import library_in
 from plugrt.capi.extensions.ffi import register_c_handler, register_handler
-from plugrt.capi.extensions.ffi_registration import register, register_type
-from plugrt.host_callbacks import NumberedCallback, call_numbered
-from plugrt.interface import HandlerStages
+from plugrt.capi.extensions.ffi_registration import (
+    register,
+    register_host_callbacks,
+    register_type,
+)
+from plugrt.capi.loading.library import Library
+from plugrt.host_callbacks import NumberedCallback
+from plugrt.interface import HOST_CALLBACK, HandlerStages
 from plugrt.transforms.ffi_targets import read_handler, read_type
 
 _CALLBACK = "xla_ffi_python_cpu_callback"
-"""The target of the calls that JAX writes for callbacks on its CPU."""
+"""The target of the calls that JAX writes for callbacks on its CPU, which jaxlib's registry has."""
 
 
 def connect_functions(platform: str, capsule: object) -> None:
@@ -55,20 +59,15 @@ def _lower_callbacks(platform: str, library: Any) -> None:
     from jax._src import callback, debugging
     from jax._src.interpreters import mlir
 
-    lock = threading.Lock()
-    registered: list[bool] = []
-
     def as_on_cpus(rule: Any) -> Any:
         def lower(context: Any, *arguments: Any, **parameters: Any) -> Any:
-            with lock:
-                if not registered:
-                    register_handler(library, _CALLBACK, call_numbered, platform)
-                    registered.append(True)
+            register_host_callbacks(library, {}, platform)  # the error where it takes none
             module = context.module_context
-            callbacks = _Callbacks(module.keepalives, _has_token(parameters))
+            callbacks = _Callbacks(library, platform, module.keepalives, _has_token(parameters))
             as_cpu = module.replace(platforms=("cpu",), backend=None, host_callbacks=callbacks)
             inner = context.replace(module_context=as_cpu)
             results = rule(inner, *arguments, **parameters)
+            _name_target()
             if inner.tokens_out is not None:
                 context.set_tokens_out(inner.tokens_out)
             return results
@@ -88,6 +87,24 @@ def _lower_callbacks(platform: str, library: Any) -> None:
         mlir._platform_specific_lowerings[platform][primitive] = entry
 
 
+def _name_target() -> None:
+    """Makes the call that JAX's rule wrote one of `plugrt.interface.Program.callbacks`."""
+    from plugrt.stablehlo.bindings import ir
+
+    # The rule writes the call at the end of the block, or an operation or two before it.
+    for operation in reversed([*ir.InsertionPoint.current.block.operations]):
+        attributes = operation.operation.attributes
+        target = "call_target_name" in attributes and attributes["call_target_name"].value
+        if target == _CALLBACK:
+            attributes["call_target_name"] = ir.StringAttr.get(HOST_CALLBACK)
+            attributes["api_version"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4)
+            attributes["backend_config"] = attributes["mhlo.backend_config"]
+            del attributes["mhlo.backend_config"]
+            return
+        if target == HOST_CALLBACK:
+            return
+
+
 def _has_token(parameters: dict[str, Any]) -> bool:
     """Whether JAX's rule hands the callback a token, and takes one back, before the arrays."""
     from jax._src import effects
@@ -100,8 +117,10 @@ def _has_token(parameters: dict[str, Any]) -> bool:
 class _Callbacks(list[Any]):
     """The callbacks of a program, as JAX's rule adds them: the last one's index is its number."""
 
-    def __init__(self, keep: list[Any], has_token: bool) -> None:
+    def __init__(self, library: Library, platform: str, keep: list[Any], has_token: bool) -> None:
         super().__init__()
+        self._library = library
+        self._platform = platform
         self._keep = keep
         self._has_token = has_token
 
@@ -111,6 +130,7 @@ class _Callbacks(list[Any]):
 
         numbered = NumberedCallback(call, "a callback of JAX", has_effect=False)
         self._keep.append(numbered)
+        register_host_callbacks(self._library, {numbered.number: numbered}, self._platform)
         super().append(numbered)
 
     def __len__(self) -> int:

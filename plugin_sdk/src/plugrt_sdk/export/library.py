@@ -37,7 +37,9 @@ LONGEST_NAME = 95
 _OF_VERSION = ":"
 """What stands between the name and the version in a library; no name of a plugin has it."""
 
+# Process-wide: guards `_capsules`.
 _lock = threading.Lock()
+# Process-wide: a library's table is asked for again at each GetPjrtApi, and is one.
 _capsules: dict[str, object] = {}
 
 

@@ -131,6 +131,7 @@ def _rng_bit_generator(op: Operation) -> Function:
 
 
 _generator = np.random.default_rng()
+# Process-wide: guards `_generator`, which programs on all threads draw from.
 _lock = threading.Lock()
 
 

@@ -14,6 +14,7 @@ from plugrt_sdk.numpy_backend.data_types import Function
 FILE = "<numpy backend: "
 """How the names of the files of compiled functions begin, in tracebacks."""
 hide_frames(FILE)
+# Process-wide: names of compiled functions in tracebacks are unique in the process.
 _numbers = itertools.count()
 
 

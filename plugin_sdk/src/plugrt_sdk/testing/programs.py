@@ -46,6 +46,37 @@ PARTITIONED_ADD = """module attributes {mhlo.num_partitions = 2 : i32} {
 }"""
 """An array of six floats, half on each of two devices, plus itself."""
 
+NO_RESULTS = "func.func public @main(%a: tensor<3xf32>) { return }"
+NOTHING = "func.func public @main() { return }"
+"""A program without arguments and without results."""
+
+PARTITIONED_NO_RESULTS = """module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%a: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+    return
+  }
+}"""
+
+PARTITIONED_CONSTANT = """module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main() -> (tensor<4xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+    %0 = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+    return %0 : tensor<4xi32>
+  }
+}"""
+
+EMPTY_TUPLES = """
+func.func private @nothing() { return }
+func.func public @main(%a: tensor<3xf32>, %i: tensor<i32>) -> tensor<3xf32> {
+  %t = "stablehlo.tuple"() : () -> tuple<>
+  func.call @nothing() : () -> ()
+  "stablehlo.case"(%i) ({ stablehlo.return }, { stablehlo.return }) : (tensor<i32>) -> ()
+  "stablehlo.optimization_barrier"() : () -> ()
+  %b = stablehlo.add %a, %a : tensor<3xf32>
+  return %b : tensor<3xf32>
+}"""
+"""A sum beside a call, a case and a barrier without results, which are empty tuples in XLA."""
+
 ADD_TO_ITSELF = """module attributes {mhlo.num_partitions = 2 : i32} {
   func.func public @main(%a: tensor<6xf32>) -> tensor<6xf32> {
     %0 = stablehlo.add %a, %a : tensor<6xf32>

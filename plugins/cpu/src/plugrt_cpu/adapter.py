@@ -383,6 +383,7 @@ divide_custom_call: Callable[[str], None] = _jax.register_custom_call_as_batch_p
 """Lets XLA divide a custom call that states how many dimensions are a stack, ``num_batch_dims``."""
 
 
+# Process-wide: jaxlib's memory is the process's; a forked child has a lock of its own.
 memory_lock = new_lock()
 """Held to delete an array, and to take a reference to its memory for the host.
 
@@ -403,8 +404,10 @@ def _attempt(lock: threading.RLock) -> Any:
     return type("Attempt", (), {"__enter__": enter, "__exit__": staticmethod(lock.__exit__)})()
 
 
+# Process-wide: jaxlib's memory is the process's; a forked child has a lock of its own.
 _attempt_memory_lock = _attempt(memory_lock)
 
+# Process-wide: said of the process, after a fork.
 in_child: list[bool] = []
 """Not empty in a process that was forked off: `memory_lock` is another one there."""
 

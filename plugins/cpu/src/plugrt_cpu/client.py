@@ -8,6 +8,7 @@ from typing import Any
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, FailedPrecondition, InvalidArgument
 from plugrt.interface import (
+    HOST_CALLBACK,
     Buffer,
     Capabilities,
     Device,
@@ -109,8 +110,19 @@ class CpuClient(PuttingClient, CompilingClient):
 
     @with_argument_errors
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
-        """Registers a handler with jaxlib: for all its CPU clients, JAX's among them."""
+        """Registers a handler with jaxlib: for all its CPU clients, JAX's among them.
+
+        That of `HOST_CALLBACK`, by which another host calls Python functions, stays the client's:
+        jaxlib calls them by functions of its own, and each host has its own handler.
+        """
         self.require_open()
+        if target == HOST_CALLBACK and not isinstance(handler, HandlerStages):
+            from plugrt.capi.extensions.ffi_frames import call_c_handler
+
+            self.callback_handler = (
+                call_c_handler(target, handler) if isinstance(handler, int) else handler
+            )
+            return
         if not isinstance(handler, int | HandlerStages):
             # Not before: cffi is imported for it.
             from plugrt.capi.extensions.ffi import address_of, make_c_handler

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.checked_fields import built
 from plugrt.errors import InvalidArgument
-from plugrt.interface import CompileOptions, DeviceAssignment, Program
+from plugrt.interface import (
+    HOST_CALLBACK,
+    CompileOptions,
+    DeviceAssignment,
+    Handler,
+    HostCallback,
+    Program,
+)
 from plugrt_cpu import adapter, compile_options, lapack, serialization
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -21,6 +29,8 @@ from plugrt_cpu.programs import read_stablehlo, require_one_dimension
 class CompilingClient(ClientBase):
     """The part of `plugrt_cpu.client.CpuClient` that compiles."""
 
+    callback_handler: Handler | None = None
+    """By which another host, that the client was exported to, calls its Python functions."""
     _by_id: dict[int, CpuDevice]
 
     @with_argument_errors
@@ -37,14 +47,15 @@ class CompilingClient(ClientBase):
         if len(devices) > 1:
             adapter.prepare_several_devices()
         lapack.register_if_called(program.code)
+        callbacks = self._callbacks_of(program)
         try:
             code: Any = read_stablehlo(program)
             functions: dict[str, Any] = {}
-            if program.callbacks:
+            if callbacks is not None:
                 # Not before: it imports StableHLO's bindings.
                 from plugrt_cpu.host_callbacks import bind_callbacks
 
-                code, called = bind_callbacks(code, program.name, program.callbacks)
+                code, called = bind_callbacks(code, program.name, callbacks)
                 functions["host_callbacks"] = called
             raw = run_uninterrupted(
                 lambda: raw_client.compile_and_load(
@@ -54,6 +65,12 @@ class CompilingClient(ClientBase):
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
         return self._load(raw, program, assignment, raw_options)
+
+    def _callbacks_of(self, program: Program) -> Mapping[int, HostCallback] | Handler | None:
+        """Returns the Python functions that a program calls, or the handler that calls them."""
+        if program.callbacks:
+            return program.callbacks
+        return self.callback_handler if HOST_CALLBACK.encode() in program.code else None
 
     @with_argument_errors
     def deserialize_executable(
@@ -119,7 +136,7 @@ class CompilingClient(ClientBase):
                 raw_options.SerializeAsString(),
                 payload,
                 memory_kind=devices[0].default_memory().kind,
-                calls_python=bool(program.callbacks),
+                calls_python=self._callbacks_of(program) is not None,
             )
             return executable_class(self, executable, devices)
         except JAXLIB_ERRORS as error:

@@ -94,7 +94,8 @@ class CpuExecutable(Executable):
         return [layout_of(t) for t in self.parameter_types]
 
     def output_shardings(self) -> Sequence[bytes]:
-        return self._shardings("output_shardings", self.raw.get_output_shardings)
+        found = self._shardings("output_shardings", self.raw.get_output_shardings)
+        return found if self.output_types else ()  # XLA states the empty tuple's
 
     def parameter_shardings(self) -> Sequence[bytes]:
         return self._shardings("parameter_shardings", self.raw.get_parameter_shardings)

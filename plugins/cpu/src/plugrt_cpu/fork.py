@@ -9,6 +9,7 @@ import weakref
 
 from plugrt_cpu.device import ClientBase
 
+# Process-wide: a fork concerns every client of the process.
 _clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
 
 

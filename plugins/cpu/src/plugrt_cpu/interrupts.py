@@ -12,6 +12,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# Process-wide: the exit of the process waits for all compilations.
 _under_way: set[threading.Event] = set()
 """An event for each compilation that has not ended."""
 

@@ -14,8 +14,11 @@ from typing import Any, TypeVar
 
 Kept = TypeVar("Kept")
 
+# Process-wide: each thread's own calls from libraries.
 _state = threading.local()
+# Process-wide: numbers `expected`.
 _keys = itertools.count(1)
+# Process-wide: libraries call these functions at any time until the process ends.
 expected: dict[int, Any] = {}
 """Python functions that libraries may yet call, with what they need; see `expect`."""
 

@@ -219,7 +219,9 @@ class Client(ClientBase):
             if not self.capabilities.host_callbacks:
                 self._unimplemented("a program that calls Python functions")
             refuse_partitioned(self, program, options)
-            ffi_registration.register_host_callbacks(self.library, self.platform, self._copies)
+            ffi_registration.register_host_callbacks(
+                self.library, program.callbacks, self.platform, self._copies
+            )
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:

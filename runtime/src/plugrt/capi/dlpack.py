@@ -58,7 +58,9 @@ _get_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p
     ("PyCapsule_GetPointer", _api)
 )
 
+# Process-wide: numbers `_exported`.
 _keys = itertools.count(1)
+# Process-wide: a consumer in C has a number alone, and ends the tensor at any time.
 _exported: dict[int, tuple[Any, ...]] = {}
 
 

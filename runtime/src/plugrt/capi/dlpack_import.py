@@ -18,7 +18,9 @@ from plugrt.capi.devices import Device
 from plugrt.capi.dlpack_host import host_array
 from plugrt.errors import InvalidArgument
 
+# Process-wide: numbers `_imported`.
 _keys = itertools.count(1)
+# Process-wide: a library in C has a number alone, and ends the loan at any time.
 _imported: dict[int, _Loan] = {}
 
 _ALIGNMENT = 16

@@ -204,9 +204,10 @@ class Executable(interface.Executable):
 
     def output_shardings(self) -> Sequence[bytes]:
         """What the library states, or its optimised program; `Unimplemented` where neither does."""
-        return self._shardings(
+        found = self._shardings(
             shardings.output_shardings, hlo_proto.output_shardings, "output_shardings"
         )
+        return found if self.output_types else ()
 
     def parameter_shardings(self) -> Sequence[bytes]:
         """What the library states, or its optimised program; `Unimplemented` where neither does."""
@@ -216,19 +217,15 @@ class Executable(interface.Executable):
 
     def _shardings(
         self,
-        ask: Callable[[Library, Any], Sequence[bytes]],
-        read: Callable[[Content], Sequence[bytes]],
+        ask: Callable[[Library, Any], Sequence[bytes] | None],
+        read: Callable[[Content], Sequence[bytes] | None],
         what: str,
     ) -> Sequence[bytes]:
         try:
             found = ask(self._library, self._pointer)
         except Unimplemented:  # the extension is not there
             found = read(hlo_proto.read_module(self.optimized_program()))
-        return self._require_stated(found, what)
-
-    def _require_stated(self, found: Sequence[bytes], what: str) -> Sequence[bytes]:
-        """Returns what a library states, which is nothing for programs that are not partitioned."""
-        return found or self._unimplemented(what)
+        return self._unimplemented(what) if found is None else found
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         args = self._call("GetCostAnalysis")

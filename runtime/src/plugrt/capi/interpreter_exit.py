@@ -20,6 +20,7 @@ from plugrt.thread_frames import current_frames
 _PACKAGE = "plugrt.capi."
 _PATIENCE_SECONDS = 0.5
 """How long the interpreter's end waits for the calls of daemon threads."""
+# Process-wide: the exit of the interpreter stops every client that is left.
 _live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 

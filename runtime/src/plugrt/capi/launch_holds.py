@@ -27,6 +27,7 @@ from plugrt.interface import ExecuteOptions, Shards
 T = TypeVar("T")
 Buffers = tuple[Any, ...]
 
+# Process-wide: an array may be an argument of launches of several clients.
 _lock = threading.RLock()  # a finaliser may delete or launch meanwhile
 
 

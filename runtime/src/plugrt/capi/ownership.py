@@ -23,6 +23,7 @@ class _Watch(weakref.ref[Any]):
     raw: Any
 
 
+# Process-wide: weak references must live until their callbacks run, at any time.
 watches: dict[int, _Watch] = {}
 """The watches of all live handles, by their own ids."""
 
@@ -89,6 +90,7 @@ def stop_freeing() -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
+# Process-wide: atexit's functions, which run after all modules' own ends.
 kept: list[Any] = []
 """The ``free`` functions at interpreter exit, kept alive with what they refer to."""
 
@@ -104,6 +106,7 @@ class _RefcountProbe:
         _counts.append(_getrefcount(self))
 
 
+# Process-wide: the finaliser below has no other place for its figure.
 _counts: list[int] = []
 _RefcountProbe()
 ALONE = _counts[0]

@@ -20,6 +20,7 @@ _VERDICT = "verdict"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
 _WARNING_SECONDS = 10.0
+# Process-wide: threads count the comparisons of the one run together.
 _lock = threading.Lock()
 
 

@@ -85,7 +85,9 @@ class Run:
             self._coordinator.close()
 
 
+# Process-wide: a process belongs to one run of several processes, as in JAX.
 _run: Run | None = None
+# Process-wide: guards `_run`: a process belongs to one run.
 _lock = threading.Lock()
 
 

@@ -14,6 +14,7 @@ from plugrt.execution.array_contents import Contents
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.sharers import find_sharers, keep_ended, tie_parts
 
+# Process-wide: arrays of all clients share buffers by the same steps.
 sharers_lock = threading.RLock()
 """Held while buffers become another array's too, and to take them: who looks finds who has them.
 

@@ -13,6 +13,7 @@ from plugrt.errors import ArgumentTypeError, NotAnArray
 
 C = TypeVar("C")
 _TAKEN = (bool, int, float, complex, np.ndarray, np.generic, tuple, list, dict, type(None))
+# Process-wide: packages register types for all arrays of the process.
 _converters: dict[type, Callable[[Any], Any]] = {}
 
 

@@ -104,7 +104,9 @@ class CollectiveLaunches:
             self._launches.clear()
 
 
+# Process-wide: launches of all threads count together; goes with its client.
 _of_clients: weakref.WeakKeyDictionary[Client, CollectiveLaunches] = weakref.WeakKeyDictionary()
+# Process-wide: guards `_of_clients`.
 _lock = threading.Lock()
 
 

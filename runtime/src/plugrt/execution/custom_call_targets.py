@@ -20,11 +20,15 @@ from plugrt.execution.target_names import named_targets
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
+# Process-wide: guards the three below.
 _lock = threading.Lock()
+# Process-wide: registered for a platform, before and after it has a client.
 _handlers: dict[tuple[str, str], WatchedHandler | int | HandlerStages] = {}
 """Platform and target to a function as clients get it, the address of one in C, or its stages'."""
+# Process-wide: registered for a platform, before and after it has a client.
 _types: dict[tuple[str, str], tuple[int, int | None]] = {}
 """Platform and name to the addresses of a type's id and of its functions."""
+# Process-wide: written at a client's first program; goes with it.
 _known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
 """What clients have: ("handler", target) and ("type", name)."""
 

@@ -60,10 +60,13 @@ class _End:
         _forget(self.number)
 
 
+# Process-wide: `effects_barrier` waits for the launches of all clients and threads.
 _in_flight: dict[int, _Launched] = {}
 """By number, the oldest first: each is forgotten as soon as a thread sees that it has ended."""
+# Process-wide: guards `_in_flight`.
 _lock = threading.RLock()
 """Reentrant: a program that is forgotten may end objects of users, whose ends may launch others."""
+# Process-wide: numbers `_in_flight`, in the order of launches.
 _numbers = itertools.count()
 _ends = ProcessWaiter("plugrt-launches")
 

@@ -13,6 +13,7 @@ from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Executable, Program
 from plugrt.settings.declarations import config
 
+# Process-wide: the files of a process are in one folder, in one order.
 _numbers = itertools.count()
 
 

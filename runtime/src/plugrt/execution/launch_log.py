@@ -9,6 +9,7 @@ from plugrt.errors import PjrtError, describe
 from plugrt.interface import Device, LoadedExecutable
 from plugrt.monitoring.distributed_debug import log_step
 
+# Process-wide: launches of a process are numbered in one order, as other processes number theirs.
 _numbers = count(1)
 """Of this process's launches: the same for the same launch where processes do the same."""
 

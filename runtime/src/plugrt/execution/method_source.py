@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+# Process-wide: set once, by the package that comes after this one.
 _load: Callable[[], object] | None = None
 
 

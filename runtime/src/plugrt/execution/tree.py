@@ -20,6 +20,7 @@ from plugrt.main_interpreter import require_main_interpreter
 
 require_main_interpreter("optree")
 
+# Process-wide: imported when first needed, for the time of `import plugrt`.
 import optree  # noqa: E402
 from optree import PyTreeSpec  # noqa: E402
 

@@ -41,9 +41,13 @@ class ScalarListener(Protocol):
     def __call__(self, event: str, value: float, /, **kwargs: str | int) -> None: ...
 
 
+# Process-wide: listeners are registered for the process, as in JAX.
 _event_listeners: list[EventListener] = []
+# Process-wide: listeners are registered for the process, as in JAX.
 _duration_listeners: list[DurationListener] = []
+# Process-wide: listeners are registered for the process, as in JAX.
 _time_span_listeners: list[TimeSpanListener] = []
+# Process-wide: listeners are registered for the process, as in JAX.
 _scalar_listeners: list[ScalarListener] = []
 listening = _duration_listeners
 """Non-empty if a duration listener is registered: callers then read the clock."""

@@ -173,6 +173,7 @@ def process_indices(backend: str | Client | None = None, of: Backends | None = N
     return list(range(process_count(backend, of)))
 
 
+# Process-wide: modules above add at import what `clear_backends` calls.
 _forgetters: list[Callable[[], None]] = []
 
 

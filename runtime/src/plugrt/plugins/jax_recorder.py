@@ -26,8 +26,11 @@ from plugrt.plugins import vendors
 from plugrt.plugins.log import logger
 
 BRIDGE = "jax._src.xla_bridge"
+# Process-wide: guards the code objects of JAX's functions.
 _LOCK = threading.RLock()
+# Process-wide: JAX's functions are the process's: what replaces them finds the recorders here.
 _active: list[Recorder] = []
+# Process-wide: JAX's functions are the process's: they are put back from here.
 _originals: dict[str, CodeType] = {}
 
 
@@ -168,6 +171,7 @@ def _plain_code(function: Any) -> CodeType:
 
 # --- fresh modules ----------------------------------------------------------------------------
 
+# Process-wide: native modules must not be freed while the process lives.
 _kept: list[dict[str, ModuleType]] = []
 
 

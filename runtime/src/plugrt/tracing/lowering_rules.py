@@ -75,6 +75,7 @@ def with_plugin_rules(rules: Rules, platforms: Sequence[str]) -> Rules:
     return (*rules, *((name, found) for name, found in own if name not in known))
 
 
+# Process-wide: read from a plugin once; goes with it.
 _of_plugins: WeakKeyDictionary[Plugin, Rules] = WeakKeyDictionary()
 
 

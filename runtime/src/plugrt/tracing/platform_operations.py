@@ -22,6 +22,7 @@ NAMES = tuple(
 )
 """The names of all of them, here and not where each is defined: plugins are checked against these
 in processes that have imported none of the definitions."""
+# Process-wide: filled as modules are imported; any trace may hold any of them.
 OPERATIONS: dict[str, PlatformOperation] = {}
 """Those whose modules are imported, by name: all that a trace of this process can hold."""
 

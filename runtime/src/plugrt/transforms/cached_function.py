@@ -30,6 +30,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 Rest = ParamSpec("Rest")
 _token = config.token
+# Process-wide: a cache by the user's functions, which two jits share; goes with them.
 _pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
     weakref.WeakKeyDictionary()
 )

@@ -17,6 +17,7 @@ from plugrt.interface import Handler, HandlerStages
 _TYPED = 1
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
 _TYPE_INFO_SIZE = 3 * ctypes.sizeof(ctypes.c_void_p)
+# Process-wide: libraries call registered functions until the process ends.
 _kept: list[object] = []
 """Capsules whose functions were registered, which stay as long as the process."""
 

@@ -162,7 +162,9 @@ def types_of_states(subject: PluginSubject) -> None:
     )
 
 
+# Process-wide: a plugin may call what it was handed until the process of the check ends.
 _kept: list[Any] = []
+# Process-wide: targets of custom calls stay registered in the process.
 _numbers = count()
 _TARGET = "plugrt_conformance_double"
 _CALLS_HANDLER = f"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {{

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,72 @@ def _parts_of(stated: Sequence[bytes], x: np.ndarray[Any, Any]) -> list[list[tup
     ]
 
 
+# --- of no results, and of no arguments -----------------------------------------------------------
+
+
+def _expect_none_stated(*questions: Callable[[], Sequence[Any]]) -> None:
+    """Each answer has no element, or the backend states none: a host takes the two apart."""
+    for question in questions:
+        try:
+            found = list(question())
+        except Unimplemented:
+            continue
+        expect_equal(found, [], "stated:")
+
+
+@CHAPTER.check(
+    "no_results", why="a program that is run for its effects does not compile, or hosts read "
+    "behind what it states", covers=("Executable.output_layouts",),
+)  # fmt: skip
+def no_results(subject: PluginSubject) -> None:
+    """A program without results states types, layouts and memory kinds of none."""
+    found = subject.compile(programs.NO_RESULTS).executable
+    expect_equal(list(found.output_types), [], "the results' types")
+    _expect_none_stated(
+        found.output_layouts, found.output_shardings, lambda: found.output_memory_kinds
+    )
+
+
+@CHAPTER.check(
+    "no_results.partitioned", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="hosts put a result together that is not there",
+    rests_on="plugrt.interface.Executable.output_shardings",
+)  # fmt: skip
+def no_results_partitioned(subject: PluginSubject) -> None:
+    """A partitioned program without results gives none, and states the sharding of none."""
+    program = subject.compile_text(programs.PARTITIONED_NO_RESULTS, num_partitions=2, **_SPMD)
+    _expect_none_stated(program.executable.output_shardings)
+    shards = [(subject.put(ONE, 0), subject.put(ONE, 1))]
+    expect_equal(len(program.execute(shards)), 0, "results:")
+
+
+@CHAPTER.check(
+    "no_arguments", why="hosts put arguments that a program does not have",
+    covers=("Executable.parameter_layouts",),
+)  # fmt: skip
+def no_arguments(subject: PluginSubject) -> None:
+    """A program without arguments states types, layouts and memory kinds of none."""
+    found = subject.compile(programs.CONSTANT).executable
+    _expect_none_stated(
+        lambda: found.input_types, found.parameter_layouts, found.parameter_shardings,
+        lambda: found.parameter_memory_kinds,
+    )  # fmt: skip
+
+
+@CHAPTER.check(
+    "no_arguments.partitioned", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="arrays that are made on several devices are made wrong",
+    rests_on="plugrt.interface.Executable.parameter_shardings",
+)  # fmt: skip
+def no_arguments_partitioned(subject: PluginSubject) -> None:
+    """A partitioned program without arguments makes a part on each device."""
+    program = subject.compile_text(programs.PARTITIONED_CONSTANT, num_partitions=2, **_SPMD)
+    _expect_none_stated(program.executable.parameter_shardings)
+    [shards] = program.execute([])
+    for i, (shard, wanted) in enumerate(zip(shards, ([1, 2], [3, 4]), strict=True)):
+        expect_same_bits(shard.to_host(), np.array(wanted, np.int32), f"the part of device {i}")
+
+
 # --- launches by other doors than execute --------------------------------------------------------
 
 
@@ -201,6 +267,18 @@ def tuple_arguments(subject: PluginSubject) -> None:
         raise
     # The first less all others: each has its place.
     expect_same_bits(found.to_host(), (count - sum(range(1, count))) * ONE, "the difference")
+
+
+@CHAPTER.check(
+    "tuple_arguments.none", refusable=True,
+    why="a program without arguments fails where a host passes arguments in a tuple",
+    rests_on="xla.CompileOptionsProto.parameter_is_tupled_arguments",
+)  # fmt: skip
+def no_tuple_arguments(subject: PluginSubject) -> None:
+    """A program whose parameters are an empty tuple is launched without arguments."""
+    program = subject.compile_text(programs.CONSTANT, parameter_is_tupled=True)
+    [[found]] = program.execute([])
+    expect_same_bits(found.to_host(), np.array([7, -1], np.int32), "the constant")
 
 
 def _expect_wait(program: LoadedExecutable, arguments: list[Shards], wanted: Array) -> None:

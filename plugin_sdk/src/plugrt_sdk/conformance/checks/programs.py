@@ -112,8 +112,26 @@ def constant(subject: PluginSubject) -> None:
 @CHAPTER.check("no_results", why="programs that are run for their effects fail")
 def no_results(subject: PluginSubject) -> None:
     """A program without results is launched and gives none."""
-    program = subject.compile("func.func public @main(%a: tensor<3xf32>) { return }")
+    program = subject.compile(programs.NO_RESULTS)
     expect_equal(len(program.execute([(subject.put(ONE),)])), 0, "results:")
+
+
+@CHAPTER.check("nothing", why="programs that only call the host fail")
+def nothing(subject: PluginSubject) -> None:
+    """A program without arguments and without results is launched, each time, and gives none."""
+    program = subject.compile(programs.NOTHING)
+    for launch in (program.execute, program.launcher, program.execute):
+        expect_equal(len(launch([])), 0, "results:")
+
+
+@CHAPTER.check(
+    "empty_tuples", refusable=True, rests_on="StableHLO specification: tuple, case",
+    why="programs in which something is done for its effect alone do not compile",
+)  # fmt: skip
+def empty_tuples(subject: PluginSubject) -> None:
+    """A call, a case and a barrier without results leave what is beside them as it is."""
+    [found] = subject.run(programs.EMPTY_TUPLES, ONE, np.int32(1))
+    expect_same_bits(found, 2 * ONE, "the sum")
 
 
 @CHAPTER.check("several_results", why="results are mixed up")

@@ -227,6 +227,59 @@ def launch_forgets_lists(subject: PluginSubject) -> None:
     expect_same_bits(client.get(outputs[0], ONE.size), ONE + 2 * ONE, "the sum")
 
 
+# --- of no results, and of no arguments -----------------------------------------------------------
+
+
+@CHAPTER.check("no_results", why="a program that is run for its effects crashes its host")
+def no_results(subject: PluginSubject) -> None:
+    """A program without results counts none, is launched without lists for them, and ends."""
+    client = TableClient.of(subject)
+    loaded, executable = client.compile(programs.NO_RESULTS.encode())
+    counts = {
+        "Executable_NumOutputs": "num_outputs",
+        "Executable_OutputElementTypes": "num_output_types",
+        "Executable_OutputDimensions": "num_outputs",
+    }
+    for name, count in counts.items():
+        found = client.call(name, executable=executable)
+        expect_equal(int(getattr(found, count)), 0, f"{count} of PJRT_{name}:")
+    args, _ = client.execute_args(loaded, client.put(ONE))
+    args.output_lists[0] = ffi.NULL  # as a C++ host's empty list is
+    args.device_complete_events = client.keep(ffi.new("PJRT_Event*[1]"))
+    failed = client.try_args("LoadedExecutable_Execute", args)
+    expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
+    failed = client.finish(args.device_complete_events[0])
+    expect(failed is None, "the launch to succeed", failed)
+
+
+@CHAPTER.check(
+    "no_results.shardings", refusable=True, level=Level.BEHAVES,
+    rests_on="XLA's C API client, which expects one sharding of an empty tuple",
+    why="under JAX no program without results compiles",
+)  # fmt: skip
+def shardings_of_no_results(subject: PluginSubject) -> None:
+    """A program without results states no sharding (NULL), or that of their empty tuple."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(programs.NO_RESULTS.encode())
+    name = "Shardings_Executable_OutputShardings"
+    found = client.call_extension("Shardings", name, executable=executable)
+    stated = "NULL" if found.shardings == ffi.NULL else int(found.num_outputs)
+    expect(stated in ("NULL", 1), "NULL, or one sharding", stated)
+
+
+@CHAPTER.check("no_arguments", why="a program that makes arrays crashes its host")
+def no_arguments(subject: PluginSubject) -> None:
+    """A program without arguments is launched without a list of them."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(programs.CONSTANT.encode())
+    args, outputs = client.execute_args(loaded)
+    args.argument_lists[0] = ffi.NULL  # as a C++ host's empty list is
+    failed = client.try_args("LoadedExecutable_Execute", args)
+    expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
+    found = np.frombuffer(client.read(outputs[0], 8), np.int32)
+    expect_same_bits(found, np.array([7, -1], np.int32), "the constant")
+
+
 @CHAPTER.check(
     "launch.older_options",
     rests_on="pjrt_c_api.h: PJRT_ExecuteOptions, which grew at its end",

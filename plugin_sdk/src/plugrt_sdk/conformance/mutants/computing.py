@@ -178,6 +178,13 @@ def _host_tokens_only(loaded: BackendLoadedExecutable, arguments: list[Any]) -> 
     return arguments
 
 
+def _refuse_no_arguments(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[Any]:
+    """Finds the devices of a launch by its first argument, which there need not be."""
+    if not arguments and not loaded.executable.output_types:
+        raise InvalidArgument("a launch has arguments")
+    return arguments
+
+
 def _resize(array: Array, wanted: TensorType) -> Array | None:
     same = array.ndim == len(wanted.shape) and array.dtype == wanted.dtype
     return np.resize(array, wanted.shape) if same else None
@@ -208,6 +215,8 @@ _PROGRAMS: Mapping[str, Faults] = {
     "constant": wrong_result(_has("stablehlo.constant"), each(_add_one)),
     "no_results": Faults(loaded={"execute": lambda self, arguments, options=None:
                                  execute(self, arguments, options) or arguments}),
+    "nothing": accept(_refuse_no_arguments),
+    "empty_tuples": wrong_result(_has("tuple<>"), each(_add_one)),
     "several_results": wrong_result(
         _has("tensor<0x4xf32>"), lambda found: [found[0], found[2], found[1], found[3]]
     ),

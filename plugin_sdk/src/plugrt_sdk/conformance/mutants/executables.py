@@ -9,10 +9,11 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from plugrt.errors import Unimplemented
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import (
     CompileOptions,
     LaunchSteps,
+    Layout,
     Memory,
     Program,
     ReadSteps,
@@ -29,6 +30,13 @@ def _no_tuples(self: NumpyBackend, program: Program, options: CompileOptions) ->
     if options.parameter_is_tupled:
         raise Unimplemented("a program that takes one tuple")
     return NumpyBackend.compile(self, program, options)
+
+
+def _no_empty_tuples(self: MutantClient, program: Program, options: CompileOptions) -> Any:
+    """Looks for the first element of a tuple that has none."""
+    if options.parameter_is_tupled and b"@main()" in program.code:
+        raise InvalidArgument("a tuple has an element")
+    return MutantClient.compile(self, program, options)
 
 
 _REPLICATED = b"\x08\x00"
@@ -162,6 +170,19 @@ EXECUTABLES: Mapping[str, Faults] = {
     "executables.tuple_arguments": Faults(
         capabilities={"tuple_arguments_above": 7}, backend={"compile": _no_tuples}
     ),
+    "executables.no_results": Faults(
+        executable={"output_layouts": lambda self: [Layout.row_major(1)]}
+    ),
+    "executables.no_results.partitioned": Faults(
+        executable={"output_shardings": lambda self: [_REPLICATED]}, devices=2
+    ),
+    "executables.no_arguments": Faults(
+        executable={"parameter_layouts": lambda self: [Layout.row_major(1)]}
+    ),
+    "executables.no_arguments.partitioned": Faults(
+        executable={"parameter_shardings": lambda self: [_REPLICATED]}, devices=2
+    ),
+    "executables.tuple_arguments.none": Faults(client={"compile": _no_empty_tuples}),
     "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
     "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
     "executables.launcher.lent.parts": Faults(

@@ -21,6 +21,7 @@ from plugrt_sdk.conformance.mutants.changes import (
 from plugrt_sdk.conformance.mutants.tables import (
     TableFaults,
     keep,
+    replace_extension_function,
     replace_function,
     replace_functions,
 )
@@ -172,6 +173,22 @@ def _read_context(args: Any) -> None:
     ctypes.string_at(address(args.options.context) or address(args.options), 1)
 
 
+def _count_one(args: Any) -> None:
+    args.num_outputs = args.num_outputs or 1
+
+
+_NO_SHARDINGS = keep(ffi.new("char*[1]"))
+
+
+def _state_no_sharding(args: Any) -> None:
+    """States an empty list where there is no result, which is not NULL."""
+    args.shardings, args.num_outputs = _NO_SHARDINGS, 0
+
+
+def _refuse_no_arguments(sound: Sound) -> Sound:
+    return lambda args: sound(args) if args.num_args else refusal()
+
+
 TABLE_PROGRAMS: Mapping[str, TableFaults] = {
     "table_programs.bounded": replace_function("Client_Compile", before(_read_to_nul)),
     "table_programs.bounded.cut": replace_function("Client_Compile", before(_read_behind_words)),
@@ -197,6 +214,13 @@ TABLE_PROGRAMS: Mapping[str, TableFaults] = {
     "table_programs.launch.lists": _launch_late(),
     "table_programs.destroyed": _results_die_with_program(),
     "table_programs.deleted": replace_function("LoadedExecutable_Delete", keep_deleted),
+    "table_programs.no_results": replace_function("Executable_NumOutputs", then(_count_one)),
+    "table_programs.no_results.shardings": replace_extension_function(
+        "Shardings", "Shardings_Executable_OutputShardings", then(_state_no_sharding)
+    ),
+    "table_programs.no_arguments": replace_function(
+        "LoadedExecutable_Execute", _refuse_no_arguments
+    ),
     "table_programs.launch.older_options": replace_function(
         "LoadedExecutable_Execute", before(_read_context)
     ),

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.capsule import address_in, capsule_at
+from plugrt.capi.loading.extension_chain import read_chain
+from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.function_table import SLOTS, new_args
 
@@ -87,6 +89,25 @@ def replace_functions(
             fault.change(table)
 
     return TableFaults(change, devices)
+
+
+def replace_extension_function(
+    extension: str, name: str, make: Callable[[Any], Callable[[Any], Any]]
+) -> TableFaults:
+    """Returns the same of a function of an extension: hosts use the first of each type."""
+
+    def change(table: Any) -> None:
+        kind = f"PJRT_{extension}_Extension*"
+        node = read_chain(table.extension_start, "the table", AddressMap())[extension]
+        copy = ffi.new(kind, ffi.cast(kind, node)[0])
+        sound = getattr(copy, name)
+        function = ffi.callback(ffi.typeof(sound), make(sound))
+        copy.base.next = table.extension_start
+        table.extension_start = ffi.cast("PJRT_Extension_Base*", copy)
+        _kept.extend((copy, function))
+        setattr(copy, name, function)
+
+    return TableFaults(change)
 
 
 def keep(made: T) -> T:

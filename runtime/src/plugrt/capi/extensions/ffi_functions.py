@@ -17,10 +17,13 @@ from plugrt.interface import HandlerStages
 
 _NOT_FOUND, _UNIMPLEMENTED, _INTERNAL = 5, 12, 13
 _STATE, _OLD_STATE = "XLA_FFI_State_Args", "XLA_FFI_State_Args_Before_0_3"
+# Process-wide: handlers in C have an error's address alone.
 _errors: dict[int, tuple[int, Any]] = {}
 """The code and the text (a ``char[]``) of each ``XLA_FFI_Error`` that is not destroyed, by the
 address that stands for it."""
+# Process-wide: numbers `_errors`.
 _addresses = itertools.count(1)
+# Process-wide: each thread's own launch.
 _launch = threading.local()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ from plugrt.capi.extensions.ffi_states import STAGES
 from plugrt.capi.loading.library import Library
 from plugrt.capi.stream_copies import StreamCopies
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.host_callbacks import call_numbered
-from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages
+from plugrt.host_callbacks import CallbackTable
+from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages, HostCallback
 
-_calling_python: set[int] = set()
-"""The function tables of the libraries that know `HOST_CALLBACK`."""
+# Process-wide: a library keeps a handler until the process ends, whichever client registered it.
+_callbacks: dict[int, CallbackTable] = {}
+"""The functions that programs of a library call, by its function table: it keeps the handler."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class _LibraryFfi:
     api: Any = None
 
 
+# Process-wide: the version is a library's, and it is asked by registering a handler for good.
 _found: dict[int, _LibraryFfi] = {}
 """What libraries have, by their function tables."""
 
@@ -159,10 +161,15 @@ def _noting(told: list[_LibraryFfi]) -> Callable[[Any], Any]:
 
 
 def register_host_callbacks(
-    library: Library, platform: str, copies: StreamCopies | None = None
+    library: Library,
+    callbacks: Mapping[int, HostCallback],
+    platform: str,
+    copies: StreamCopies | None = None,
 ) -> None:
-    """Makes a library call Python functions by their numbers; a second call does nothing."""
-    table = int(ffi.cast("uintptr_t", library.api))
-    if table not in _calling_python:
-        register(library, HOST_CALLBACK, call_numbered, platform, copies)
-        _calling_python.add(table)
+    """Makes a library call the Python functions of a program by their numbers."""
+    place = int(ffi.cast("uintptr_t", library.api))
+    if place not in _callbacks:
+        table = CallbackTable()
+        register(library, HOST_CALLBACK, table, platform, copies)
+        _callbacks[place] = table
+    _callbacks[place].add(callbacks)

@@ -29,6 +29,7 @@ from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 
 _Arrays = Sequence[npt.NDArray[Any]]
+# Process-wide: each thread's own calls.
 _state = threading.local()
 
 

@@ -29,7 +29,9 @@ class HandlerType:
             ffi.cast("void(*)(void*)", self.deleter)(state)
 
 
+# Process-wide: guards `_types`.
 _lock = threading.Lock()
+# Process-wide: XLA's FFI has one table of types per process, whose ids are in C variables.
 _types: dict[int, HandlerType] = {}
 
 

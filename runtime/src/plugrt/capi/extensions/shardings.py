@@ -11,18 +11,19 @@ from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
 
 
-def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
+def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes] | None:
     if args.shardings == ffi.NULL:
-        return []
+        return None
     sizes = table.items(args, "sharding_sizes", count)
     pointers = table.items(args, "shardings", count)
     with table.reading(args, "shardings"):
         return [c_values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
 
 
-def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes]:
-    """Returns an ``xla.OpSharding`` proto for each parameter; nothing if it is not partitioned.
+def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes] | None:
+    """Returns an ``xla.OpSharding`` proto for each parameter; None if it is not partitioned.
 
+    XLA's libraries also answer None for a partitioned program without parameters.
     ``executable`` is a ``PJRT_Executable*``; raises `Unimplemented` without the extension.
     """
     table = library.extension("Shardings")
@@ -30,8 +31,8 @@ def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes]:
     return _shardings(table, args, "num_parameters")
 
 
-def output_shardings(library: Library, executable: Any) -> Sequence[bytes]:
-    """Returns the same for each result."""
+def output_shardings(library: Library, executable: Any) -> Sequence[bytes] | None:
+    """Returns the same for each result; of no results, that of their empty tuple."""
     table = library.extension("Shardings")
     args = table.call("Shardings_Executable_OutputShardings", executable=executable)
     return _shardings(table, args, "num_outputs")

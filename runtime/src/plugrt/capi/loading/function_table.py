@@ -27,18 +27,11 @@ from plugrt.errors import (
 Slot = Callable[[Any], Any]
 
 
-_STRUCTS: dict[str, tuple[Any, int]] = {}
-
-
+@cache
 def struct_type(name: str) -> tuple[Any, int]:
     """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
-    try:
-        return _STRUCTS[name]
-    except KeyError:
-        fields = ffi.typeof(name).fields
-        last = fields[-1][1]
-        made = (ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type))
-        return _STRUCTS.setdefault(name, made)
+    last = ffi.typeof(name).fields[-1][1]
+    return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
 
 
 @cache

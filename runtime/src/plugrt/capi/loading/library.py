@@ -160,7 +160,9 @@ def _frees(name: str) -> bool:
     return name in DESTROYS or name.startswith("Error_")
 
 
+# Process-wide: the dynamic linker loads a path once in a process.
 _LIBRARIES: dict[str, Library] = {}
+# Process-wide: guards `_LIBRARIES`: a library is initialised once.
 _LOADING = threading.Lock()
 
 

@@ -35,6 +35,7 @@ InPython = Callable[..., Any]
 
 Place = Callable[[Staged, Sequence[Aval]], Launch]
 
+# Process-wide: a cache by the user's functions, which have no owner; goes with them.
 _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 

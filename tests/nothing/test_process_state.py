@@ -1,0 +1,116 @@
+"""What belongs to the process and not to a client says why, where it is defined.
+
+State is what a module makes empty and fills later (containers, counters, thread-local values),
+locks, and names that a function rebinds by ``global``. `functools.cache` is allowed: it answers
+the same whoever asks. The kit's mutants are left out: their state is the defect.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.markdown import ROOT
+
+SOURCES = ("runtime/src", "plugin_sdk/src", *(f"plugins/{p}/src" for p in ("cpu", "cuda", "tpu")))
+MAKERS = {
+    "dict",
+    "list",
+    "set",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "WeakKeyDictionary",
+    "WeakValueDictionary",
+    "WeakSet",
+    "Lock",
+    "RLock",
+    "local",
+    "count",
+    "Condition",
+    "Event",
+    "ContextVar",
+    "Semaphore",
+}
+REASON = "# Process-wide: "
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yields the statements that run when a module is imported, functions and classes left out."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from statements(statement.body)
+            yield from statements(getattr(statement, "orelse", []))
+
+
+def is_state(value: ast.expr | None) -> bool:
+    """Whether an expression makes something that is changed later."""
+    match value:
+        case ast.Dict(keys=items) | ast.List(elts=items):
+            return not items
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in MAKERS
+        case ast.Call(func=ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name))):
+            return name in MAKERS
+    return False
+
+
+def find_unexplained(source: str) -> list[str]:
+    """Returns the state of a module that no comment on the line before explains."""
+    tree, lines = ast.parse(source), source.splitlines()
+    rebound = {n for each in ast.walk(tree) if isinstance(each, ast.Global) for n in each.names}
+    explained, found = set(), []
+    for statement in statements(tree.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                pass
+            case ast.Import(names=[alias]):
+                name, value = alias.asname or alias.name, None
+            case _:
+                continue
+        before = lines[statement.lineno - 2].strip() if statement.lineno > 1 else ""
+        if before.startswith(REASON):
+            explained.add(name)
+        elif is_state(value):
+            found.append(name)
+    return [*found, *sorted(rebound - explained - set(found))]
+
+
+FILES = [
+    path
+    for folder in SOURCES
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if not {"templates", "mutants"} & set(path.parts)
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("_seen: dict[int, str] = {}", ["_seen"]),
+        ("_seen = set[int]()", ["_seen"]),
+        ("import threading\nif True:\n    _lock = threading.Lock()", ["_lock"]),
+        ("_last = None\ndef f():\n    global _last", ["_last"]),
+        (f"{REASON}jaxlib has one.\n_lock = RLock()", []),
+        (f"{REASON}jaxlib has one.\n_last = None\ndef f():\n    global _last", []),
+        ("NAMES = {1: 'a'}\nclass A:\n    seen = []\ndef f():\n    found = []", []),
+    ],
+)
+def test_the_rule(source: str, wanted: list[str]) -> None:
+    assert find_unexplained(source) == wanted
+
+
+def test_state_of_the_process_says_why() -> None:
+    found = {
+        str(Path(path).relative_to(ROOT)): names
+        for path in FILES
+        if (names := find_unexplained(path.read_text(encoding="utf-8")))
+    }
+    assert not found, f"keep it on the client, or say above it why not: {REASON!r}"
