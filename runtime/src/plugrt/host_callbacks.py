@@ -10,7 +10,7 @@ import threading
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,9 @@ class NumberedCallback(WatchedFunction):
         self, arguments: Sequence[npt.NDArray[Any]], *, is_watched: bool
     ) -> Sequence[npt.NDArray[Any]]:
         """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
-        _state.depth = callback_depth() + 1
         try:
-            return self.function(*map(np.array, arguments))
+            with entering(self):
+                return self.function(*map(np.array, arguments))
         except BaseException as error:
             failure = Internal(f"{self.title} raised {_describe(error)}")
             keep_exit(failure.message, error)
@@ -110,8 +110,6 @@ class NumberedCallback(WatchedFunction):
                     # Another error, without the frames that the cause has.
                     _failures.append((threading.get_ident(), Internal(failure.message)))
             raise failure from error
-        finally:
-            _state.depth -= 1
 
 
 def is_partitioned(callback: object) -> bool:
@@ -136,10 +134,21 @@ def refuse_partitioned(client: Client, program: Program, options: CompileOptions
         )
 
 
-def callback_depth() -> int:
-    """How many calls from programs are under way on this thread."""
-    depth: int = getattr(_state, "depth", 0)
-    return depth
+@contextlib.contextmanager
+def entering(function: object) -> Iterator[None]:
+    """Notes on this thread that a program is calling a function."""
+    before = calls_under_way()
+    _state.calls = (*before, function)
+    try:
+        yield
+    finally:
+        _state.calls = before
+
+
+def calls_under_way() -> tuple[object, ...]:
+    """Returns the functions that programs are calling on this thread, the innermost last."""
+    calls: tuple[object, ...] = getattr(_state, "calls", ())
+    return calls
 
 
 def take_failure() -> PjrtError | None:

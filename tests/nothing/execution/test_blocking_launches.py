@@ -11,11 +11,8 @@ from typing import Any
 import pytest
 
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.execution.collective_launches import (
-    BoundedExecutable,
-    CollectiveLaunches,
-    bound_launches,
-)
+from plugrt.execution.blocking_launches import BlockingLaunches
+from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -75,7 +72,7 @@ class Recorded(LoadedExecutable):
 
 class FakeClient:
     def __init__(self, bound: int | None = 3) -> None:
-        self.capabilities = Capabilities(max_collectives_in_flight=bound)
+        self.capabilities = Capabilities(max_blocking_launches=bound)
         self.lock = threading.Lock()
         self.launched = self.most = self.plain = self.interrupts = 0
         self.running: set[int] = set()
@@ -97,14 +94,18 @@ def test_programs_that_exchange_data_are_held_to_the_bound(name: str) -> None:
     assert (client.launched, client.most, client.plain) == (20, 3, 0)
 
 
-@pytest.mark.parametrize(
-    ("client", "replicas", "partitions"), [(FakeClient(None), 4, 1), (FakeClient(3), 1, 1)]
-)
-def test_where_there_is_no_bound_nothing_is_in_between(
-    client: Any, replicas: int, partitions: int
-) -> None:
-    loaded = Recorded(client, replicas, partitions)
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_where_there_is_no_bound_nothing_is_in_between(replicas: int) -> None:
+    loaded = Recorded(FakeClient(None), replicas)
     assert bound_launches(loaded, EXCHANGES) is loaded
+
+
+def test_on_one_device_nothing_exchanges_data() -> None:
+    client = FakeClient()
+    loaded = bound_launches(Recorded(client, 1), EXCHANGES)
+    for _ in range(5):
+        loaded.execute([])
+    assert (client.plain, client.launched) == (5, 0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_an_interrupted_wait_is_waited_again() -> None:
 def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
     client = FakeClient()
     loaded = Recorded(client)
-    program = BoundedExecutable(loaded, CollectiveLaunches(1), True)
+    program = BoundedExecutable(loaded, BlockingLaunches(1), True)
     assert program.client is client
     assert program.executable is loaded.executable
     assert program.addressable_devices == []
@@ -202,7 +203,7 @@ class Lending(Recorded):
 def test_launches_with_lent_memory_are_bounded_like_others() -> None:
     client = FakeClient(2)
     loaded = Lending(client)
-    bounded = BoundedExecutable(loaded, CollectiveLaunches(2), collective=True)
+    bounded = BoundedExecutable(loaded, BlockingLaunches(2), collective=True)
     launch = bounded.part_lending_launcher({0: []})
     assert launch is not None
     for _ in range(5):
@@ -210,14 +211,14 @@ def test_launches_with_lent_memory_are_bounded_like_others() -> None:
     assert (client.launched, client.most) == (5, 2)
     assert (
         BoundedExecutable(
-            Recorded(client), CollectiveLaunches(2), collective=True
+            Recorded(client), BlockingLaunches(2), collective=True
         ).part_lending_launcher({0: []})
         is None
     )
 
 
 def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> None:
-    client, launches = FakeClient(2), CollectiveLaunches(2)
+    client, launches = FakeClient(2), BlockingLaunches(2)
     launch = BoundedExecutable(Lending(client), launches, collective=False).part_lending_launcher(
         {0: []}
     )
