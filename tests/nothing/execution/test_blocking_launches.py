@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.execution.blocking_launches import BlockingLaunches
+from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.execution import blocking_launches
+from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
 from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
+from plugrt.host_callbacks import entering
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -231,3 +234,87 @@ def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> N
     launch([1])  # the third since the collective began, which has to end first
     assert 2 not in client.running
     assert (client.launched, bool(launches)) == (4, False)
+
+
+class Calling:
+    """A program's Python function, and launches that may call it."""
+
+    title = "'f' of pure_callback"
+
+    def launch(self, *devices: Any) -> CallingLaunch:
+        return CallingLaunch([self], devices)
+
+
+def test_launches_within_a_callback_are_not_counted() -> None:
+    launches, function = BlockingLaunches(1), Calling()
+    outer, inner = function.launch("a"), Calling().launch("a")
+    launches.begin(outer)
+    outer.set_made(lambda: pytest.fail("the launch that waits for the function is awaited"))
+    with entering(function):
+        launches.begin(inner)
+        inner.set_made(lambda: None)
+        assert launches.launch_on_one(lambda x: x, 3, ["a"]) == 3
+    launches.end(inner)
+    launches.end(outer)
+    assert not launches
+
+
+def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
+    launches, function = BlockingLaunches(3), Calling()
+    awaited: list[str] = []
+    outer = function.launch("a")
+    launches.begin(outer)
+    outer.set_made(lambda: awaited.append("outer"))
+    for number in range(2):
+        launches.launch_on_one(lambda x: x, number, ["a"])
+    assert not awaited
+    launches.launch_on_one(lambda x: x, 3, ["a"])
+    assert awaited == ["outer"]
+    launches.end(outer)
+    assert not launches
+
+
+@pytest.mark.parametrize(
+    ("queues", "outer", "inner", "refused"),
+    [
+        (False, "a", "a", False),
+        (False, "ab", "a", False),
+        (False, "a", "ab", False),
+        (False, "ab", "ab", True),
+        (False, "ab", "cd", True),
+        (True, "a", "a", True),
+        (True, "a", "b", False),
+        (True, "ab", "a", False),
+    ],
+)
+def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
+    queues: bool, outer: str, inner: str, refused: bool
+) -> None:
+    launches, function, between = BlockingLaunches(8, queues_nested=queues), Calling(), Calling()
+    made = function.launch(*outer)
+    launches.begin(made)
+    with entering(function):  # within the call that launches
+        expected = pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: ")
+        with expected if refused and not queues else nullcontext():
+            launches.check_nested(inner)
+    made.set_made(lambda: None)
+    with entering(function):
+        nested = between.launch("z")
+        launches.begin(nested)
+        with expected if refused else nullcontext():
+            launches.check_nested(inner)
+    nested.set_made(lambda: None)
+    with entering(between), expected if refused else nullcontext():  # on another thread
+        launches.check_nested(inner)
+
+
+def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking_launches, "_SEEN_WITHIN", 0.05)
+    launches = BlockingLaunches(2)
+    with ExitStack() as stack:
+        for _ in range(6):
+            function = Calling()
+            launches.begin(function.launch("a"))
+            stack.enter_context(entering(function))
+        with pytest.raises(FailedPrecondition, match=r"6 launches wait .* Fix: nest fewer"):
+            launches.check_nested("a")

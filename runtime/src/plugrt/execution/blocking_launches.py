@@ -13,6 +13,7 @@ Those that could not end before it are refused.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ from plugrt.plugins import backends
 _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""
 
+_SEEN_WITHIN = 5.0
+"""Seconds in which it is noticed that a launch has ended, on a machine with much to do."""
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 """The results of a launch, and what waits for its end."""
@@ -35,7 +38,7 @@ Launched = tuple[Sequence[Shards], Callable[[], None]]
 class CallingLaunch:
     """A launch of a program that calls Python functions, from before it is made to its end."""
 
-    __slots__ = ("_ended", "_made", "_wait", "devices", "functions", "outer", "thread")
+    __slots__ = ("_made", "_wait", "devices", "entry", "functions", "has_ended", "outer", "thread")
 
     def __init__(self, functions: Sequence[object], devices: Sequence[Device]) -> None:
         self.functions = functions
@@ -44,7 +47,9 @@ class CallingLaunch:
         """The thread that is making it: its functions may be called there, within the launch."""
         self.outer: tuple[CallingLaunch, ...] = ()
         """The launches whose functions make this one."""
-        self._ended = False
+        self.entry = (self.wait, True)
+        """What the queue has of it."""
+        self.has_ended = False
         self._wait: Callable[[], object] | None = None
         self._made = threading.Lock()
         self._made.acquire()
@@ -52,12 +57,13 @@ class CallingLaunch:
     def set_made(self, wait: Callable[[], object] | None) -> None:
         """States that it is made, and what waits for its end; None where it has ended."""
         self.thread = None
-        self._wait = None if self._ended else wait
+        self._wait = None if self.has_ended else wait
         self._made.release()
 
     def set_ended(self) -> None:
         """States that it has ended, and drops what waits for that, and so the program."""
-        self._ended, self._wait = True, None
+        self.has_ended, self._wait = True, None
+        self.entry = (_nothing, True)
 
     def wait(self) -> None:
         """Waits for its end, also while another thread is making it."""
@@ -126,22 +132,24 @@ class BlockingLaunches:
         Raises `FailedPrecondition` for one that could not end before the launch whose function
         makes it.
         """
-        launch.outer = (*self._outer_launches(),)
         if self.check_nested(launch.devices):
+            launch.outer = (*self._outer_launches(),)
             self.calling.append(launch)
         else:
-            self._take_place((launch.wait, True), launch)
+            self._take_place(launch.entry, launch)
 
     def end(self, launch: CallingLaunch) -> None:
         """Gives back the slot of a launch; a second time it does nothing."""
         with self._lock:
-            if launch not in self.calling:
+            if launch.has_ended:
                 return
-            self.calling.remove(launch)
+            entry, launches = launch.entry, self._launches
             launch.set_ended()
-            for waiting in [x for x in self._launches if x[0] == launch.wait]:
-                self._launches.remove(waiting)
-            self._forget_unless_blocking()
+            self.calling.remove(launch)
+            if entry in launches:  # not where a callback made it, or it was awaited
+                launches.remove(entry)
+                if launches:
+                    self._forget_unless_blocking()
 
     def check_nested(self, devices: Sequence[Device]) -> bool:
         """Returns whether a Python function that a program calls is making a launch.
@@ -169,12 +177,26 @@ class BlockingLaunches:
                     "compute with NumPy in the function, or on another backend (such as the "
                     'backend "cpu", which runs such launches); or launch after the program'
                 )
-        if self._is_bounded and len(self.calling) >= 3 * self.bound:
+        if self._is_bounded and not self._has_room_for_nested():
             raise FailedPrecondition(
                 f"{title} launches a program while {len(self.calling)} launches wait for Python "
                 "functions: with more of them the backend's queue is full, and all wait for ever. "
                 "Fix: nest fewer programs in functions that programs call"
             )
+        return True
+
+    def _has_room_for_nested(self) -> bool:
+        """Whether a device's queue has a place left, beside those that the bound allows.
+
+        That a nested launch has ended is seen on another thread, and so a little later.
+        """
+        deadline = 0.0
+        while len(self.calling) >= 3 * self.bound:
+            now = time.monotonic()
+            deadline = deadline or now + _SEEN_WITHIN
+            if now > deadline:
+                return False
+            time.sleep(0.001)
         return True
 
     def _outer_launches(self) -> Iterator[CallingLaunch]:
@@ -249,8 +271,10 @@ class BlockingLaunches:
                 self._forget_unless_blocking()
 
     def _forget_unless_blocking(self) -> None:
-        if not any(blocking for _, blocking in self._launches):
-            self._launches.clear()
+        for _, blocking in self._launches:
+            if blocking:
+                return
+        self._launches.clear()
 
 
 def _nothing() -> None:
