@@ -10,7 +10,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ KINDS: dict[str, Callable[[Host, Any], Any]] = {
     "ordered": lambda host, m: plugrt.io_callback(
         host, plugrt.ShapeDtypeStruct(m.shape, m.dtype), m, ordered=True
     ),
-    "debug": lambda host, m: (plugrt.debug.callback(host, m), m)[1],
+    "debug": lambda host, m: (plugrt.debug.callback(cast("Any", host), m), m)[1],
 }
 CASES = {
     4: [(1, 1, 1), (1, 3, 1), (20, 2, 1), (20, 3, 1), (1, 3, 2), (20, 3, 2)],

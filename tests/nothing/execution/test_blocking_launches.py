@@ -236,6 +236,9 @@ def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> N
     assert (client.launched, bool(launches)) == (4, False)
 
 
+HERE: Any = ["a"]
+
+
 class Calling:
     """A program's Python function, and launches that may call it."""
 
@@ -253,7 +256,7 @@ def test_launches_within_a_callback_are_not_counted() -> None:
     with entering(function):
         launches.begin(inner)
         inner.set_made(lambda: None)
-        assert launches.launch_on_one(lambda x: x, 3, ["a"]) == 3
+        assert launches.launch_on_one(lambda x: x, 3, HERE) == 3
     launches.end(inner)
     launches.end(outer)
     assert not launches
@@ -266,9 +269,9 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     launches.begin(outer)
     outer.set_made(lambda: awaited.append("outer"))
     for number in range(2):
-        launches.launch_on_one(lambda x: x, number, ["a"])
+        launches.launch_on_one(lambda x: x, number, HERE)
     assert not awaited
-    launches.launch_on_one(lambda x: x, 3, ["a"])
+    launches.launch_on_one(lambda x: x, 3, HERE)
     assert awaited == ["outer"]
     launches.end(outer)
     assert not launches
@@ -288,7 +291,7 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     ],
 )
 def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
-    queues: bool, outer: str, inner: str, refused: bool
+    queues: bool, outer: str, inner: Any, refused: bool
 ) -> None:
     launches, function, between = BlockingLaunches(8, queues_nested=queues), Calling(), Calling()
     made = function.launch(*outer)
@@ -317,4 +320,4 @@ def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -
             launches.begin(function.launch("a"))
             stack.enter_context(entering(function))
         with pytest.raises(FailedPrecondition, match=r"6 launches wait .* Fix: nest fewer"):
-            launches.check_nested("a")
+            launches.check_nested(HERE)

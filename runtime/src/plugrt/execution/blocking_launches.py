@@ -148,8 +148,7 @@ class BlockingLaunches:
             self.calling.remove(launch)
             if entry in launches:  # not where a callback made it, or it was awaited
                 launches.remove(entry)
-                if launches:
-                    self._forget_unless_blocking()
+                self._forget_unless_blocking()
 
     def check_nested(self, devices: Sequence[Device]) -> bool:
         """Returns whether a Python function that a program calls is making a launch.
