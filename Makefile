@@ -62,6 +62,7 @@ test-processes: $(STAMP)
 test-lifetimes: $(STAMP)
 	PLUGRT_TEST_TARGET=test-lifetimes $(PYTEST) -n $(WORKERS) -q -m apart \
 		tests/pjrt/capi/test_use_at_exit.py tests/pjrt/capi/test_cycles.py tests/pjrt/capi/test_lifetimes.py \
+		tests/pjrt/execution/test_nested_callbacks.py \
 		tests/pjrt/capi/test_broken_libraries.py tests/cpu/client/test_process.py tests/cpu/client/test_cycles.py \
 		tests/cpu/client/test_interrupts.py tests/cpu/plugins/test_interrupted_imports.py
 

@@ -22,7 +22,7 @@ HERE = ("cpu", "xla_cpu", "numpy")
 ELSEWHERE = ("cuda", "tpu")
 OF_SEVERAL = (
     "multiple_devices", "partitions", "auto_partitioning", "collectives", "device_to_device_copy",
-    "max_collectives_in_flight",
+    "max_blocking_launches",
 )  # fmt: skip
 """What nothing is known of where there was one device."""
 ASK = """

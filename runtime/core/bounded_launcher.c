@@ -1,6 +1,6 @@
 /* BoundedLauncher: launches of a client of which few may be under way at a time.
 
-   As plugrt.execution.collective_launches.CollectiveLaunches, whose lock and queue these are. */
+   As plugrt.execution.blocking_launches.BlockingLaunches, whose lock and queue these are. */
 #include "core.h"
 
 PyTypeObject *BoundedLauncher_Type;
@@ -12,6 +12,7 @@ typedef struct {
   PyObject *lock;     /* held while a launch is enqueued; a finaliser's launch may come meanwhile */
   Py_ssize_t bound;   /* the most launches in the queue */
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
+  PyObject *unless;    /* tuple: while one of these is not empty, Python launches */
 } BoundedLauncher;
 
 static PyObject *append_name, *popleft_name, *clear_name;
@@ -85,6 +86,8 @@ static int enqueue(BoundedLauncher *self, PyObject *wait) {
 static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                           PyObject **results) {
   PyObject *wait = NULL;
+  int left = any_is_filled(self->unless); /* since the lock was taken: Python waits without it */
+  if (left) return left < 0 ? FAILED : NOT_HERE;
   if (find_place(self) == FAILED) return FAILED;
   int state =
       self->inner->launch_with_wait((PyObject *)self->inner, arguments, count, results, &wait);
@@ -96,6 +99,8 @@ static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_
 static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
                   PyObject **results) {
   BoundedLauncher *self = (BoundedLauncher *)object;
+  int left = any_is_filled(self->unless);
+  if (left) return left < 0 ? FAILED : NOT_HERE;
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   if (size < 0) return FAILED;
   if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
@@ -113,11 +118,11 @@ static int is_ready(PyObject *object, Py_ssize_t count) {
 }
 
 static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher", "queue", "lock", "bound", "exchanges", NULL};
-  PyObject *launcher, *queue, *lock, *exchanges;
+  static char *names[] = {"launcher", "queue", "lock", "bound", "exchanges", "unless", NULL};
+  PyObject *launcher, *queue, *lock, *exchanges, *unless;
   Py_ssize_t bound;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!", names, &launcher, &queue, &lock, &bound,
-                                   &PyBool_Type, &exchanges))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!O!", names, &launcher, &queue, &lock, &bound,
+                                   &PyBool_Type, &exchanges, &PyTuple_Type, &unless))
     return -1;
   if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->launch_with_wait) {
     PyErr_Format(PyExc_TypeError, "what is bounded, once, is a launcher of the core; got %R", launcher);
@@ -130,6 +135,7 @@ static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs)
   self->queue = Py_NewRef(queue);
   self->lock = Py_NewRef(lock);
   self->exchanges = Py_NewRef(exchanges);
+  self->unless = Py_NewRef(unless);
   self->bound = bound;
   self->inner = (Launching *)Py_NewRef(launcher);
   self->head.produced = self->inner->produced;
@@ -143,6 +149,7 @@ static int bounded_traverse(BoundedLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->inner);
   Py_VISIT(self->queue);
   Py_VISIT(self->lock);
+  Py_VISIT(self->unless);
   return 0;
 }
 
@@ -154,6 +161,7 @@ static void bounded_dealloc(PyObject *object) {
   Py_XDECREF(self->queue);
   Py_XDECREF(self->lock);
   Py_XDECREF(self->exchanges);
+  Py_XDECREF(self->unless);
   free_object(object);
 }
 

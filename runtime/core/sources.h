@@ -5,7 +5,7 @@ static const char core_sources[] =
     "array_host.c 919d19f9fe8b\n"
     "array_wait.c ce2d39d414b6\n"
     "arrays.h 5e7cee05d819\n"
-    "bounded_launcher.c fc77d123c971\n"
+    "bounded_launcher.c 82d821141c30\n"
     "buffer.c bdb62b87330f\n"
     "call_form.c fcd0ae7e89d1\n"
     "call_key.c 7056ab12cacd\n"

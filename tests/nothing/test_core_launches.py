@@ -203,7 +203,7 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     executable = core.Executable(library.core, 64, None, 2, (library.spec,) * 2)
     executable.arity = 1
     launcher = core.BoundedLauncher(
-        core.Launcher(executable, Owner(library), None), queue, threading.RLock(), 8, True
+        core.Launcher(executable, Owner(library), None), queue, threading.RLock(), 8, True, ()
     )
     outputs = core.Outputs(("type",), (-1,), (), None, core.Tree(1, 0, None))
     runner = core.Runner(

@@ -65,7 +65,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     ids = iter(())
     executable.know_ids(ids)
     launcher = core.Launcher(executable, a, b)
-    bounded = core.BoundedLauncher(launcher, a, b, 1, True)
+    bounded = core.BoundedLauncher(launcher, a, b, 1, True, gates)
     parameters, pairs, launches = (c,), ((d, e),), ((a, b, c),)
     shards = core.ShardsLauncher(
         a, Held, parameters, b, pairs, launches, c, d, e, spec, call, a, gates, b, e
@@ -245,7 +245,7 @@ def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
     left: Any = core.ShardsLauncher(
         None, Held, (), None, (), ((1, 2, 3),), *[None] * 5, lock, ([0],), None, None
     )
-    bounded = core.BoundedLauncher(left, deque(), lock, 1, True)
+    bounded = core.BoundedLauncher(left, deque(), lock, 1, True, ())
     outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
     runner: Any = core.Runner(bounded, 0, (), (), (), (), "f", outputs, len, None)
     for at in range(12):

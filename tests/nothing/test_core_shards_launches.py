@@ -194,7 +194,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
     backend = Backend(launches, donated=donated)
     launcher = backend.launcher
     if bounded:
-        launcher = core.BoundedLauncher(launcher, backend.queue, threading.Lock(), 2, True)
+        launcher = core.BoundedLauncher(launcher, backend.queue, threading.Lock(), 2, True, ())
     runner, x = backend.runner(launcher), _array(backend.argument(raw, parts))
     before = len(backend.alive)
     first, second = runner((x,))

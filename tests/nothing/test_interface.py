@@ -76,7 +76,7 @@ def test_every_capability_has_its_sentence() -> None:
     assert sentences["donation"][0] is True
     assert sentences["topology"][0] is False
     booleans = [f.name for f in dataclasses.fields(Capabilities) if f.type == "bool"]
-    numbers = ("max_collectives_in_flight", "tuple_arguments_above")
+    numbers = ("max_blocking_launches", "tuple_arguments_above")
     assert sorted(sentences) == sorted([*booleans, *numbers])
     assert [sentences[name][0] for name in numbers] == [None, None]
     assert all(len(text) > 20 for _, text in sentences.values())

@@ -197,6 +197,7 @@ class BoundedLauncher:
         lock: Any,
         bound: int,
         exchanges: bool,
+        unless: tuple[Any, ...],
     ) -> None: ...
 
 class Events:

@@ -9,7 +9,7 @@ array_buffer.c 76443b3a8a06
 array_host.c 919d19f9fe8b
 array_wait.c ce2d39d414b6
 arrays.h 5e7cee05d819
-bounded_launcher.c fc77d123c971
+bounded_launcher.c 82d821141c30
 buffer.c bdb62b87330f
 call_form.c fcd0ae7e89d1
 call_key.c 7056ab12cacd

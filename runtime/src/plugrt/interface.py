@@ -397,11 +397,12 @@ class Capabilities:
     """What a backend declares that it can do; what is not declared must be refused cleanly.
 
     Each boolean carries in its metadata (key ``says``) the sentence that reports print for it, and
-    so do two numbers. ``max_collectives_in_flight``: how many launches whose devices exchange data
-    may be under way at once, None for no bound. At the bound, plugrt waits for the oldest before it
-    launches one more. ``tuple_arguments_above``: programs of more parameters are compiled with
-    ``CompileOptions.parameter_is_tupled``, None for no program; launches take them one by one all
-    the same.
+    so do two numbers. ``max_blocking_launches``: how many launches may be under way at once whose
+    devices exchange data, or that call Python functions, and those after one of them; None for no
+    bound. At the bound, plugrt waits for the oldest before it launches one more, unless such a
+    function makes the launch. ``tuple_arguments_above``: programs of more parameters are compiled
+    with ``CompileOptions.parameter_is_tupled``, None for no program; launches take them one by one
+    all the same.
     """
 
     asynchronous_dispatch: bool = _capability("execute returns before the computation has finished")
@@ -433,8 +434,8 @@ class Capabilities:
     topology: bool = _capability("programs can be compiled for devices that are not there")
     custom_calls: bool = _capability("handlers for custom calls can be registered")
     host_callbacks: bool = _capability("a program can call Python functions while it runs")
-    max_collectives_in_flight: int | None = _capability(
-        "launches at once whose devices exchange data (plugrt waits for the oldest)", None
+    max_blocking_launches: int | None = _capability(
+        "launches at once that exchange data or call Python (plugrt waits for the oldest)", None
     )
     tuple_arguments_above: int | None = _capability(
         "parameters above which a program takes them as one tuple", None
@@ -445,7 +446,7 @@ class Capabilities:
     dtypes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        for name, least in (("max_collectives_in_flight", 1), ("tuple_arguments_above", 0)):
+        for name, least in (("max_blocking_launches", 1), ("tuple_arguments_above", 0)):
             require_number(name, getattr(self, name), least)
 
     def sentences(self) -> dict[str, tuple[bool | int | None, str]]:
@@ -861,7 +862,7 @@ class LoadedExecutable(_BackendObject, ABC):
 
         The function keeps neither arguments nor results alive, works also if they were deleted or
         donated meanwhile, and raises nothing: errors are raised when a result is read. Required of
-        a backend that states ``max_collectives_in_flight`` or ``host_callbacks``, optional
+        a backend that states ``max_blocking_launches`` or ``host_callbacks``, optional
         otherwise.
         """
         self._unimplemented("execute_with_wait")

@@ -15,7 +15,7 @@ import plugrt
 from plugrt import lax
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.collective_launches import client_launches
+from plugrt.execution.blocking_launches import client_launches
 from plugrt.plugins.backends import devices
 from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
@@ -115,7 +115,7 @@ def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
     function(x)
     function(x)
     client = devices("cpu")[0].client
-    launches = client_launches(client, 1)
+    launches = client_launches(client)
     waited: list[int] = []
 
     def make_wait(number: int) -> Callable[[], None]:
@@ -135,8 +135,7 @@ def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
         if in_core:
             found.append(float(function(x)))
         else:
-            with launches._lock:
-                launches._await_oldest()
+            launches._await(launches._launches[0])
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

@@ -19,7 +19,7 @@ from plugrt.capi.launch_order import launches_one_by_one
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
-from plugrt.execution.collective_launches import CollectiveLaunches, client_launches
+from plugrt.execution.blocking_launches import BlockingLaunches, client_launches
 from plugrt.interface import CompileOptions
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
@@ -59,8 +59,8 @@ def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
     _warm(add, H, turned)
     while over.client.handle().pending:  # sources of earlier puts, which Python drops
         over.client.handle().sweep()
-    while under_way := client_launches(over.client, 1):  # collectives before it, as well
-        under_way._await_oldest()
+    while under_way := client_launches(over.client):  # collectives before it, as well
+        under_way._await(under_way._launches[0])
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("Python puts or launches")
@@ -188,7 +188,7 @@ def _run_without_results(over: FourDevices, x: plugrt.Array) -> None:
     over.control.behave()
     executable.execute([x._shards])
     over.misbehave("LoadedExecutable_Execute", SILENT)
-    bounded = CollectiveLaunches(1).compiled_launcher(executable.launcher, True)
+    bounded = BlockingLaunches(1).compiled_launcher(executable.launcher, True, 4)
     outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
 
     def raise_it(values: Any, error: Exception) -> Any:
@@ -244,9 +244,9 @@ def test_an_executable_and_a_bound_are_made_of_what_fits(over: FourDevices) -> N
         executable.know_ids(3)
     launcher = core.Launcher(executable, None, None)
     with pytest.raises(TypeError, match="what is bounded, once, is a launcher"):
-        core.BoundedLauncher(len, [], None, 1, True)
+        core.BoundedLauncher(len, [], None, 1, True, ())
     with pytest.raises(ValueError, match="at least one launch"):
-        core.BoundedLauncher(launcher, [], None, 0, True)
+        core.BoundedLauncher(launcher, [], None, 0, True, ())
     with pytest.raises(TypeError, match="cannot create"):
         core.Events()
 

@@ -21,11 +21,11 @@ def _version(text: str) -> tuple[int, int, int]:
     return major, minor, patch
 
 
-_COLLECTIVES_IN_FLIGHT = 8
+_BLOCKING_LAUNCHES = 8
 """XLA's queues have 32 places a device, and one launch at a time fills them all with collectives
 just as fast: measured on 2, 4 and 8 devices, a bound of 2 costs as little as one of 24, and 1 up
 to twice as much. The rest of the places is left to launches on one device."""
-_COLLECTIVES_IN_FLIGHT_ACROSS_PROCESSES = 4
+_BLOCKING_LAUNCHES_ACROSS_PROCESSES = 4
 
 
 @cache
@@ -58,8 +58,8 @@ def capabilities(
         topology=False,
         custom_calls=True,
         host_callbacks=True,
-        max_collectives_in_flight=(
-            _COLLECTIVES_IN_FLIGHT if processes == 1 else _COLLECTIVES_IN_FLIGHT_ACROSS_PROCESSES
+        max_blocking_launches=(
+            _BLOCKING_LAUNCHES if processes == 1 else _BLOCKING_LAUNCHES_ACROSS_PROCESSES
         ),
         program_formats=("mlir", "hlo"),
         stablehlo_current_version=newest,

@@ -16,7 +16,7 @@ from plugrt.dlpack_types import OF_DEVICES, ON_HOST
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics, OptionValue
 
-_COLLECTIVES_IN_FLIGHT = {"cpu": 8}
+_BLOCKING_LAUNCHES = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
 when they are full and its threads too few (see `plugrt.xla_environment.reserve_threads`)."""
 TUPLE_ARGUMENTS_ABOVE = {"tpu": 2000}
@@ -88,13 +88,22 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
         topology=_implements(lambda: _try_topology(client)),
         custom_calls=handlers,
         host_callbacks=handlers and (on_host or copies or stated.get(CALLS_ON_HOST) is True),
-        max_collectives_in_flight=_COLLECTIVES_IN_FLIGHT.get(client.platform) if several else None,
+        max_blocking_launches=_BLOCKING_LAUNCHES.get(client.platform),
         tuple_arguments_above=_tuple_bound(stated, client.platform),
         program_formats=("mlir", "hlo"),
         stablehlo_current_version=_version(attributes.get("stablehlo_current_version")),
         stablehlo_minimum_version=_version(attributes.get("stablehlo_minimum_version")),
         dtypes=supported_dtypes(library.version[1]),
     )
+
+
+def queues_nested_launches(client: ClientBase) -> bool:
+    """Whether a launch waits for those before it on its device, also for one that waits for it.
+
+    So it is in XLA's CPU client, with one order a device for all that the C API launches
+    (``xla/pjrt/cpu/cpu_client.cc``: ``GetLastEnqueueEvent``), not in an exported plugin.
+    """
+    return client.platform in _BLOCKING_LAUNCHES and CALLS_ON_HOST not in _own_statements(client)
 
 
 def _own_statements(client: ClientBase) -> Mapping[str, OptionValue]:

@@ -20,7 +20,7 @@ from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.buffer_spec import BufferSpec
-from plugrt.capi.capabilities import find_capabilities
+from plugrt.capi.capabilities import find_capabilities, queues_nested_launches
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compile_defaults import CompileDefaults
 from plugrt.capi.compiled_copy import compile_copy
@@ -168,6 +168,10 @@ class Client(ClientBase):
     @cached_property
     def capabilities(self) -> Capabilities:
         return find_capabilities(self, self._keeps_layouts, self._copies is not None)
+
+    @cached_property
+    def queues_nested_launches(self) -> bool:
+        return queues_nested_launches(self)
 
     def devices(self) -> Sequence[Device]:
         return self._devices

@@ -13,8 +13,8 @@ from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.array_making import share_buffers
+from plugrt.execution.bounded_executable import BoundedExecutable
 from plugrt.execution.casting import cast
-from plugrt.execution.collective_launches import BoundedExecutable
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placer import lies_as_taken, takes_host_value
 from plugrt.execution.plan import Plan

@@ -8,8 +8,8 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.errors import PjrtError
+from plugrt.execution.bounded_executable import bound_launches
 from plugrt.execution.callback_refusals import require_host_callbacks
-from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
 from plugrt.execution.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.ir_dumps import dump_executable, dump_program

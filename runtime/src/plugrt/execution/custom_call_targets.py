@@ -17,6 +17,7 @@ import numpy.typing as npt
 from plugrt.callback_exits import keep_exit
 from plugrt.errors import AlreadyExists, Internal, InvalidArgument, PjrtError
 from plugrt.execution.target_names import named_targets
+from plugrt.host_callbacks import entering
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
@@ -43,6 +44,11 @@ class WatchedHandler(WatchedFunction):
         self._target = target
         self.function = function
 
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"the handler of {self._target!r}"
+
     def __call__(
         self,
         arguments: Sequence[npt.NDArray[Any]],
@@ -53,18 +59,17 @@ class WatchedHandler(WatchedFunction):
 
         def call() -> None:
             try:
-                returned: object = self.function(arguments, results, attributes)
+                with entering(self):
+                    returned: object = self.function(arguments, results, attributes)
             except PjrtError:
                 raise
             except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
-                failure = Internal(
-                    f"the handler of {self._target!r} raised {type(error).__name__}: {error}"
-                )
+                failure = Internal(f"{self.title} raised {type(error).__name__}: {error}")
                 keep_exit(failure.message, error)
                 raise failure from error
             if returned is not None:
                 raise InvalidArgument(
-                    f"the handler of {self._target!r} returned {returned!r:.60}, which goes "
+                    f"{self.title} returned {returned!r:.60}, which goes "
                     "nowhere: it is a function of (arguments, results, attributes) that fills the "
                     "results in, as in results[0][...] = value"
                 )

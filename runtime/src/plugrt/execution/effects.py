@@ -22,16 +22,13 @@ from dataclasses import dataclass
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.callback_exits import raise_exit
-from plugrt.host_callbacks import callback_depth, take_failure
+from plugrt.host_callbacks import calls_under_way, take_failure
 from plugrt.interface import (
     Device,
     Program,
 )
 from plugrt.plugins import backends
 from plugrt.waiter import ProcessWaiter
-
-_MOST = 256
-"""Launches that may be under way; the oldest is awaited before one more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +84,7 @@ def effects_barrier() -> None:
     >>> seen
     [3]
     """
-    _await(_of_this_thread() if callback_depth() else _of_all_threads())
+    _await(_of_this_thread() if calls_under_way() else _of_all_threads())
     failure = take_failure()
     if failure is not None:
         raise_exit(failure)
@@ -102,16 +99,17 @@ def await_ordered(devices: Iterable[Device]) -> None:
 
 def remember_launch(
     wait: Callable[[], object], devices: Sequence[Device], ordered: bool, program: Program
-) -> None:
-    """Keeps a launch of this thread, and its program, until a thread has seen its end."""
+) -> Callable[[], None]:
+    """Keeps a launch of this thread, and its program, until a thread has seen its end.
+
+    Returns what waits for that.
+    """
     number, thread = next(_numbers), threading.get_ident()
     with _lock:
         _in_flight[number] = _Launched(number, wait, thread, devices, ordered, program)
-        oldest = next(iter(_in_flight.values())) if len(_in_flight) > _MOST else None
-    _ends.add(_End(number, wait))
-    # Not in a callback: the oldest launch may be the one that waits for this callback.
-    if oldest is not None and not callback_depth():
-        _await([oldest])
+    end = _End(number, wait)
+    _ends.add(end)
+    return end.finish
 
 
 def _forget(number: int) -> None:

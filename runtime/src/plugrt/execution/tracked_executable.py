@@ -9,22 +9,21 @@ import threading
 from collections.abc import Callable, Sequence
 
 from plugrt.errors import PjrtError
+from plugrt.execution.blocking_launches import CallingLaunch, client_launches
 from plugrt.execution.callback_refusals import refuse_callbacks
+from plugrt.execution.custom_call_targets import handlers_in
 from plugrt.execution.effects import await_ordered, remember_launch
 from plugrt.execution.watched_launches import WatchedLaunches, functions_to_watch
 from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.host_callbacks import forget_failures
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
-from plugrt.launch_watch import WatchedFunction
 from plugrt.shared_callbacks import SharedCallback
 
 
 def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
     """Returns an executable whose launches are awaited here, if the program calls Python."""
-    watched = functions_to_watch(loaded, program)
-    if not program.callbacks and not watched:
-        return loaded
-    return _TrackedExecutable(loaded, program, watched)
+    functions = [*program.callbacks.values(), *handlers_in(loaded.client, program)]
+    return _TrackedExecutable(loaded, program, functions) if functions else loaded
 
 
 def refuse_to_save(loaded: LoadedExecutable | None) -> None:
@@ -36,18 +35,23 @@ def refuse_to_save(loaded: LoadedExecutable | None) -> None:
 class _TrackedExecutable(WrappedExecutable):
     """A loaded executable whose launches are ordered and remembered."""
 
-    __slots__ = ("_last", "_launch", "_lock", "_ordered", "_shared", "program")
+    __slots__ = (
+        "_functions", "_last", "_launch", "_launches", "_lock", "_ordered", "_shared", "program"
+    )  # fmt: skip
 
     def __init__(
-        self, loaded: LoadedExecutable, program: Program, watched: Sequence[WatchedFunction]
+        self, loaded: LoadedExecutable, program: Program, functions: Sequence[object]
     ) -> None:
         super().__init__(loaded)
         self.program = program
+        self._functions = functions
+        self._launches = client_launches(loaded.client)
         self._ordered = any(getattr(x, "ordered", False) for x in program.callbacks.values())
         self._shared = [x for x in program.callbacks.values() if isinstance(x, SharedCallback)]
         self._lock = threading.Lock()
         self._last: Callable[[], None] | None = None
         self._launch = self._launch_after_last if self._shared else loaded.execute_with_wait
+        watched = functions_to_watch(loaded, program)
         if watched:
             executable = loaded.executable
             parts = executable.num_replicas * executable.num_partitions
@@ -66,16 +70,28 @@ class _TrackedExecutable(WrappedExecutable):
         devices = self._loaded.addressable_devices
         if self._ordered:
             await_ordered(devices)
+        launch = CallingLaunch(self._functions, devices)
+        self._launches.begin(launch)
+        finish: Callable[[], None] | None = None
         try:
             results, wait = self._launch(arguments, options)
+
+            def end() -> None:
+                wait()
+                self._launches.end(launch)
+
+            finish = self._remember(end)
         except PjrtError:
             forget_failures()
             raise
-        self._remember(wait)
-        return results, wait
+        finally:
+            launch.set_made(finish)
+            if finish is None:
+                self._launches.end(launch)
+        return results, finish
 
-    def _remember(self, wait: Callable[[], object]) -> None:
-        remember_launch(wait, self._loaded.addressable_devices, self._ordered, self.program)
+    def _remember(self, wait: Callable[[], object]) -> Callable[[], None]:
+        return remember_launch(wait, self._loaded.addressable_devices, self._ordered, self.program)
 
     def _launch_after_last(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None

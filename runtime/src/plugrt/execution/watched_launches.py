@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from plugrt.errors import FailedPrecondition
 from plugrt.execution.custom_call_targets import handlers_in
-from plugrt.host_callbacks import NumberedCallback, callback_depth, logger
+from plugrt.host_callbacks import NumberedCallback, calls_under_way, logger
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
 from plugrt.launch_watch import Watch, WatchedFunction
 
@@ -33,7 +33,7 @@ class WatchedLaunches:
     def __init__(
         self,
         launch: LaunchWithWait,
-        remember: Callable[[Callable[[], object]], None],
+        remember: Callable[[Callable[[], object]], object],
         functions: Sequence[WatchedFunction],
         parts: int,
         name: str,
@@ -75,7 +75,7 @@ class WatchedLaunches:
                     f"{self._name!r} cannot be launched: a launch before it has not ended since a "
                     f"function that both call has failed: {watch.failure}"
                 )
-            if waited > _OWN_LAUNCH and callback_depth():
+            if waited > _OWN_LAUNCH and calls_under_way():
                 return False
         return True
 

@@ -28,7 +28,7 @@ CLASSES = ("Buffer", "Client", "Device", "Event", "Executable", "LoadedExecutabl
 FIELDS_WITHIN_CHECKS = {
     "asynchronous_dispatch": "behaviour.synchronous",
     "dtypes": "accepts.dtypes",
-    "max_collectives_in_flight": "executables.wait.collectives",
+    "max_blocking_launches": "executables.wait.collectives",
     "program_formats": "accepts.program_formats",
     "stablehlo_current_version": "declared.stablehlo_version",
     "stablehlo_minimum_version": "declared.stablehlo_version",

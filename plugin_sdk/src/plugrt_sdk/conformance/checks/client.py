@@ -67,7 +67,7 @@ def capabilities(subject: PluginSubject) -> None:
     expect(isinstance(declared, Capabilities), "Capabilities", declared)
     expect_equal(subject.client.capabilities, declared, "still")
     for name, (value, _) in declared.sentences().items():
-        if name not in ("max_collectives_in_flight", "tuple_arguments_above"):
+        if name not in ("max_blocking_launches", "tuple_arguments_above"):
             expect(isinstance(value, bool), f"{name} to be a bool", value)
     expect("mlir" in declared.program_formats, "'mlir' among the formats", declared.program_formats)
 

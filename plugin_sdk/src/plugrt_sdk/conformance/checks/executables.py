@@ -228,17 +228,17 @@ def wait(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "wait.collectives", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="queues of launches that exchange data fill up, and hang",
-    rests_on="Capabilities.max_collectives_in_flight: it demands execute_with_wait",
+    rests_on="Capabilities.max_blocking_launches: it demands execute_with_wait",
 )  # fmt: skip
 def wait_for_collectives(subject: PluginSubject) -> None:
     """A launch on two devices can be waited for, where their number in flight is bounded."""
-    bound = subject.declared.max_collectives_in_flight
+    bound = subject.declared.max_blocking_launches
     expect(bound is None or bound > 0, "a bound above 0, or None", bound)
     x = (subject.put(ONE, 0), subject.put(10 * ONE, 1))
     try:
         _expect_wait(subject.compile_for(programs.ALL_REDUCE, 0, 1), [x], 11 * ONE)
     except Unimplemented as error:
-        expect(bound is None, f"it works: max_collectives_in_flight is {bound}", describe(error))
+        expect(bound is None, f"it works: max_blocking_launches is {bound}", describe(error))
         raise
 
 

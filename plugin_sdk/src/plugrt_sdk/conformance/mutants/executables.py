@@ -163,7 +163,7 @@ EXECUTABLES: Mapping[str, Faults] = {
     "executables.shardings.chosen": Faults(backend={"compile": _divide_nothing}, devices=2),
     "executables.wait": Faults(loaded={"execute_with_wait": _holds_results}),
     "executables.wait.collectives": Faults(
-        capabilities={"max_collectives_in_flight": 8},
+        capabilities={"max_blocking_launches": 8},
         loaded={"execute_with_wait": _refuse},
         devices=2,
     ),

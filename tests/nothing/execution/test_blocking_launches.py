@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.execution.collective_launches import (
-    BoundedExecutable,
-    CollectiveLaunches,
-    bound_launches,
-)
+from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.execution import blocking_launches
+from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
+from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
+from plugrt.host_callbacks import entering
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -75,7 +75,7 @@ class Recorded(LoadedExecutable):
 
 class FakeClient:
     def __init__(self, bound: int | None = 3) -> None:
-        self.capabilities = Capabilities(max_collectives_in_flight=bound)
+        self.capabilities = Capabilities(max_blocking_launches=bound)
         self.lock = threading.Lock()
         self.launched = self.most = self.plain = self.interrupts = 0
         self.running: set[int] = set()
@@ -97,14 +97,18 @@ def test_programs_that_exchange_data_are_held_to_the_bound(name: str) -> None:
     assert (client.launched, client.most, client.plain) == (20, 3, 0)
 
 
-@pytest.mark.parametrize(
-    ("client", "replicas", "partitions"), [(FakeClient(None), 4, 1), (FakeClient(3), 1, 1)]
-)
-def test_where_there_is_no_bound_nothing_is_in_between(
-    client: Any, replicas: int, partitions: int
-) -> None:
-    loaded = Recorded(client, replicas, partitions)
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_where_there_is_no_bound_nothing_is_in_between(replicas: int) -> None:
+    loaded = Recorded(FakeClient(None), replicas)
     assert bound_launches(loaded, EXCHANGES) is loaded
+
+
+def test_on_one_device_nothing_exchanges_data() -> None:
+    client = FakeClient()
+    loaded = bound_launches(Recorded(client, 1), EXCHANGES)
+    for _ in range(5):
+        loaded.execute([])
+    assert (client.plain, client.launched) == (5, 0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ def test_an_interrupted_wait_is_waited_again() -> None:
 def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
     client = FakeClient()
     loaded = Recorded(client)
-    program = BoundedExecutable(loaded, CollectiveLaunches(1), True)
+    program = BoundedExecutable(loaded, BlockingLaunches(1), True)
     assert program.client is client
     assert program.executable is loaded.executable
     assert program.addressable_devices == []
@@ -202,7 +206,7 @@ class Lending(Recorded):
 def test_launches_with_lent_memory_are_bounded_like_others() -> None:
     client = FakeClient(2)
     loaded = Lending(client)
-    bounded = BoundedExecutable(loaded, CollectiveLaunches(2), collective=True)
+    bounded = BoundedExecutable(loaded, BlockingLaunches(2), collective=True)
     launch = bounded.part_lending_launcher({0: []})
     assert launch is not None
     for _ in range(5):
@@ -210,14 +214,14 @@ def test_launches_with_lent_memory_are_bounded_like_others() -> None:
     assert (client.launched, client.most) == (5, 2)
     assert (
         BoundedExecutable(
-            Recorded(client), CollectiveLaunches(2), collective=True
+            Recorded(client), BlockingLaunches(2), collective=True
         ).part_lending_launcher({0: []})
         is None
     )
 
 
 def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> None:
-    client, launches = FakeClient(2), CollectiveLaunches(2)
+    client, launches = FakeClient(2), BlockingLaunches(2)
     launch = BoundedExecutable(Lending(client), launches, collective=False).part_lending_launcher(
         {0: []}
     )
@@ -230,3 +234,90 @@ def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> N
     launch([1])  # the third since the collective began, which has to end first
     assert 2 not in client.running
     assert (client.launched, bool(launches)) == (4, False)
+
+
+HERE: Any = ["a"]
+
+
+class Calling:
+    """A program's Python function, and launches that may call it."""
+
+    title = "'f' of pure_callback"
+
+    def launch(self, *devices: Any) -> CallingLaunch:
+        return CallingLaunch([self], devices)
+
+
+def test_launches_within_a_callback_are_not_counted() -> None:
+    launches, function = BlockingLaunches(1), Calling()
+    outer, inner = function.launch("a"), Calling().launch("a")
+    launches.begin(outer)
+    outer.set_made(lambda: pytest.fail("the launch that waits for the function is awaited"))
+    with entering(function):
+        launches.begin(inner)
+        inner.set_made(lambda: None)
+        assert launches.launch_on_one(lambda x: x, 3, HERE) == 3
+    launches.end(inner)
+    launches.end(outer)
+    assert not launches
+
+
+def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
+    launches, function = BlockingLaunches(3), Calling()
+    awaited: list[str] = []
+    outer = function.launch("a")
+    launches.begin(outer)
+    outer.set_made(lambda: awaited.append("outer"))
+    for number in range(2):
+        launches.launch_on_one(lambda x: x, number, HERE)
+    assert not awaited
+    launches.launch_on_one(lambda x: x, 3, HERE)
+    assert awaited == ["outer"]
+    launches.end(outer)
+    assert not launches
+
+
+@pytest.mark.parametrize(
+    ("queues", "outer", "inner", "refused"),
+    [
+        (False, "a", "a", False),
+        (False, "ab", "a", False),
+        (False, "a", "ab", False),
+        (False, "ab", "ab", True),
+        (False, "ab", "cd", True),
+        (True, "a", "a", True),
+        (True, "a", "b", False),
+        (True, "ab", "a", False),
+    ],
+)
+def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
+    queues: bool, outer: str, inner: Any, refused: bool
+) -> None:
+    launches, function, between = BlockingLaunches(8, queues_nested=queues), Calling(), Calling()
+    made = function.launch(*outer)
+    launches.begin(made)
+    with entering(function):  # within the call that launches
+        expected = pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: ")
+        with expected if refused and not queues else nullcontext():
+            launches.check_nested(inner)
+    made.set_made(lambda: None)
+    with entering(function):
+        nested = between.launch("z")
+        launches.begin(nested)
+        with expected if refused else nullcontext():
+            launches.check_nested(inner)
+    nested.set_made(lambda: None)
+    with entering(between), expected if refused else nullcontext():  # on another thread
+        launches.check_nested(inner)
+
+
+def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking_launches, "_SEEN_WITHIN", 0.05)
+    launches = BlockingLaunches(2)
+    with ExitStack() as stack:
+        for _ in range(6):
+            function = Calling()
+            launches.begin(function.launch("a"))
+            stack.enter_context(entering(function))
+        with pytest.raises(FailedPrecondition, match=r"6 launches wait .* Fix: nest fewer"):
+            launches.check_nested(HERE)
