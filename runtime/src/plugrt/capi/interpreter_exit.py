@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from plugrt.capi.buffer import Buffer
-from plugrt.capi.callback_threads import expected
+from plugrt.capi.callback_threads import await_outside, expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
 from plugrt.compiled_core import core, new_lock
@@ -43,6 +43,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     of them where another thread stays inside a call; and all where a library may yet call a Python
     function.
     """
+    await_outside()
     left = list(_live)
     if not expected:
         for handle in left:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plugrt.thread_frames import current_frames
+from plugrt.thread_work import start_thread
 
 if TYPE_CHECKING:
     from plugrt.plugins.record import Record
@@ -54,13 +55,18 @@ def warn_if_slow(what: str, seconds: float, hint: str = "") -> Iterator[None]:
         yield
         return
     thread = threading.get_ident()
-    timer = threading.Timer(seconds, _warn, (what, seconds, thread, hint))
-    timer.daemon = True
-    timer.start()
+    in_block = threading.Lock()
+
+    def watch() -> None:
+        if not in_block.acquire(timeout=seconds):
+            _warn(what, seconds, thread, hint)
+
+    in_block.acquire()
     try:
+        start_thread(watch)
         yield
     finally:
-        timer.cancel()
+        in_block.release()
 
 
 def _warn(what: str, seconds: float, thread: int, hint: str) -> None:
