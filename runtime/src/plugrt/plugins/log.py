@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from plugrt.errors import escape_controls
 from plugrt.thread_frames import current_frames
 from plugrt.thread_work import start_thread
 
@@ -35,7 +36,7 @@ class Log:
         """Logs one step, before it is done if it runs a plugin's code."""
         logger.debug("%s", text, extra={"row": row})
         if self._config.trace_plugins:
-            print(f"plugrt: {text}", file=sys.stderr, flush=True)
+            print(f"plugrt: {escape_controls(text)}", file=sys.stderr, flush=True)
 
     def warn_once(self, key: str, text: str) -> None:
         """Warns in one line, once for each key."""
