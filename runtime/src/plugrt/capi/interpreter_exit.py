@@ -18,6 +18,11 @@ from plugrt.compiled_core import core, new_lock
 from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
+_ENDING = "was stopped because the interpreter is ending"
+_FORKED = (
+    "was started before os.fork(), and the child has none of its threads (start processes before "
+    "the backend, or with multiprocessing's 'spawn')"
+)
 _PATIENCE_SECONDS = 0.5
 """How long the interpreter's end waits for the calls of daemon threads."""
 _live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
@@ -47,7 +52,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     left = list(_live)
     if not expected:
         for handle in left:
-            handle.refuse(but_frees=True)
+            handle.refuse(_ENDING, but_frees=True)
         if _have_calls_ended():
             drop_views()
             for handle in left:
@@ -55,7 +60,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     for handle in left:
         handle.destroy()
     for handle in left:
-        handle.refuse()
+        handle.refuse(_ENDING)
     stop_freeing()
 
 
@@ -121,6 +126,7 @@ def _abandon_all() -> None:
     for handle in list(_live):
         handle.abandon()
         handle.lock = new_lock()
+        handle.refuse(_FORKED)
     _live.clear()
 
 

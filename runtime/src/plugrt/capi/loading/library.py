@@ -111,17 +111,16 @@ class Library(Table):
             self._tables[name] = ExtensionTable(name, base, self, AddressMap())
         return self._tables[name]
 
-    def refuse_calls(self, *, but_frees: bool = False) -> Slot:
+    def refuse_calls(self, why: str, *, but_frees: bool = False) -> Slot:
         """Makes every later call raise `FailedPrecondition`; returns the function that does.
 
-        For interpreter exit, after which handles of the library are invalid. With ``but_frees``
-        what destroys handles can still be called.
+        For what makes handles of the library invalid, which ``why`` says: the interpreter's end,
+        or a fork. With ``but_frees`` what destroys handles can still be called.
         """
 
         def stub(args: Any) -> NoReturn:
             raise FailedPrecondition(
-                f"{self.owner} was stopped because the interpreter is ending: its arrays and "
-                "programs cannot be used any more"
+                f"{self.owner} {why}: its arrays and programs cannot be used any more"
             )
 
         for table in (self, *self._tables.values()):
