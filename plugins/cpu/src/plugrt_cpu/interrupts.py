@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from plugrt.argument_errors import after_checks
 from plugrt.thread_frames import current_frames
 from plugrt.thread_work import ThreadWork, is_ending
 
@@ -28,6 +29,7 @@ def is_alone() -> bool:
     return not _under_way and all(is_ending(frame) for frame in frames)
 
 
+@after_checks
 def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
