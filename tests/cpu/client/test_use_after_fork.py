@@ -20,7 +20,8 @@ import plugrt
 host = np.ones((4, 4), np.float32)
 x = plugrt.device_put(host)
 f, donating = plugrt.jit(lambda v: v + 1), plugrt.jit(lambda v: v + 2, donate_argnums=0)
-mapped, parts = plugrt.pmap(lambda v: v * 2), np.ones((min(2, len(plugrt.devices())), 3), np.float32)
+mapped = plugrt.pmap(lambda v: v * 2)
+parts = np.ones((min(2, len(plugrt.devices())), 3), np.float32)
 for _ in range(3):  # the calls below are in the compiled core then
     f(x), f(host), x + x, donating(plugrt.device_put(host)), mapped(parts)
 compiled = f.lower(x).compile()

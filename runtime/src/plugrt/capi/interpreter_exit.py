@@ -52,7 +52,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     left = list(_live)
     if not expected:
         for handle in left:
-            handle.refuse(_ENDING, but_frees=True)
+            handle.refuse(_ENDING, but_frees=True, ends_daemons=True)
         if _have_calls_ended():
             drop_views()
             for handle in left:
@@ -60,7 +60,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     for handle in left:
         handle.destroy()
     for handle in left:
-        handle.refuse(_ENDING)
+        handle.refuse(_ENDING, ends_daemons=True)
     stop_freeing()
 
 
