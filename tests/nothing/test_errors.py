@@ -14,6 +14,9 @@ import inspect
 import pytest
 
 from plugrt import errors
+from plugrt.cli import html
+from plugrt.cli.output import print_line, print_table
+from plugrt.errors import read_message
 
 # absl's canonical status codes, which PJRT_Error_Code repeats.
 CODES = {
@@ -80,3 +83,19 @@ def test_a_program_error_has_a_place() -> None:
     error = errors.ProgramError("bad", 3, 7)
     assert (error.line, error.column) == (3, 7)
     assert errors.ProgramError("bad").line is None
+
+
+@pytest.mark.parametrize("character", [*"\u061c\u200e\u200f\u202a\u202e\u2066\u2069\x1b\x9b\x7f\r"])
+def test_what_has_no_picture_is_escaped_everywhere(
+    character: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One rule for messages, the terminal and pages: else text is read in another order."""
+    monkeypatch.setenv("COLUMNS", "200")
+    strange, shown = f"a{character}b\t", f"a{character!a}b".replace("'", "")
+    print_line(strange)
+    print_line(strange, err=True)
+    print_table(("name",), [[strange]])
+    said = capsys.readouterr()
+    texts = [said.out, said.err, html.text(strange), read_message(ValueError(strange))]
+    assert [shown in text for text in texts] == [True] * 4
+    assert not any(character in text for text in texts)

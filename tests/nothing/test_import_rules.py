@@ -33,6 +33,7 @@ LAYERS = [
         "interface_checks",
         "memory_layout",
         "thread_frames",
+        "thread_work",
         "main_interpreter",
         "uninterrupted_imports",
         "settings",

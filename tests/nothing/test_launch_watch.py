@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from plugrt import launch_watch
+from plugrt import launch_watch, thread_work
 from plugrt.errors import FailedPrecondition, Internal
 from plugrt.execution import watched_launches
 from plugrt.execution.watched_launches import Launched, WatchedLaunches
@@ -101,11 +102,11 @@ def test_a_launch_that_does_not_end_is_left(
 def test_an_interrupt_while_the_launch_begins(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has begun is waited for by others; what has not never will, and holds no turn."""
     function, remembered, launched = WatchedFunction(), [], threading.Event()
-    start = threading.Thread.start
+    start = _thread.start_new_thread
 
-    def interrupted(thread: threading.Thread) -> None:
+    def interrupted(run: Callable[[], object], arguments: tuple[()]) -> None:
         if begun:
-            start(thread)
+            start(run, arguments)
             assert launched.wait(60)
         raise KeyboardInterrupt
 
@@ -115,7 +116,7 @@ def test_an_interrupt_while_the_launch_begins(begun: bool, monkeypatch: pytest.M
 
     launches = WatchedLaunches(launch, remembered.append, [function], 2, "main")
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", interrupted)
+        patch.setattr(thread_work, "start_new_thread", interrupted)
         with pytest.raises(KeyboardInterrupt):
             launches.launch([], None)
     assert (len(remembered), launched.is_set()) == (begun, begun)

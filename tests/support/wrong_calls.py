@@ -23,6 +23,8 @@ WRONG: dict[str, Any] = {
     "ragged": [[1, 2], [3]],
     "list of None": [None],
     "number and text": (1, "a"),
+    "repeated": (0, 0),
+    "negative": ((-9, -9, 0), (-9, -9, 0)),
     "strings": np.array(["a", "b"]),
     "objects": np.array([None, 1], object),
     "dates": np.array(["2020-01-01"], "datetime64[D]"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from plugrt.argument_errors import after_checks
 from plugrt.errors import InvalidArgument, ProgramError, Unimplemented
 from plugrt.interface import CompileOptions, Layout, Program, TensorType
 from plugrt.memory_layout import AutoLayout
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
 
+@after_checks
 def compile_program(
     backend: Backend,
     methods: Collection[str],

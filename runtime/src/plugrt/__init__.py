@@ -208,7 +208,8 @@ def _destroy_clients() -> None:
     Registered here, so that exit handlers of programs that import plugrt run before.
     """
     interpreter_exit = sys.modules.get("plugrt.capi.interpreter_exit")
-    if interpreter_exit is not None:
+    # Without its function it is still being imported, by a daemon thread: there is no client.
+    if hasattr(interpreter_exit, "destroy_all"):
         interpreter_exit.destroy_all(_drop_views)
 
 

@@ -4,7 +4,8 @@ No function checks everything that Python lets a caller pass: None for an axis, 
 class for a function. The result, an `AttributeError` deep inside, does not help the caller and is
 not in the tree of ``plugrt.errors``. `with_argument_errors` turns it into an `ArgumentTypeError`
 that names function and arguments. Exceptions of the user's own code (a branch, a loop body, an
-``__array__``) pass unchanged.
+``__array__``) pass unchanged. What is raised within a function marked by `after_checks` no argument
+caused: it becomes `Internal`, whose message says that the fault is not the caller's.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ import os
 import re
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
+from plugrt.errors import ArgumentTypeError, BufferUnavailable, Internal, PlugrtError, describe
 from plugrt.traceback_filter import filter_traceback
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., Any])
 PYTHON_ERRORS = (
     TypeError,
     ValueError,
@@ -42,6 +45,17 @@ _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
 # Process-wide: tracebacks of any thread are compared with it; plugins add theirs at import.
 _checked_folders: set[str] = set()
 """Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
+_after_checks: set[CodeType] = set()
+
+
+def after_checks(function: F) -> F:
+    """Decorator: errors raised within ``function`` are faults of plugrt, a plugin or a library.
+
+    For functions that work on arguments which were checked before. It returns the function itself,
+    so that a call costs nothing.
+    """
+    _after_checks.add(function.__code__)
+    return function
 
 
 def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
@@ -50,8 +64,17 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     ``passed`` are (name, value) of the arguments to list. Errors of plugrt's tree, and errors
     raised in the user's own functions, are raised unchanged.
     """
-    if isinstance(error, PlugrtError) or _is_user_error(error):
+    if isinstance(error, PlugrtError):
         raise error
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if any(not _is_library_file(_file_of(frame)) for frame in frames):
+        raise error
+    if any(frame.f_code in _after_checks for frame in frames):
+        place = f"{_file_of(frames[-1])}, line {frames[-1].f_lineno}"
+        raise Internal(
+            f"{title} failed after it had checked its arguments: {describe(error)} ({place}). This "
+            "is a fault of the package of that file, not of the call; please report it there"
+        ) from error
     listed = (
         ", ".join(f"{name}={_abbreviate(value)}" for name, value in passed) or "these arguments"
     )
@@ -128,16 +151,6 @@ def _abbreviate(value: object) -> str:
         return f"{value!r:.40}"
     except Exception:  # noqa: BLE001
         return f"an object of type {type(value).__qualname__}"
-
-
-def _is_user_error(error: Exception) -> bool:
-    """Whether it was raised in code that is neither plugrt's nor a dependency's."""
-    step = error.__traceback__
-    while step is not None:
-        if not _is_library_file(_file_of(step.tb_frame)):
-            return True
-        step = step.tb_next
-    return False
 
 
 def _file_of(frame: FrameType) -> str:

@@ -10,7 +10,6 @@ Where Python or JAX users would expect a built-in class (``TypeError`` for a wro
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 
@@ -180,12 +179,17 @@ def read_message(error: BaseException) -> str:
 
 
 _HALF_MESSAGE = 10_000
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def escape_controls(text: str) -> str:
-    """Returns the text with what controls a terminal escaped; line breaks and tabs stay."""
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """Returns the text with each character that has no picture as Python's ``repr`` shows it.
+
+    Such characters control a terminal, or change the order in which text is read (U+202E). Line
+    breaks and tabs stay. Used for terminals, pages and messages alike.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def describe(error: BaseException) -> str:
@@ -340,6 +344,10 @@ class DeletedBuffer(PlugrtError, RuntimeError):
 
 class TracingError(PlugrtError):
     """A function cannot be traced."""
+
+
+class InvalidOperation(TracingError, ArgumentError):
+    """MLIR's verifier refuses an operation: its arguments do not fit each other."""
 
 
 class ConcretizationError(TracingError, TypeError, ValueError):

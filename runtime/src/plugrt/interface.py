@@ -185,7 +185,7 @@ class Program:
     the process. Whoever compiles the program keeps it for as long as launches may run.
     """
 
-    code: bytes
+    code: bytes = field(repr=False)
     format: str = "mlir"
     name: str = "main"
     callbacks: Mapping[int, HostCallback] = field(default_factory=dict, hash=False)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from _thread import start_new_thread
 from importlib import import_module
 from types import ModuleType
+
+from plugrt.thread_work import ThreadWork
 
 
 def import_native(*names: str) -> list[ModuleType]:
@@ -34,36 +35,17 @@ def _is_main_thread() -> bool:
 
 def _import_aside(names: tuple[str, ...]) -> None:
     """Imports the modules in a thread and waits for its end, also when that is interrupted."""
-    errors: list[BaseException] = []
-    running, over = list[bool](), list[bool]()
-    ended = threading.Lock()
-    ended.acquire()
-
-    def run() -> None:
-        running.append(True)
-        try:
-            for name in names:
-                import_module(name)
-        except BaseException as error:  # noqa: BLE001 raised again by the waiting thread
-            errors.append(error)
-        finally:
-            over.append(True)
-            ended.release()
-
+    imports = ThreadWork(lambda: [import_module(name) for name in names])
     interrupts: list[BaseException] = []
-    begun = False
+    over = False
     while not over:
         try:
-            if not begun:
-                # Not `Thread.start`, which a signal handler may break off before the thread is
-                # there or after. None runs between these two lines.
-                begun = True
-                start_new_thread(run, ())
-            ended.acquire()
+            # Once more where an interrupt came before the work had begun.
+            if not imports.start():
+                imports.run()
+            over = imports.wait()
         except BaseException as raised:  # noqa: BLE001 raised when the import is over
-            if isinstance(raised, RuntimeError) and not running:
-                run()  # there are no more threads, or the interpreter is ending
-            else:
-                interrupts.append(raised)
-    if interrupts or errors:
-        raise (interrupts or errors)[0]
+            interrupts.append(raised)
+    if interrupts:
+        raise interrupts[0]
+    imports.result()

@@ -6,7 +6,9 @@ import atexit
 import os
 import threading
 from collections import deque
-from typing import Protocol
+from typing import Any, Protocol
+
+from plugrt.thread_work import ThreadWork
 
 
 class Awaited(Protocol):
@@ -30,23 +32,26 @@ class Waiter:
         self._name = name
         self._changed = threading.Condition()
         self._waiting: deque[Awaited] = deque()
-        self._thread: threading.Thread | None = None
+        self._serving = ThreadWork(self._run)
+        self._thread: int | None = None
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
         """Has ``awaited`` finished on the thread."""
         with self._changed:
-            is_closed = self._is_closed
-            if not is_closed:
+            is_served = not self._is_closed and self._serving.start()
+            if is_served:
                 self._waiting.append(awaited)
                 self._changed.notify()
-            if self._thread is None and not is_closed:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
-        if is_closed:
+        if not is_served:
             _finish(awaited)
 
     def _run(self) -> None:
+        self._thread = threading.get_ident()
+        threading.current_thread().name = self._name
+        self._serve()
+
+    def _serve(self) -> None:
         while (awaited := self._next()) is not None:
             _finish(awaited)
             del awaited  # not kept while nothing is waited for
@@ -67,9 +72,10 @@ class Waiter:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        if self._serving.give_up():
+            self._serve()
+        elif self._thread != threading.get_ident():
+            self._serving.wait()
 
 
 def _finish(awaited: Awaited) -> None:
@@ -78,7 +84,8 @@ def _finish(awaited: Awaited) -> None:
         awaited.finish()
     except BaseException as error:  # noqa: BLE001 - shown
         told = (type(error), error, error.__traceback__, threading.current_thread())
-        threading.excepthook(threading.ExceptHookArgs(told))
+        hook: Any = threading.excepthook  # a program may have set it to None
+        (hook or threading.__excepthook__)(threading.ExceptHookArgs(told))
 
 
 class ProcessWaiter:

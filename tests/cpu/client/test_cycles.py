@@ -59,15 +59,19 @@ def test_many_generators_whose_finally_uses_them(use: str, value: list[int]) -> 
 
 
 LINGERING = """
-import gc, threading
+import gc, threading, types
 import numpy as np
 import plugrt
-from plugrt_cpu.interrupts import CompileThread
+from plugrt.thread_work import ThreadWork
 
 one = np.ones(8, np.float32)
 plugrt.device_put(one)
-end = threading.Event()
-CompileThread(target=end.wait, args=(60,)).start()
+started, end = threading.Event(), threading.Lock()
+end.acquire()
+lingering = ThreadWork(started.set)
+lingering._ended = types.SimpleNamespace(release=end.acquire)  # its last step
+lingering.start()
+started.wait()
 found = []
 
 def leave_in_a_cycle():
@@ -92,7 +96,7 @@ for i in range(60):
     plugrt.jit(lambda x, i=i: x * i + 1)(one)
     gc.disable()
 gc.collect()
-end.set()
+end.release()
 print(len(found))
 """
 

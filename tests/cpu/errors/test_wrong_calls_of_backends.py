@@ -10,6 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from plugrt import tree
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
+    Internal,
     InvalidArgument,
     NotAnArray,
     PlugrtError,
@@ -34,9 +36,14 @@ from plugrt.interface import (
 )
 from plugrt.stablehlo.bindings import hlo
 from plugrt.tracing import emit
+from plugrt_sdk import BackendClient
+from plugrt_sdk import compiling as plugrt_sdk_compiling
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.wrong_backend_calls import judge, run
 
 CLIENT = plugrt.get_backend()
+TEXT = b"""func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"""
 HOST = np.ones(4, np.float32)
 
 
@@ -176,6 +183,41 @@ def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
             function(name)
         with pytest.raises(FileNotFoundError, match="No such file: "):
             function(Path(name))
+
+
+FAULTS = [
+    TypeError("t"), ValueError("v"), AttributeError("a"), KeyError("k"), IndexError("i"),
+    ZeroDivisionError("z"), AssertionError("s"), RecursionError("r"), BufferError("b"),
+]  # fmt: skip
+
+
+def fail(error: Exception) -> Any:
+    """Returns a function in C, as a fault deep in a dependency is raised without a user's frame."""
+    return Mock(side_effect=error)
+
+
+@pytest.mark.parametrize("error", FAULTS, ids=repr)
+def test_a_fault_after_the_checks_does_not_blame_the_caller(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of the program was shown as argument 0, and the fault as the caller's."""
+    client = BackendClient(NumpyBackend())
+    program = Program(TEXT)
+    monkeypatch.setattr(NumpyBackend, "compile", fail(error))
+    monkeypatch.setattr(plugrt_sdk_compiling, "parse_program", fail(error))
+    raw = Mock(compile_and_load=fail(error), wraps=None)
+    monkeypatch.setattr(CLIENT, "require_open", lambda: raw)
+    for each in (client, CLIENT):
+        with pytest.raises(Internal) as caught:
+            each.compile(program, CompileOptions())
+        assert caught.value.__cause__ is error
+        assert "stablehlo.add" not in str(caught.value)
+        assert "cannot be called with" not in str(caught.value)
+        assert not isinstance(caught.value, ArgumentError)
+
+
+def test_a_program_is_shown_without_its_code() -> None:
+    assert repr(Program(b"secret")) == "Program(format='mlir', name='main', callbacks={})"
 
 
 @pytest.mark.parametrize("checked", [True, False])

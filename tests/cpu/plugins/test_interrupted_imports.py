@@ -35,10 +35,10 @@ PROGRAM = """
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if calls:
-        from plugrt import uninterrupted_imports as imports
-        start = imports.start_new_thread
+        from plugrt import thread_work
+        start = thread_work.start_new_thread
         run_all = lambda run: (sys.setprofile(profile), run())
-        imports.start_new_thread = lambda run, _: start(run_all, (run,))
+        thread_work.start_new_thread = lambda run, _: start(run_all, (run,))
     else:
         sys.addaudithook(hook)
     interrupted, amidst = 0, []

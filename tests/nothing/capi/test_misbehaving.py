@@ -127,6 +127,12 @@ class TestDevices:
         path = broken(tmp_path, "Device_IsAddressable", "a->is_addressable = 255;")
         assert create_client(path, {}, name="tiny").devices()[0].is_addressable
 
+    def test_a_process_that_can_use_none_of_its_own_devices(self, tmp_path: Path) -> None:
+        """Direct use went on, with devices that no array can be put on."""
+        path = broken(tmp_path, "Device_IsAddressable", "a->is_addressable = 0;")
+        with pytest.raises(PluginBroken, match=r"process 0.*none of its \d+ devices \[0"):
+            create_client(path, {}, name="tiny")
+
 
 def _run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Runs code that has the library at ``path`` as its backend."""
@@ -290,3 +296,18 @@ def test_memory_is_read_where_other_code_closed_or_replaced_the_file_of_it() -> 
     assert os.fstat(taken).st_ino == os.fstat(nothing).st_ino, "another file was closed"
     os.close(nothing)
     os.close(taken)
+
+
+def test_the_start_of_a_text_of_100_mb_is_kept(tmp_path: Path) -> None:
+    """Several copies of an error's text are made: compiling with such a one took minutes."""
+    functions = """
+    static char said[100000000];
+    static PJRT_Error* create(void* a) {
+      memset(said, 'x', sizeof said - 1);
+      return fail(13, said);
+    }"""
+    with pytest.raises(PjrtError, match=r"x{1000}… 99934463 bytes more") as caught:
+        create_client(
+            tiny_library(tmp_path, "api.Client_Create=(void*)create;", functions), {}, name="t"
+        )
+    assert len(str(caught.value)) < 70_000

@@ -156,3 +156,44 @@ def test_threads_that_still_launch_and_read() -> None:
         **environ(),
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["np.asarray(f(a))", "f(np.ones(1 << 10, np.float32))", "plugrt.device_put(np.ones(3))",
+     "a + a", "plugrt.jit(lambda x: x * 3)(a)"],
+)  # fmt: skip
+def test_daemon_threads_print_nothing(use: str) -> None:
+    """Each printed the traceback of a FailedPrecondition."""
+    ran = run_python(
+        f"""
+        import threading
+        import numpy as np
+        import plugrt
+        f = plugrt.jit(lambda x: x * 2)
+        a = f(np.ones(1 << 10, np.float32))
+        begun = threading.Semaphore(0)
+        def work():
+            while True:
+                {use}
+                begun.release()
+        for _ in range(4):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(8):
+            begun.acquire()
+        """,
+        **environ(),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_an_exit_amid_the_first_import_in_a_daemon_thread_prints_nothing() -> None:
+    ran = run_python(
+        """
+        import sys, threading, types
+        import plugrt
+        sys.modules["plugrt.capi.interpreter_exit"] = types.ModuleType("begun")
+        """,
+        **environ(),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

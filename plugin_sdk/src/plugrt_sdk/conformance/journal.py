@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plugrt.errors import escape_controls
 from plugrt.processes.run_in_child import Outcome
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
@@ -69,7 +70,7 @@ def _shown(value: Any) -> Any:
     """Returns a value whose texts may be printed and are not long: they may be a library's own."""
     if isinstance(value, str):
         kept = value[:_MOST_CHARACTERS] + "…" * (len(value) > _MOST_CHARACTERS)
-        return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in kept)
+        return escape_controls(kept)
     if isinstance(value, dict):
         return {_shown(key): _shown(item) for key, item in value.items()}
     return [_shown(item) for item in value] if isinstance(value, list) else value

@@ -133,12 +133,19 @@ class ClientBase(Client):
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
+        self.is_forked = False
+        """Whether this process is a child of the one that started it."""
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self.launch_lock = threading.RLock()  # a finaliser may delete an array meanwhile
         """Serializes argument checks and launches of multi-device programs."""
 
     def require_open(self) -> Any:
-        """Returns jaxlib's client; raises `FailedPrecondition` after `close`."""
+        """Returns jaxlib's client; raises `FailedPrecondition` after `close`, or after a fork."""
+        if self._raw is None and self.is_forked:
+            raise FailedPrecondition(
+                "this cpu client was started before os.fork(), and the child has none of its "
+                "threads: start processes before the backend, or with multiprocessing's 'spawn'"
+            )
         if self._raw is None:
             raise FailedPrecondition(
                 "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "

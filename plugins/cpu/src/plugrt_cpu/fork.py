@@ -6,16 +6,24 @@ import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Callable
 
 from plugrt_cpu.device import ClientBase
 
 # Process-wide: a fork concerns every client of the process.
 _clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
+_refusals: set[weakref.WeakMethod[Callable[[], None]]] = set()
 
 
 def keep_after_fork(client: ClientBase) -> None:
     """Keeps jaxlib's client of ``client`` alive in children, until they end."""
     _clients.add(client)
+
+
+def refuse_after_fork(refuse: Callable[[], None]) -> None:
+    """Has a method called in children, as long as its object lives."""
+    reference = weakref.WeakMethod(refuse, _refusals.discard)
+    _refusals.add(reference)
 
 
 def _keep_clients_after_fork() -> None:
@@ -29,6 +37,11 @@ def _keep_clients_after_fork() -> None:
         client.launch_lock = threading.RLock()
         if client._raw is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
+            client._raw, client.is_forked = None, True  # compiling would wait for these threads
+    for reference in list(_refusals):
+        refuse = reference()
+        if refuse is not None:
+            refuse()
 
 
 if hasattr(os, "register_at_fork"):

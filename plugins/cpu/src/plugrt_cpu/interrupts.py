@@ -8,7 +8,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
+
+from plugrt.argument_errors import after_checks
+from plugrt.thread_frames import current_frames
+from plugrt.thread_work import ThreadWork, is_ending
 
 T = TypeVar("T")
 
@@ -17,17 +22,15 @@ _under_way: set[threading.Event] = set()
 """An event for each compilation that has not ended."""
 
 
-class CompileThread(threading.Thread):
-    """A thread that compiles while the main thread waits for it, and ends a moment after that."""
-
-
 def is_alone() -> bool:
     """Whether no other thread runs Python code, and nothing is compiled."""
+    here = threading.get_ident()
+    frames = [frame for thread, frame in current_frames().items() if thread != here]
     # The thread of a compilation that is done may still be ending.
-    others = [t for t in threading.enumerate() if not isinstance(t, CompileThread)]
-    return not _under_way and len(others) <= 1
+    return not _under_way and all(is_ending(frame) for frame in frames)
 
 
+@after_checks
 def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
@@ -37,53 +40,36 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     """
     # A collection meanwhile, in whichever thread, could run finalisers; see `tracebacks`.
     pausing = gc.isenabled() and is_alone()
-    # The lists are emptied here: the thread may outlive this call briefly, and would keep
-    # the client alive.
-    todo, results = [work], list[T]()
-    if threading.current_thread() is not threading.main_thread():
-        return _run(todo)
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(_run(todo))
-        except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
-            errors.append(error)
-        finally:
-            finished.release()
-
-    finished = threading.Lock()
-    finished.acquire()
-    # Not join: after an interrupt CPython 3.11 marks the thread as ended and does not wait for it
-    # at exit (https://github.com/python/cpython/issues/90882). Not an event: interrupted twice, its
-    # condition releases a lock that it does not hold, and the RuntimeError replaces the interrupt
-    # (https://github.com/python/cpython/issues/118433).
+    if threading.get_ident() != threading.main_thread().ident:
+        return _run(work)
+    aside = ThreadWork(partial(_run, work))
     try:
         if pausing:
             gc.disable()
-        CompileThread(target=run, name="plugrt-cpu-compile").start()
-        finished.acquire()
+        if not aside.start():
+            aside.run()
+        aside.wait()
     except BaseException:
-        todo.clear()  # unless the work has begun, which goes on
+        if not aside.give_up():
+            # Handlers at exit run in reverse order: this one before those that end clients.
+            atexit.unregister(_await_all)
+            atexit.register(_await_all)
         raise
     finally:
         if pausing:
             gc.enable()
-    if errors:
-        raise errors.pop()
-    return results.pop()
+    return aside.result()
 
 
-def _run(todo: list[Callable[[], T]]) -> T:
+def _run(work: Callable[[], T]) -> T:
     """Returns what the work gives, which is noted as under way by the thread that does it.
 
     No interrupt comes between the two, as it might in the main thread, which would leave the note.
-    The note is there before the work is taken: without work to do, nothing is begun any more.
     """
     done = threading.Event()
     try:
         _under_way.add(done)
-        return todo.pop()()
+        return work()
     finally:
         _under_way.discard(done)
         done.set()
@@ -93,8 +79,7 @@ def _await_all() -> None:
     """Waits, when the interpreter ends, for the compilations that are under way.
 
     A thread that returns from jaxlib into an interpreter that has ended aborts the process
-    (SIGABRT). Python waits for threads at exit, but a second Ctrl-C ends that wait. A third one
-    then ends the process by the signal itself.
+    (SIGABRT). One more Ctrl-C then ends the process by the signal itself.
     """
     while _under_way:
         try:

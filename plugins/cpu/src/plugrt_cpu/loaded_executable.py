@@ -22,6 +22,7 @@ from plugrt_cpu.adapter import is_due
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.fork import refuse_after_fork
 from plugrt_cpu.scratch import Launcher, lenders, lending_launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting, stop_recording
@@ -80,6 +81,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             for t, place in pairs
         ]
         self._launch: Callable[..., Any] = executable.raw.execute_sharded
+        refuse_after_fork(self.refuse_launches)
 
     @property
     def client(self) -> ClientBase:
@@ -248,7 +250,11 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     def delete(self) -> None:
         self._deleted = True
-        self._refusals.append("deleted")
+        self.refuse_launches()
+
+    def refuse_launches(self) -> None:
+        """Makes every later launch raise: the program was deleted, or the process is a child."""
+        self._refusals.append("refused")
         self._launch = self._refuse_launch
 
     def is_deleted(self) -> bool:
@@ -307,4 +313,6 @@ class CpuLoadedExecutable(LoadedExecutable):
         return translated
 
     def _refuse_launch(self, *_: Any, **__: Any) -> NoReturn:
+        if self._client.is_forked:
+            self._client.require_open()
         raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")

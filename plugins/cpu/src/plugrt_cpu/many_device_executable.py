@@ -227,8 +227,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             return CpuShards.from_parts([argument.raw], argument.type, self._sources)
         return argument
 
-    def delete(self) -> None:
-        super().delete()
+    def refuse_launches(self) -> None:
+        super().refuse_launches()
         self._replicas = None
         self._fresh = self._launches_at_once = False
 

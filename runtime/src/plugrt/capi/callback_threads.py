@@ -8,9 +8,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from plugrt.thread_work import ThreadWork
 
 Kept = TypeVar("Kept")
 
@@ -65,9 +68,21 @@ def run_outside_callbacks(function: Callable[[], None]) -> None:
     """Calls ``function`` now, or on another thread if this one is inside a library's callback.
 
     The last reference to a client may be dropped in a callback, and a client that is destroyed on
-    one of its own threads deadlocks.
+    one of its own threads deadlocks. Where no thread can start, nothing is called.
     """
-    if callback_depth():
-        threading.Thread(target=function, name="plugrt-outside").start()
-    else:
+    if not callback_depth():
         function()
+        return
+    work = ThreadWork(function)
+    if work.start():
+        _outside[:] = [w for w in _outside if not w.wait(0)] + [work]
+
+
+def await_outside() -> None:
+    """Waits for what `run_outside_callbacks` has threads call."""
+    for work in list(_outside):
+        work.wait()
+
+
+_outside: list[ThreadWork[None]] = []
+os.register_at_fork(after_in_child=_outside.clear)

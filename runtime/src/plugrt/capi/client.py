@@ -110,7 +110,14 @@ class Client(ClientBase):
         return found
 
     def _check_devices(self) -> None:
-        """Raises `PluginBroken` for equal ids, or an addressable device of another process."""
+        """Raises `PluginBroken` for devices that contradict each other or the client."""
+        here = [d for d in self._devices if d.process_index == self._process_index]
+        if here and not any(device.is_addressable for device in here):
+            raise PluginBroken(
+                f"{self.library.owner} says that this is process {self._process_index}, and that "
+                f"this process can use none of its {len(here)} devices {[d.id for d in here]} "
+                "(PJRT_Device_IsAddressable)"
+            )
         for device in self._devices:
             if device.is_addressable and device.process_index != self._process_index:
                 raise PluginBroken(

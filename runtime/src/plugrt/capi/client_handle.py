@@ -254,11 +254,11 @@ class ClientHandle:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.pending))
         _destroy_client(self.library, self.pointer, self.keep)
 
-    def refuse(self, *, but_frees: bool = False) -> None:
+    def refuse(self, why: str, *, but_frees: bool = False, ends_daemons: bool = False) -> None:
         """Makes every later call of the library raise, as `Library.refuse_calls` does."""
         if self.core is not None:
             self.core.refuse()
-        stub = self.library.refuse_calls(but_frees=but_frees)
+        stub = self.library.refuse_calls(why, but_frees=but_frees, ends_daemons=ends_daemons)
         self.host_readers.clear()
         for launcher in list(self.launchers):
             launcher.refuse(stub)

@@ -11,13 +11,18 @@ from collections.abc import Callable
 from types import FrameType
 
 from plugrt.capi.buffer import Buffer
-from plugrt.capi.callback_threads import expected
+from plugrt.capi.callback_threads import await_outside, expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
 from plugrt.compiled_core import core, new_lock
 from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
+_ENDING = "was stopped because the interpreter is ending"
+_FORKED = (
+    "was started before os.fork(), and the child has none of its threads (start processes before "
+    "the backend, or with multiprocessing's 'spawn')"
+)
 _PATIENCE_SECONDS = 0.5
 """How long the interpreter's end waits for the calls of daemon threads."""
 # Process-wide: the exit of the interpreter stops every client that is left.
@@ -44,10 +49,11 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     of them where another thread stays inside a call; and all where a library may yet call a Python
     function.
     """
+    await_outside()
     left = list(_live)
     if not expected:
         for handle in left:
-            handle.refuse(but_frees=True)
+            handle.refuse(_ENDING, but_frees=True, ends_daemons=True)
         if _have_calls_ended():
             drop_views()
             for handle in left:
@@ -55,7 +61,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     for handle in left:
         handle.destroy()
     for handle in left:
-        handle.refuse()
+        handle.refuse(_ENDING, ends_daemons=True)
     stop_freeing()
 
 
@@ -121,6 +127,7 @@ def _abandon_all() -> None:
     for handle in list(_live):
         handle.abandon()
         handle.lock = new_lock()
+        handle.refuse(_FORKED)
     _live.clear()
 
 

@@ -19,6 +19,10 @@ def _get_function_name(args: Any) -> str:
     return name.removeprefix("struct ").removesuffix("_Args")
 
 
+_MOST_BYTES = 1 << 16
+"""The most that is kept of a library's text."""
+
+
 class Replies:
     """Reads fields; values that the API does not allow raise `InvalidReply`."""
 
@@ -47,12 +51,16 @@ class Replies:
                 raise self.invalid(args, f"it gave no {field} (NULL)")
 
     def text(self, args: Any, field: str) -> str:
-        """Returns a string whose size is in ``<field>_size``, control characters escaped."""
+        """Returns a string whose size is in ``<field>_size``, control characters escaped.
+
+        Of a longer one it has the first `_MOST_BYTES`: several copies are made of an error's text.
+        """
         pointer, size = getattr(args, field), getattr(args, f"{field}_size")
         if size and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
         with self.reading(args, field):
-            return escape_controls(c_values.text(pointer, size))
+            found = escape_controls(c_values.text(pointer, min(size, _MOST_BYTES)))
+        return found if size <= _MOST_BYTES else f"{found}… {size - _MOST_BYTES} bytes more"
 
     def data(self, args: Any, field: str, size: str | None = None) -> bytes:
         """Returns bytes whose number is in ``<field>_size`` or another field."""

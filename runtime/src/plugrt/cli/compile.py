@@ -11,6 +11,7 @@ import click
 
 from plugrt.cli.inputs import READABLE, read_program_argument
 from plugrt.cli.output import json_option, print_json, print_line
+from plugrt.errors import escape_controls
 
 if TYPE_CHECKING:
     from plugrt.interface import OptionValue
@@ -130,4 +131,4 @@ def _print(facts: dict[str, Any]) -> None:
     if facts["written"]:
         print_line(f"wrote {facts['written']}")
     if "text" in facts:
-        click.echo(facts["text"])
+        click.echo(escape_controls(facts["text"]))

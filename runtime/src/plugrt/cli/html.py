@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from plugrt.errors import escape_controls
+
 _EMPTY = frozenset({"meta", "br"})
 
 
@@ -29,6 +31,5 @@ def join(*content: object) -> Element:
 
 
 def text(value: object) -> str:
-    """Returns what shows a value as text; characters without a picture as Python writes them."""
-    shown = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in str(value))
-    return escape(shown)
+    """Returns what shows a value as text; see `escape_controls`."""
+    return escape(escape_controls(str(value)))

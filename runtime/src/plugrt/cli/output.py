@@ -13,6 +13,8 @@ from typing import Any, TextIO
 
 import click
 
+from plugrt.errors import escape_controls
+
 
 def print_json(data: Any) -> None:
     """Prints data as JSON on stdout."""
@@ -20,7 +22,11 @@ def print_json(data: Any) -> None:
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Prints text on stdout or stderr; on a terminal each line is wrapped between words."""
+    """Prints text on stdout or stderr, as `escape_controls` shows it.
+
+    On a terminal each line is wrapped between words.
+    """
+    text = escape_controls(text)
     stream = sys.stderr if err else sys.stdout
     if is_watched(stream):
         width = get_width(stream)
@@ -50,7 +56,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     longest words do not fit side by side, each row is printed as a paragraph.
     """
     width = get_width(sys.stdout)
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[escape_controls(str(cell)) for cell in row] for row in rows]
     below: list[tuple[str, str]] = []
     if width < WIDE and any(len(row[-1]) > width // 2 for row in cells):
         below = [(row[0], row[-1]) for row in cells if row[-1]]

@@ -33,6 +33,7 @@ from plugrt.plugins.coordination import (
     Membership,
 )
 from plugrt.plugins.installed_coordination import find_coordination
+from plugrt.thread_work import ThreadWork
 
 _RETRY_SECONDS = 0.1
 _EXIT_SECONDS = 20.0
@@ -222,28 +223,16 @@ def _connect(coordination: Coordination, membership: Membership) -> Connection:
     until = time.monotonic() + membership.initialization_timeout
     _await_listener(membership, until)
     logger.info("connecting to %s", membership.address)
-    results: list[Any] = []
-    connected = threading.Event()
-
-    def connect() -> None:
-        try:
-            results.append(coordination.connect(membership))
-        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
-            results.append(error)
-        connected.set()
-
-    threading.Thread(target=connect, name="plugrt-connect", daemon=True).start()
-    if not connected.wait(max(0.0, until - time.monotonic())):
+    connecting: ThreadWork[Connection] = ThreadWork(lambda: coordination.connect(membership))
+    if not connecting.start():
+        connecting.run()
+    if not connecting.wait(max(0.0, until - time.monotonic())):
         raise DeadlineExceeded(
             f"process {membership.process_id} is connected to the coordinator at "
             f"{membership.address}, but not all of the {membership.num_processes} processes are "
             f"after {membership.initialization_timeout:g} s (initialization_timeout)"
         )
-    [result] = results
-    if isinstance(result, BaseException):
-        raise result
-    connection: Connection = result
-    return connection
+    return connecting.result()
 
 
 def _await_listener(membership: Membership, until: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt import monitoring
+from plugrt.argument_errors import after_checks
 from plugrt.errors import PjrtError
 from plugrt.execution.bounded_executable import bound_launches
 from plugrt.execution.callback_refusals import require_host_callbacks
@@ -22,6 +23,7 @@ from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config
 
 
+@after_checks
 def compile_program(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType] = ()
 ) -> LoadedExecutable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
@@ -11,6 +10,7 @@ from plugrt.execution.custom_call_targets import handlers_in
 from plugrt.host_callbacks import NumberedCallback, calls_under_way, logger
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
 from plugrt.launch_watch import Watch, WatchedFunction
+from plugrt.thread_work import ThreadWork
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 LaunchWithWait = Callable[[Sequence[Shards], ExecuteOptions | None], Launched]
@@ -86,58 +86,39 @@ class WatchedLaunches:
 
         Ctrl-C raises at once: Python looks for it on the main thread, and not within libraries.
         """
-        results: list[Launched] = []
-        errors: list[BaseException] = []
-        # Not an event: see plugrt_cpu.interrupts.
-        ended = threading.Lock()
-        ended.acquire()
-        # Taken by the thread, which launches then, or by an interrupt that comes before that.
-        permits = [None]
 
-        def run() -> None:
+        def work() -> Launched:
             try:
-                permits.pop()
-            except IndexError:
-                return
-            try:
-                results.append(made := launch())
+                made = launch()
                 made[1]()
-            except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
-                errors.append(error)
             finally:
                 finish()
-                ended.release()
+            return made
 
-        def give() -> Launched:
-            if errors:
-                raise errors.pop()
-            return results.pop()
-
+        aside = ThreadWork(work)
         try:
-            threading.Thread(target=run, name="plugrt-launch", daemon=True).start()
-            if not _wait_for(ended, watch):
+            if not aside.start():
+                aside.run()
+            if not _wait_for(aside, watch):
                 logger.error(
                     "%r has not ended since a function that it calls has failed: it goes on with "
                     "zeros in the place of what that returns, and its devices are not free",
                     self._name,
                 )
-        except BaseException:  # an interrupt, or no thread could be started
-            try:
-                permits.pop()
-            except IndexError:  # the devices go on, and so do their callbacks
-                self._remember(lambda: _wait_for(ended, watch))
-            else:
+        except BaseException:  # an interrupt
+            if aside.give_up():
                 finish()
+            else:  # the devices go on, and so do their callbacks
+                self._remember(lambda: _wait_for(aside, watch))
             raise
-        return give
+        return aside.result
 
 
-def _wait_for(ended: threading.Lock, watch: Watch) -> bool:
+def _wait_for(launched: ThreadWork[Launched], watch: Watch) -> bool:
     """Waits for the end of a launch; False if it has not come for long after a failure."""
-    while not ended.acquire(timeout=1):
+    while not launched.wait(timeout=1):
         if watch.seconds_since_failure() > LEFT_AFTER:
             return False
-    ended.release()  # for others that wait
     return True
 
 

@@ -103,8 +103,8 @@ def gather(
     ``mode`` decides about blocks that reach beyond the array (see `GatherScatterMode`; None
     promises that there are none). With 'fill' it is ``fill_value``, by default NaN, True, or the
     least (signed) or greatest (unsigned) integer. Any dtype; the indices are integers. Raises
-    `DtypeError` for other indices, `ArgumentError` for an unknown mode, and `TracingError` for
-    numbers that do not fit the shapes. As ``jax.lax.gather``.
+    `DtypeError` for other indices, `ArgumentError` for an unknown mode, and `InvalidOperation`
+    for numbers that do not fit the shapes. As ``jax.lax.gather``.
     """
     del unique_indices  # a promise that StableHLO's gather has no use for
     sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import DtypeError, TracingError
+from plugrt.errors import DtypeError, InvalidOperation
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
@@ -78,7 +78,8 @@ def _make_scatter(
         "Updates beyond the array are left out, or with ``mode`` 'clip' moved into it; updates of "
         "one place are applied in unspecified order. ``operand`` and ``updates`` have one dtype, "
         f"one of these: {kind_words(kinds)}; the indices are integers. Raises `DtypeError` for "
-        "others, `ArgumentError` for an unknown mode, `TracingError` for numbers that do not fit.",
+        "others, `ArgumentError` for an unknown mode, `InvalidOperation` for numbers that do not "
+        "fit.",
     )
     static = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
     made: Scatter = operation(static=static, weak_by=("operand",))(body)
@@ -117,7 +118,7 @@ def _emit_scatter(
     except MLIRError as error:
         said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
         shapes = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in arrays)
-        raise TracingError(f"lax.{name} of {shapes} with {numbers}: {said}") from error
+        raise InvalidOperation(f"lax.{name} of {shapes} with {numbers}: {said}") from error
     (result,) = wrap(made)
     return result  # type: ignore[no-any-return]
 

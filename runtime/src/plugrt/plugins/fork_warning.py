@@ -30,7 +30,7 @@ def warn_of_forks(started: Started) -> None:
         warned = True
         warnings.warn(
             f"os.fork() was called after plugrt started {', '.join(alive.started_names)}: backends "
-            "run threads, which the child lacks, so that it is likely to hang; start processes "
+            "run threads, which the child lacks, so that it cannot use them; start processes "
             "before, or with multiprocessing's 'spawn'",
             RuntimeWarning,
             stacklevel=2,

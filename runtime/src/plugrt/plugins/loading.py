@@ -8,6 +8,7 @@ import traceback
 from typing import Any
 
 from plugrt import monitoring
+from plugrt.argument_errors import after_checks
 from plugrt.errors import (
     ConfigError,
     PluginBroken,
@@ -25,6 +26,7 @@ from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
 
 
+@after_checks
 def load(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, importing it at the first call; starts nothing.
 

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from plugrt.errors import escape_controls
 from plugrt.thread_frames import current_frames
+from plugrt.thread_work import start_thread
 
 if TYPE_CHECKING:
     from plugrt.plugins.record import Record
@@ -34,7 +36,7 @@ class Log:
         """Logs one step, before it is done if it runs a plugin's code."""
         logger.debug("%s", text, extra={"row": row})
         if self._config.trace_plugins:
-            print(f"plugrt: {text}", file=sys.stderr, flush=True)
+            print(f"plugrt: {escape_controls(text)}", file=sys.stderr, flush=True)
 
     def warn_once(self, key: str, text: str) -> None:
         """Warns in one line, once for each key."""
@@ -54,13 +56,18 @@ def warn_if_slow(what: str, seconds: float, hint: str = "") -> Iterator[None]:
         yield
         return
     thread = threading.get_ident()
-    timer = threading.Timer(seconds, _warn, (what, seconds, thread, hint))
-    timer.daemon = True
-    timer.start()
+    in_block = threading.Lock()
+
+    def watch() -> None:
+        if not in_block.acquire(timeout=seconds):
+            _warn(what, seconds, thread, hint)
+
+    in_block.acquire()
     try:
+        start_thread(watch)
         yield
     finally:
-        timer.cancel()
+        in_block.release()
 
 
 def _warn(what: str, seconds: float, thread: int, hint: str) -> None:

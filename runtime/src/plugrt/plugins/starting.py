@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from plugrt import monitoring
+from plugrt.argument_errors import after_checks
 from plugrt.errors import (
     HARDWARE_ABSENT,
     ConfigError,
@@ -34,6 +35,7 @@ from plugrt.plugins.table import Table
 T = TypeVar("T")
 
 
+@after_checks
 def start(row: Record, table: Table, distributed: Connection | None = None) -> Client:
     """Returns the client of a candidate, starting it at the first call.
 

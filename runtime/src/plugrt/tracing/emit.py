@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import TracingError
+from plugrt.errors import InvalidOperation, TracingError
 from plugrt.execution.casting import cast
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
@@ -71,7 +71,9 @@ def emit(
     except MLIRError as error:
         types = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in operands)
         said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
-        raise TracingError(f"{builder.__name__}({types}) is not valid StableHLO: {said}") from error
+        raise InvalidOperation(
+            f"{builder.__name__}({types}) is not valid StableHLO: {said}"
+        ) from error
     if builder.__module__ == _CHLO:
         trace.uses_chlo = True
     return _wrap(made, trace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from plugrt.errors import TracingError
+from plugrt.errors import InvalidOperation
 from plugrt.interface import HostCallback
 from plugrt.stablehlo.bindings import MLIRError, ir
 from plugrt.stablehlo.callbacks import callback_number, has_ordered, host_callbacks, order_callbacks
@@ -59,9 +59,9 @@ def finish_module(
 
 
 def _verify(module: ir.Module, name: str) -> None:
-    """Raises `TracingError` for a module that is not valid: an operation let an argument pass."""
+    """Raises `InvalidOperation` for what MLIR finds only in the whole module."""
     try:
         module.operation.verify()
     except MLIRError as error:
         said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
-        raise TracingError(f"the trace of {name!r} is not valid StableHLO: {said}") from error
+        raise InvalidOperation(f"the trace of {name!r} is not valid StableHLO: {said}") from error

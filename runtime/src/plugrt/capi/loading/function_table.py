@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
+from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.loading.process_map import AddressMap, is_memory
@@ -102,6 +103,7 @@ class Table(Replies):
         """Whether the library has that function (which may still report UNIMPLEMENTED)."""
         return name not in self.missing
 
+    @after_checks
     def call(self, name: str, **inputs: Any) -> Any:
         """Calls a function with these fields; returns its argument struct, results filled in.
 

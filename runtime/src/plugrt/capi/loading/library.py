@@ -111,17 +111,22 @@ class Library(Table):
             self._tables[name] = ExtensionTable(name, base, self, AddressMap())
         return self._tables[name]
 
-    def refuse_calls(self, *, but_frees: bool = False) -> Slot:
+    def refuse_calls(
+        self, why: str, *, but_frees: bool = False, ends_daemons: bool = False
+    ) -> Slot:
         """Makes every later call raise `FailedPrecondition`; returns the function that does.
 
-        For interpreter exit, after which handles of the library are invalid. With ``but_frees``
-        what destroys handles can still be called.
+        For what makes handles of the library invalid, which ``why`` says: the interpreter's end,
+        or a fork. With ``but_frees`` what destroys handles can still be called. With
+        ``ends_daemons`` a daemon thread gets SystemExit, which ends it silently: it would print a
+        traceback at an exit that nothing is wrong with.
         """
 
         def stub(args: Any) -> NoReturn:
+            if ends_daemons and threading.current_thread() in _daemons():
+                raise SystemExit
             raise FailedPrecondition(
-                f"{self.owner} was stopped because the interpreter is ending: its arrays and "
-                "programs cannot be used any more"
+                f"{self.owner} {why}: its arrays and programs cannot be used any more"
             )
 
         for table in (self, *self._tables.values()):
@@ -216,3 +221,12 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
             "where there is no code to run"
         )
     return entry()
+
+
+def _daemons() -> list[threading.Thread]:
+    """Returns the daemon threads that Python code started, not those of libraries."""
+    return [t for t in threading.enumerate() if t.daemon and type(t) is not _DUMMY]
+
+
+_DUMMY = getattr(threading, "_DummyThread", None)
+"""The class of threads that Python did not start; a callback on one must get an exception."""

@@ -1,0 +1,98 @@
+"""`ThreadWork`: work on another thread, whose start a signal handler cannot break.
+
+Python runs signal handlers in the main thread, between any two lines. An exception that one raises
+within ``threading.Thread.start`` becomes a KeyError (CPython 3.11 to 3.13: ``del _limbo[self]``),
+and the thread may exist or not. A thread is started here by one function in C instead. Its work is
+taken from a list by whichever thread comes first, so that a start may be repeated.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable
+from types import FrameType
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class ThreadWork(Generic[T]):
+    """A function that another thread calls once.
+
+    The interpreter does not wait for the thread when it ends, and ``threading.enumerate`` does not
+    list it.
+    """
+
+    __slots__ = ("_ended", "_errors", "_is_over", "_results", "_todo")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        # Lists, emptied by the one that takes: the thread may outlive its caller, and must keep
+        # nothing alive then.
+        self._todo = [work]
+        self._results: list[T] = []
+        self._errors: list[BaseException] = []
+        self._is_over = False
+        # Not an event: interrupted twice, its condition releases a lock that it does not hold, and
+        # the RuntimeError replaces the interrupt (https://github.com/python/cpython/issues/118433).
+        self._ended = allocate_lock()
+        self._ended.acquire()
+
+    def start(self) -> bool:
+        """Has a new thread call the function; False where the system or the interpreter has none.
+
+        It may be called again, as after an interrupt: the function is called once.
+        """
+        return not self._todo or start_thread(self.run)
+
+    def wait(self, timeout: float = -1) -> bool:
+        """Waits until the function has ended; False after ``timeout`` seconds."""
+        if not self._is_over:
+            if not self._ended.acquire(timeout=timeout):
+                return False
+            self._ended.release()  # for others that wait
+        return True
+
+    def give_up(self) -> bool:
+        """Keeps the function from being called; False if that has begun."""
+        try:
+            self._todo.pop()
+        except IndexError:
+            return False
+        return True
+
+    def result(self) -> T:
+        """Returns what the function returned, once, or raises what it raised."""
+        if self._errors:
+            raise self._errors.pop()
+        return self._results.pop()
+
+    def run(self) -> None:
+        """Calls the function, unless that has begun."""
+        try:
+            work = self._todo.pop()
+        except IndexError:
+            return
+        try:
+            self._results.append(work())
+        except BaseException as error:  # noqa: BLE001 raised again by `result`
+            self._errors.append(error)
+        finally:
+            del work
+            self._is_over = True
+            self._ended.release()
+
+
+def is_ending(frame: FrameType) -> bool:
+    """Whether a thread with this innermost frame has done its `ThreadWork`, or not yet begun it."""
+    return frame.f_code is ThreadWork.run.__code__
+
+
+def start_thread(function: Callable[[], object]) -> bool:
+    """Has a new thread call ``function()``; False where the system or the interpreter has none."""
+    try:
+        start_new_thread(function, ())
+    except RuntimeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # of a signal handler
+        return False
+    return True
