@@ -69,7 +69,7 @@ def values(dtype: str, shape: Sequence[int], seed: int = 0) -> np.ndarray[Any, A
     raw = np.resize(order, int(np.prod(shape))).astype(np.uint8).reshape(shape)
     kind = named_dtype(dtype)
     if dtype.startswith("int"):
-        raw = (raw.astype(np.int8) ^ (1 << bits - 1)) - (1 << bits - 1)
+        return ((raw.astype(np.int8) ^ (1 << bits - 1)) - (1 << bits - 1)).astype(kind)
     return raw.astype(kind) if "int" in dtype else raw.view(kind)
 
 

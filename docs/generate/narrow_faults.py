@@ -1,4 +1,4 @@
-"""Writes ``plugrt/execution/narrow_faults.py`` from what ``tools/narrow_types.py`` has tried."""
+"""Writes ``plugrt/execution/narrow_faults.py`` from the results of ``tools/narrow_types.py``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ OPERATIONS = {"convert_from": ["convert"], "convert_to": ["convert"], "branches"
 def faults_of(found: dict[str, dict[str, dict[str, str]]]) -> dict[str, tuple[str, ...]]:
     """Returns the element types, by operation, that are to be computed otherwise.
 
-    What the compiler itself refuses of float4 stays its to say: sums of products are rounded
-    otherwise in another type.
+    Refusals of float4 are left to the compiler: sums of products are rounded otherwise in another
+    type.
     """
     faults: dict[str, set[str]] = {}
     for tried, by_type in found.items():
