@@ -1,4 +1,4 @@
-"""Joins two arrays of 2-bit integers, which ends the process; its argument is the path of a PJRT library."""
+"""Joins two arrays of 2-bit integers, which ends the process: give the path of a PJRT library."""
 
 import sys
 
