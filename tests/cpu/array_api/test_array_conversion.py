@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -150,6 +152,27 @@ class TestDlpack:
         assert xp.from_dlpack(a, copy=True).unsafe_buffer_pointer() != a.ctypes.data
         with pytest.raises(ValueError, match="copy=False"):
             xp.from_dlpack(aligned(5)[1:], copy=False)
+
+    @pytest.mark.parametrize("kind", ["flag", "broadcast", "memory map", "read"])
+    @pytest.mark.parametrize("dtype", ["float64", "int8", "bfloat16"])
+    def test_a_read_only_numpy_array_is_copied(self, kind: str, dtype: str, tmp_path: Path) -> None:
+        """NumPy has no capsule of before DLPack 1.0 for it, and plugrt asked for no other."""
+        whole = np.arange(12).reshape(3, 4).astype(getattr(ml_dtypes, dtype, dtype))
+        if kind == "memory map":
+            np.save(tmp_path / "x.npy", whole.view(f"u{whole.itemsize}"))
+            given = np.load(tmp_path / "x.npy", mmap_mode="r").view(whole.dtype)
+        else:
+            given = {
+                "flag": whole.copy(),
+                "broadcast": np.broadcast_to(whole, (2, 3, 4)),
+                "read": np.asarray(xp.asarray(whole, copy=True)),
+            }[kind]
+            given.flags.writeable = False
+        for copy in (None, True):
+            found = xp.from_dlpack(given, copy=copy)
+            np.testing.assert_array_equal(np.asarray(found), given)
+        with pytest.raises(ValueError, match="copy=False"):
+            xp.from_dlpack(given, copy=False)
 
     def test_bfloat16_and_memory_that_is_read_only(self) -> None:
         class Theirs:

@@ -85,6 +85,35 @@ def test_truncated_and_damaged_bytes() -> None:
                 modules.parse(whole[:cut])
 
 
+@pytest.mark.parametrize("major", [9, 2, 1])
+def test_a_program_of_a_newer_stablehlo_says_so(major: int) -> None:
+    """The message had neither the version that it was written for, nor what to do."""
+    text = """func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.sine %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+    code = modules.portable_artifact(modules.parse(text))
+    ours = ".".join(map(str, modules.current_version()))
+    version = f"{major}{ours[1:]}"
+    code = code.replace(f"StableHLO_v{ours}".encode(), f"StableHLO_v{version}".encode())
+    with pytest.raises(ProgramError) as raised:
+        modules.parse(code.replace(b"sine_v2", b"sine_v9"))
+    said = str(raised.value)
+    assert "in bytecode version" in said
+    newer = f"written for StableHLO {version}, and the installed jaxlib reads up to {ours}"
+    assert (newer in said) == (major > 1)
+    assert ("export the program for an older version" in said) == (major > 1)
+
+
+def test_notes_of_the_parser_are_kept_with_their_places() -> None:
+    text = """func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %x = stablehlo.sine %x : tensor<3xf32>
+  return %x : tensor<3xf32>
+}"""
+    with pytest.raises(ProgramError, match=r"redefinition .*; note at 1:24: previously defined"):
+        modules.parse(text)
+
+
 def test_chlo_is_legalised() -> None:
     module = modules.parse(TEXT.replace("stablehlo.sine %x", "chlo.tan %x").replace(
         ": tensor<2xf32>\n    return", ": tensor<2xf32> -> tensor<2xf32>\n    return"

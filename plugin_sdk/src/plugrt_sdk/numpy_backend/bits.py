@@ -107,7 +107,9 @@ def reduce_precision(x: Array, dtype: Dtype, exponent_bits: int, mantissa_bits: 
         magnitude = np.where(field > unit(bias + smaller), infinity, magnitude)
         magnitude = np.where(field <= unit(bias - smaller), unit(0), magnitude)
         rounded = (magnitude | sign).astype(bits.dtype)
-    result: Array = np.where(np.isnan(x), x, np.asarray(rounded).view(dtype))
+    # Without a mantissa there is no NaN: XLA gives infinity, of any sign.
+    nan = x if mantissa_bits else dtype.type(np.inf)
+    result: Array = np.where(np.isnan(x), nan, np.asarray(rounded).view(dtype))
     return result
 
 

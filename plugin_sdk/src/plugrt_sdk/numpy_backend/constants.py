@@ -52,7 +52,8 @@ def _parse(literal: str, kind: TensorType) -> Array:
     if array.size == size:
         array = array.reshape(kind.shape)
     else:
-        array = np.broadcast_to(array[0] if size else array[:0].reshape(0), kind.shape)
+        # Of no elements there may be a literal all the same, that of their one value.
+        array = np.broadcast_to(array[0], kind.shape) if size else np.empty(kind.shape, kind.dtype)
     array.flags.writeable = False
     return array
 

@@ -28,12 +28,12 @@ def converter(source: Dtype, target: Dtype) -> Function:
     """
     if source == target:
         return lambda x: x
-    if target == BOOL:
-        zero = source.type(0)
-        return lambda x: np.not_equal(x, zero)
     if is_complex(source) and not is_complex(target):
         part = converter(np.dtype(f"f{source.itemsize // 2}"), target)
         return lambda x: part(np.real(x))
+    if target == BOOL:
+        zero = source.type(0)
+        return lambda x: np.not_equal(x, zero)
     if is_float(source) and is_integer(target):
         return _make_saturating(source, target)
     if wide_dtype(source) != source and wide_dtype(target) != target:

@@ -105,8 +105,15 @@ def compute_wide(function: Function, dtype: Dtype, result: Dtype | None = None) 
     return lambda *arrays: function(*[a.astype(wide) for a in arrays]).astype(narrow)
 
 
+def has_leading_sign(dtype: Dtype) -> bool:
+    """Whether the highest bit of a float's bytes is its sign."""
+    return bit_width(dtype) % 8 == 0 and dtype.name != "float8_e8m0fnu"
+
+
 def bits_to_order(array: Array) -> Array:
     """Returns signed integers that sort as ``totalOrder`` of IEEE 754 sorts the floats."""
+    if not has_leading_sign(array.dtype):
+        array = array.astype(FLOAT32)
     bits = array.view(np.dtype(f"i{array.dtype.itemsize}"))
     # A negative float's magnitude is turned round, its sign kept. (By its sign's bits: np.where
     # takes ten times as long.)

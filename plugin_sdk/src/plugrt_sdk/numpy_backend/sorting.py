@@ -14,6 +14,7 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Function,
     bits_to_order,
+    has_leading_sign,
     is_float,
     wide_dtype,
 )
@@ -109,6 +110,8 @@ def _sorted_values(key: SortKey, x: Array, axis: int) -> Array | None:
 
     NumPy sorts values ten times as fast as it finds their order.
     """
+    if is_float(x.dtype) and not has_leading_sign(x.dtype):
+        return None
     if not is_float(x.dtype):
         if wide_dtype(x.dtype) != x.dtype:
             return None

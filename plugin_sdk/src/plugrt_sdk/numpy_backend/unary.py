@@ -41,6 +41,19 @@ def _cbrt(dtype: Dtype) -> Function:
     return (lambda x: np.power(x, dtype.type(1 / 3))) if is_complex(dtype) else np.cbrt
 
 
+def _expm1(dtype: Dtype) -> Function:
+    if not is_complex(dtype):
+        return np.expm1
+
+    def compute(x: Array) -> Array:
+        # NumPy's has an imaginary part of NaN for inf+0j; XLA's is +0 wherever the argument's is 0.
+        found = np.expm1(x.astype(np.complex128, copy=False))
+        on_axis = np.expm1(np.real(x)) + dtype.type(0)
+        return np.where(np.imag(x) == 0, on_axis, found).astype(dtype, copy=False)
+
+    return compute
+
+
 def _logistic(dtype: Dtype) -> Function:
     one = dtype.type(1) if dtype.isbuiltin == 1 else np.float32(1)
     return lambda x: one / (one + np.exp(-x))
@@ -108,7 +121,7 @@ OPERATIONS: dict[str, Lowering] = {
     "stablehlo.cosine": _ufunc(np.cos),
     "stablehlo.count_leading_zeros": _bits(count_leading_zeros),
     "stablehlo.exponential": _ufunc(np.exp),
-    "stablehlo.exponential_minus_one": _ufunc(np.expm1),
+    "stablehlo.exponential_minus_one": _unary(_expm1),
     "stablehlo.floor": _ufunc(np.floor),
     "stablehlo.imag": _part(np.imag),
     "stablehlo.is_finite": _is_finite,

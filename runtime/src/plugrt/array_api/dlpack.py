@@ -129,8 +129,10 @@ def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Arra
     here = default_device() if target is None else target
     # Not every client takes capsules of pinned memory.
     as_it_is = device_type == dlpack_types.CPU and copy is not True
+    capsule = None
     if isinstance(here, Device) and as_it_is and _shares_host_memory(here):
-        capsule = x.__dlpack__()
+        capsule = _writable_capsule(x)
+    if capsule is not None:
         address = _address(capsule) if copy is False else None
         buffer = here.client.buffer_from_dlpack(capsule, here)
         array = array_on(buffer, committed=device is not None)
@@ -156,11 +158,21 @@ def _address(capsule: Any) -> int:
 
 def _view(x: Any) -> npt.NDArray[Any]:
     """Returns a view of an object's host memory, of bfloat16 as well, which NumPy does not take."""
+    if isinstance(x, np.ndarray):
+        return x
     from plugrt.capi.dlpack_host import view_capsule
 
+    capsule = _writable_capsule(x)
+    return np.from_dlpack(x) if capsule is None else view_capsule(capsule)
+
+
+def _writable_capsule(x: Any) -> Any:
+    """Returns a capsule of an object; None for one whose memory is read-only, as NumPy's may be.
+
+    Only capsules of DLPack 1.0 can say so. They are not asked for: what is in read-only memory is
+    copied, as donating the array would write there.
+    """
     try:
-        capsule = x.__dlpack__()
+        return x.__dlpack__()
     except BufferError:
-        # Only capsules of a newer kind can say that memory is read-only, and NumPy takes those.
-        return np.from_dlpack(x)
-    return view_capsule(capsule)
+        return None

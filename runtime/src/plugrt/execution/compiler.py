@@ -14,10 +14,10 @@ from plugrt.execution.callback_refusals import require_host_callbacks
 from plugrt.execution.compilation_cache import entry_for
 from plugrt.execution.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.ir_dumps import dump_executable, dump_program
+from plugrt.execution.narrow_types import compute_narrow_types
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
 from plugrt.execution.tracked_executable import track_launches
-from plugrt.execution.two_bit_gathers import refuse_two_bit_gathers
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config
@@ -33,7 +33,7 @@ def compile_program(
     `plugrt.monitoring` how long it took. Rewriters see the program first (`rewrite_program`).
     Raises the backend's `PjrtError`.
     """
-    program = rewrite_program(program, client)
+    program = compute_narrow_types(rewrite_program(program, client), client, options)
     dump_program(program)
     with record_stage(monitoring.COMPILE, program.name):
         executable = _compile_or_load(client, program, options, inputs)
@@ -58,7 +58,7 @@ def _compile_or_load(
     level = compile_log_level()
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
-        return _watch(kept, program)
+        return track_launches(bound_launches(kept, program), program)
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
@@ -76,10 +76,4 @@ def _compile_or_load(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
-    return _watch(executable, program)
-
-
-def _watch(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
-    """Returns the executable as it is launched; raises for what would compute something else."""
-    refuse_two_bit_gathers(loaded)
-    return track_launches(bound_launches(loaded, program), program)
+    return track_launches(bound_launches(executable, program), program)

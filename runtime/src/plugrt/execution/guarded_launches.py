@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrt.execution.arguments import Aval, HostAval
 from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.transfer_guard import Direction, check_transfer
+from plugrt.execution.transfer_guard import Direction, check_transfer, moves
 
 
 def guard_launches(
@@ -15,20 +15,21 @@ def guard_launches(
 ) -> Callable[[Sequence[Any]], Any]:
     """Returns ``run`` behind a check of the transfers that arguments of these avals need."""
     plan, launch = program.plan, program.launch
-    needed: list[tuple[Direction, str]] = []
+    needed: list[tuple[Direction, str, bool]] = []
     for i in plan.needed:
         aval, target = avals[i], launch.in_shardings[i]
         what = f"{plan.describe(i)} of {plan.name!r}, {aval.tensor_type}"
         if isinstance(aval, HostAval):
-            needed.append(("host_to_device", f"{what}, to {target!r}"))
-        elif aval.sharding != target:
-            needed.append(("device_to_device", f"{what}, from {aval.sharding!r} to {target!r}"))
+            needed.append(("host_to_device", f"{what}, to {target!r}", not aval.tensor_type.shape))
+        elif moves(aval.sharding, target):
+            moved = f"{what}, from {aval.sharding!r} to {target!r}"
+            needed.append(("device_to_device", moved, False))
     if not needed:
         return run
 
     def run_guarded(values: Sequence[Any]) -> Any:
-        for direction, what in needed:
-            check_transfer(direction, what, explicit=False)
+        for direction, what, explicit in needed:
+            check_transfer(direction, what, explicit=explicit)
         return run(values)
 
     return run_guarded

@@ -85,7 +85,8 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
     if found is None:
         where = beside(signature.sharding)
         if key[0].guarded:
-            check_transfer("host_to_device", f"the scalar {x!r}, to {where!r}", explicit=False)
+            what = f"the scalar {x!r}, to {where!r}"
+            check_transfer("host_to_device", what, explicit=True)
         if isinstance(x, np.generic):
             found = put_whole(host_array(x), where, committed=False)
         elif isinstance(x, float | complex) and signature.dtype.char in "dD":

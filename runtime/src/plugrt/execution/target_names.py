@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 
+from plugrt.execution import mlir_bytecode
 from plugrt.interface import Program
 from plugrt.protobuf import varint
 
-_BYTECODE = b"ML\xefR"
-_STRINGS = 0
-"""The section of strings in bytecode, https://mlir.llvm.org/docs/BytecodeFormat/."""
-_HAS_ALIGNMENT = 0x80
 _SYMBOL = rb"[\w$.-]"
 
 
@@ -25,9 +22,9 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
         return near
     if program.format != "mlir":  # a string of a protocol buffer follows its length
         return [x for x in near if varint(len(x.encode())) + x.encode() in code]
-    if code.startswith(_BYTECODE):
+    if code.startswith(mlir_bytecode.MAGIC):
         try:
-            strings = set(_strings(code))
+            strings = set(mlir_bytecode.strings(code))
         except (IndexError, ValueError):  # the compiler says what is wrong with it
             return near
         return [x for x in near if x.encode() in strings]
@@ -54,33 +51,3 @@ def _escaped(target: str) -> bytes:
 
 def _is_plain(c: int) -> bool:
     return 32 <= c < 127 and c != ord('"')
-
-
-def _strings(code: bytes) -> list[bytes]:
-    """Returns the strings of bytecode; `IndexError` or `ValueError` where it ends too early."""
-    at = len(_BYTECODE)
-    _, at = _number(code, at)  # its version
-    at = code.index(b"\0", at) + 1  # its producer
-    while at < len(code):
-        section = code[at]
-        length, at = _number(code, at + 1)
-        if section & _HAS_ALIGNMENT:
-            alignment, at = _number(code, at)
-            at += -at % alignment
-        if section & ~_HAS_ALIGNMENT == _STRINGS:
-            count, at = _number(code, at)
-            for _ in range(count):  # their lengths, which end them as well as their last byte
-                _, at = _number(code, at)
-            return code[at:].split(b"\0", count)[:count]
-        at += length
-    return []
-
-
-def _number(code: bytes, at: int) -> tuple[int, int]:
-    """Returns an integer of variable width and the position after it.
-
-    The zeros below the lowest bit of the first byte say how many bytes follow.
-    """
-    more = 8 if code[at] == 0 else (code[at] & -code[at]).bit_length() - 1
-    value = int.from_bytes(code[at : at + 1 + more], "little") >> (more + 1)
-    return value, at + 1 + more

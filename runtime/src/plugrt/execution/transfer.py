@@ -19,7 +19,7 @@ from plugrt.execution.format import Format
 from plugrt.execution.put_target import Space, Target, is_target, read_target, spread
 from plugrt.execution.quick_puts import keep_put, put_quickly
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.transfer_guard import check_transfer
+from plugrt.execution.transfer_guard import check_transfer, moves
 from plugrt.execution.tree_puts import bytes_of_move, put_array, put_host, put_tree, space_of
 from plugrt.execution.waiting import await_held, await_together
 from plugrt.interface import Device
@@ -125,7 +125,7 @@ def _check_puts(x: Any, device: Any) -> None:
     for leaf, target in zip(leaves, targets, strict=True):
         there = _sharding_of(read_target(target), leaf)
         if type(leaf) is Array:
-            if there is not None and leaf.sharding != there:
+            if there is not None and moves(leaf.sharding, there):
                 what = f"{leaf._signature.tensor_type}, from {leaf.sharding!r} to {there!r}"
                 check_transfer("device_to_device", what, explicit=True)
         elif not isinstance(leaf, Array):

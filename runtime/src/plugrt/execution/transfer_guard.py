@@ -6,6 +6,7 @@ import logging
 from typing import Literal
 
 from plugrt.errors import InvalidArgument
+from plugrt.execution.sharding import Sharding
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 
@@ -24,11 +25,19 @@ def guard_level(direction: Direction) -> str:
     return of_direction or config.transfer_guard or "allow"
 
 
+def moves(here: Sharding, there: Sharding) -> bool:
+    """Whether an array leaves its devices, or their memory, for another sharding.
+
+    As JAX has it, an exchange of parts among the same devices is no transfer.
+    """
+    return here.device_set != there.device_set or here.memory_kind != there.memory_kind
+
+
 def check_transfer(direction: Direction, what: str, *, explicit: bool) -> None:
     """Logs a transfer, or refuses it with `InvalidArgument`, as the settings say.
 
     ``what`` says what is transferred, and whereto. A transfer is ``explicit`` that `device_put` or
-    `device_get` makes.
+    `device_get` makes, and so is that of a number: who writes ``x + 1`` or ``x[3]`` wants it there.
     """
     level = guard_level(direction)
     if level == "allow" or (explicit and not level.endswith("_explicit")):

@@ -93,7 +93,9 @@ def transfer_guard(level: GuardLevel) -> AbstractContextManager[None]:
 
     ``"log"`` and ``"disallow"`` are about those that happen by the way: host data as arguments,
     arrays on another device, ``np.asarray(x)``. ``"log_explicit"`` and ``"disallow_explicit"``
-    include `plugrt.device_put` and `plugrt.device_get`. ``"allow"`` ends a guard around the block.
+    include `plugrt.device_put` and `plugrt.device_get`, and numbers: ``x + 1``, ``x[3]`` and ``f(x,
+    2.5)`` pass under ``"disallow"``, unlike in JAX. What stays on its devices is no transfer.
+    ``"allow"`` ends a guard around the block.
     A refused transfer raises `InvalidArgument` with the user's line; the log is
     ``plugrt.execution.transfer_guard``. Raises `ConfigError` for another level.
 

@@ -90,7 +90,7 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
     said: list[str] = []
 
     def listen(diagnostic: Any) -> bool:
-        said.append(str(diagnostic.message))
+        said.append(_text(diagnostic))
         return True  # handled: keeps the parser from writing to stderr
 
     with context, ir.Location.unknown():
@@ -105,14 +105,45 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
             module.operation.verify()
             return module
         except (MLIRError, ValueError) as error:
-            raise _program_error(error, filename, said) from error
+            raise _program_error(error, filename, [*_newer(code), *said]) from error
+
+
+def _newer(code: bytes) -> list[str]:
+    """Returns what to say of a portable artifact for a newer StableHLO; nothing of another one."""
+    found = re.search(rb"StableHLO_v(\d{1,9}\.\d{1,9}\.\d{1,9})\0", code[:64])
+    if not is_portable_artifact(code) or found is None:
+        return []
+    version, ours = found[1].decode(), hlo.get_current_version()
+    if parse_version(version) <= parse_version(ours):
+        return []
+    return [
+        f"it was written for StableHLO {version}, and the installed jaxlib reads up to {ours}: "
+        "upgrade jaxlib, or export the program for an older version"
+    ]
+
+
+_LONGEST_NOTE = 300
+"""In characters: MLIR may print a whole function."""
+_PLACE = re.compile(r":(\d+):(\d+)\)?$")
+
+
+def _text(diagnostic: Any) -> str:
+    """Returns what MLIR says, with its notes and the places that they are about."""
+    said = [str(diagnostic.message)]
+    for note in diagnostic.notes:
+        text = str(note.message)
+        text = text if len(text) <= _LONGEST_NOTE else f"{text[:_LONGEST_NOTE]}…"
+        place = _PLACE.search(str(note.location))
+        where = f" at {place[1]}:{place[2]}" if place and place[1] != "0" else ""
+        said.append(f"note{where}: {text}")
+    return "; ".join(said)
 
 
 def _program_error(error: Exception, filename: str, said: list[str]) -> ProgramError:
     for diagnostic in getattr(error, "error_diagnostics", ()):
-        found = re.search(r":(\d+):(\d+)\)?$", str(diagnostic.location))
+        found = _PLACE.search(str(diagnostic.location))
         if found and found[1] != "0":  # bytecode has no lines
             line, column = int(found[1]), int(found[2])
-            return ProgramError(f"{filename}:{line}:{column}: {diagnostic.message}", line, column)
-        said = [*said, str(diagnostic.message)]
+            return ProgramError(f"{filename}:{line}:{column}: {_text(diagnostic)}", line, column)
+        said = [*said, _text(diagnostic)]
     return ProgramError(f"{filename}: {'; '.join(said) or error}")

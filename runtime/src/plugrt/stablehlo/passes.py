@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plugrt.stablehlo.bindings import ir, passmanager
 from plugrt.stablehlo.modules import bytecode, parse
+from plugrt.stablehlo.scans import lower_scans
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:
@@ -17,6 +18,7 @@ def legalize_chlo(module: ir.Module) -> None:
 
     Backends need not support CHLO: https://github.com/jax-ml/jax/issues/15608.
     """
+    lower_scans(module)
     run_passes(module, "func.func(chlo-legalize-to-stablehlo)")
 
 

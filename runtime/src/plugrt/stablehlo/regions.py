@@ -85,15 +85,24 @@ def inline_calls(block: ir.Block, functions: Mapping[str, Any]) -> None:
 def _inline(call: Any, function: Any) -> None:
     block = function.regions[0].blocks[0]
     known = dict(zip(block.arguments, call.operation.operands, strict=True))
-    *body, end = list(block.operations)
-    for op in body:
-        clone = op.operation.clone(ip=ir.InsertionPoint(call))
-        _replace_operands(clone, known)
-        known.update(zip(op.operation.results, clone.results, strict=True))
-    returned = [known.get(x, x) for x in end.operation.operands]
+    with ir.InsertionPoint(call):
+        returned = clone_block(block, known)
     for old, new in zip(list(call.operation.results), returned, strict=True):
         old.replace_all_uses_with(new)
     call.operation.erase()
+
+
+def clone_block(block: ir.Block, known: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+    """Copies a block's operations to where operations are inserted; returns what it returns.
+
+    ``known`` has the values to take for the block's arguments, and gets those of the copies.
+    """
+    *body, end = list(block.operations)
+    for op in body:
+        clone = op.operation.clone(ip=ir.InsertionPoint.current)
+        _replace_operands(clone, known)
+        known.update(zip(op.operation.results, clone.results, strict=True))
+    return [known.get(x, x) for x in end.operation.operands]
 
 
 def _replace_operands(operation: Any, known: dict[ir.Value, ir.Value]) -> None:

@@ -1,0 +1,107 @@
+"""`compute_narrow_types`: 2-bit and 4-bit numbers, of which XLA's CPU compiler gets some wrong.
+
+What is wrong was tried: ``tools/narrow_types.py`` writes it to ``docs/data/narrow_types``, and
+`narrow_faults` is generated from that.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache
+
+from plugrt.errors import Unimplemented
+from plugrt.execution import mlir_bytecode
+from plugrt.execution.narrow_faults import FAULTS
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt.monitoring.stages import logger
+
+_IN_TEXT = re.compile(rb"\b(?:u?i[24]|f4E2M1FN)\b(?=[>,])|x(u?i[24]|f4E2M1FN)\b")
+_EXCHANGES = {"all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter"}
+_VERSION = re.compile(r"jaxlib (\S+)")
+
+Faults = Mapping[str, Collection[str]]
+"""By operation, the element types at which it is wrong, refused or fatal."""
+
+
+def compute_narrow_types(program: Program, client: Client, options: CompileOptions) -> Program:
+    """Returns a program that computes in int8 what the client's compiler would get wrong.
+
+    Only XLA's compiler for CPUs is known to be wrong: every client whose platform is ``cpu`` counts
+    as one, since no library says what it was made of; jaxlib's says its version. Raises
+    `Unimplemented`, with what to do instead, for what cannot be computed otherwise.
+    """
+    if client.platform != "cpu" or program.format != "mlir":
+        return program
+    present = _narrow_types(program.code)
+    faults = _faults_of(client.platform_version) if present else {}
+    if not any(present.intersection(names) for names in faults.values()):
+        return program
+    if importlib.util.find_spec("jaxlib") is None:
+        _refuse_named(program, faults, present)
+        return program
+    return _rewrite(program, client, options, faults)
+
+
+def _narrow_types(code: bytes) -> set[str]:
+    """Returns which element types of 2 and 4 bits are in a program, in StableHLO's spelling."""
+    if not code.startswith(mlir_bytecode.MAGIC):
+        return {re.sub(rb"^x", b"", m[0]).decode() for m in _IN_TEXT.finditer(code)}
+    try:
+        return mlir_bytecode.narrow_types(code)
+    except (IndexError, KeyError, ValueError):  # the compiler says what is wrong with it
+        return set()
+
+
+@cache
+def _faults_of(platform_version: str) -> Faults:
+    """Returns the faults of a version of jaxlib; of all that are known for one that is not."""
+    named = _VERSION.match(platform_version)
+    if named and named[1] in FAULTS:
+        return FAULTS[named[1]]
+    if named:
+        logger.warning(
+            "what XLA's CPU compiler in jaxlib %s does with 2-bit and 4-bit numbers was not tried; "
+            "plugrt avoids what is wrong in any of %s", named[1], ", ".join(FAULTS),
+        )  # fmt: skip
+    names = {name for faults in FAULTS.values() for name in faults}
+    return {n: {t for f in FAULTS.values() for t in f.get(n, ())} for n in names}
+
+
+def _rewrite(program: Program, client: Client, options: CompileOptions, faults: Faults) -> Program:
+    from plugrt.stablehlo.eight_bits import (
+        FLOAT,
+        INTEGERS,
+        compute_floats_in_float32,
+        compute_in_eight_bits,
+        faulty_operations,
+    )
+    from plugrt.stablehlo.modules import parse, portable_artifact
+
+    module = parse(program.code, program.name)
+    found = {*faulty_operations(module, faults)}
+    kinds = {kind for _, kind in found}
+    if options.num_partitions > 1:  # what is divided is exchanged where the partitioner likes
+        exchanged = {kind for name in _EXCHANGES for kind in faults.get(name, ())}
+        kinds |= exchanged.intersection(_narrow_types(program.code))
+    if not kinds:
+        return program
+    if floats := {name for name, kind in found if kind == FLOAT}:
+        compute_floats_in_float32(module, floats)
+    if integers := kinds & INTEGERS.keys():
+        compute_in_eight_bits(module, integers, keeps_shardings=options.num_partitions > 1)
+    version = client.capabilities.stablehlo_current_version
+    return replace(program, code=portable_artifact(module, version))
+
+
+def _refuse_named(program: Program, faults: Faults, present: set[str]) -> None:
+    """Raises `Unimplemented` where a program that cannot be read here names such an operation."""
+    for name in sorted(faults):
+        if name.encode() in program.code and (kinds := present.intersection(faults[name])):
+            raise Unimplemented(
+                f"{program.name!r} has {name} and numbers of the type {min(kinds)}, which XLA's "
+                "CPU compiler does wrongly together; plugrt rewrites the program where jaxlib is "
+                'installed: pip install "plugrt[trace]"'
+            )
