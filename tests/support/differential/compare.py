@@ -33,7 +33,10 @@ class Difference:
 
 def caught_as(error: BaseException) -> type[BaseException]:
     """Returns the first built-in class of an exception: that by which programs catch it."""
-    return next(c for c in type(error).__mro__ if getattr(builtins, c.__name__, None) is c)
+    found: list[type[BaseException]] = [
+        c for c in type(error).__mro__ if getattr(builtins, c.__name__, None) == c
+    ]
+    return found[0]
 
 
 def told(error: BaseException) -> str:
@@ -60,10 +63,17 @@ def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
     if not (mine or other):
         for i, (a, b) in enumerate(zip(ours.deleted, theirs.deleted, strict=True)):
             if a != b:
-                found.append(Difference("deleted", "call", f"[{i}]", str(a), str(b)))
+                of_its_type = ours.types[i] in _types(ours)
+                said = f"{a}, and a result has its type" if of_its_type else str(a)
+                found.append(Difference("deleted", "call", f"[{i}]", said, str(b)))
         if ours.traces != theirs.traces:
             found.append(Difference("traces", "call", "", str(ours.traces), str(theirs.traces)))
     return found
+
+
+def _types(outcome: Outcome) -> set[str]:
+    steps = (outcome.steps.get(name, {}) for name in ("call", "again"))
+    return {f"{leaf.dtype}{leaf.shape}" for step in steps for leaf in step.values()}
 
 
 def _compare_leaves(step: str, ours: dict[str, Any], theirs: dict[str, Any]) -> list[Difference]:

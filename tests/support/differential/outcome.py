@@ -49,6 +49,8 @@ class Outcome:
     """For each step by name: leaves by path, or an exception."""
     deleted: tuple[bool | None, ...] = ()
     """For each argument of both calls whether it is gone; None for what is no array."""
+    types: tuple[str, ...] = ()
+    """Dtype and shape of each of these arguments; empty for what is no array."""
     traces: int = 0
 
     @property
@@ -86,7 +88,9 @@ def run(case: Case, ours: bool) -> Outcome:
                 context.__exit__(None, None, None)
     outcome.traces = len(names.get("traced", ()))
     arguments = [*names.get("args", ()), *names.get("others", ())]
-    outcome.deleted = tuple(x.is_deleted() if _is_array(x, ours) else None for x in arguments)
+    arrays = [x if _is_array(x, ours) else None for x in arguments]
+    outcome.deleted = tuple(None if x is None else x.is_deleted() for x in arrays)
+    outcome.types = tuple("" if x is None else f"{x.dtype}{x.shape}" for x in arrays)
     return outcome
 
 
