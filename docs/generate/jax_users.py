@@ -2,18 +2,21 @@
 
 A paragraph of a test's docstring (or of its module's, where all its tests show it) that begins with
 ``Same as JAX:`` is a row of what is the same, ``Differs from JAX: what | JAX | plugrt`` one of what
-differs. Tests are read, not imported.
+differs. Tests are read, not imported. The differences that random calls find come from
+``docs/data/jax_deviations.toml``.
 """
 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs/jax-users.md"
+DEVIATIONS = ROOT / "docs/data/jax_deviations.toml"
 SAME, DIFFERS = "Same as JAX:", "Differs from JAX:"
 
 PAGE = """\
@@ -60,6 +63,22 @@ print([np.allclose(gradient(x), np.cos(x))])            # [True]
 | what | JAX | plugrt | held by |
 | --- | --- | --- | --- |
 {different}
+
+## Found by random calls
+
+`tests/cpu/differential/test_calls_as_jax.py` makes random calls with both libraries and compares
+values, dtypes, weak types, shardings, commitment, deletion of donated arguments, traces and
+exceptions. These are all the differences that it finds, with JAX 0.10.
+
+| JAX | plugrt | reason |
+| --- | --- | --- |
+{deviations}
+
+Faults, which are to be mended:
+
+| JAX | plugrt | cause |
+| --- | --- | --- |
+{faults}
 """
 
 
@@ -123,12 +142,24 @@ def rows(found: list[Statement]) -> str:
     )
 
 
+def found_by_calls(kind: str) -> str:
+    """Returns the rows of the known differences of a kind, ``deviation`` or ``fault``."""
+    listed = tomllib.loads(DEVIATIONS.read_text(encoding="utf-8"))["entry"]
+    return "\n".join(
+        f"| {entry['jax']} | {entry['plugrt']} | {entry['reason']} |"
+        for entry in listed
+        if entry["kind"] == kind
+    )
+
+
 def page() -> str:
     """Returns the page."""
     found = statements()
     return PAGE.format(
         same=rows([s for s in found if not s.differs]),
         different=rows([s for s in found if s.differs]),
+        deviations=found_by_calls("deviation"),
+        faults=found_by_calls("fault"),
     )
 
 

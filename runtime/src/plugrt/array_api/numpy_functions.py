@@ -23,7 +23,7 @@ from plugrt.array_api.utility import all, any
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
-from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape
+from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, Axes, DTypeLike
@@ -140,7 +140,8 @@ def outer(a: Tracer, b: Tracer) -> Tracer:
     Numeric dtypes and bool. (The standard's ``linalg.outer`` takes vectors only.) Raises
     `NotAnArray` for lists.
     """
-    result: Tracer = reshape(a, (a.size, 1)) * reshape(b, (1, b.size))
+    column = with_weakness(reshape(a, (a.size, 1)), a.weak)
+    result: Tracer = column * with_weakness(reshape(b, (1, b.size)), b.weak)
     return result
 
 

@@ -167,7 +167,8 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
             if device in buffers:
                 here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
                 layout = self._signature.layout
-                place = intern_signature(shape, self.dtype, here, True, False, layout)
+                old = self._signature
+                place = intern_signature(shape, old.dtype, here, old.committed, old.weak, layout)
                 data = new_array((buffers[device],), place)
             index = where[device]
             result.append(Shard(device, index, data, seen[repr(index)]))

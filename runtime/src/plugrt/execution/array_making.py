@@ -78,7 +78,11 @@ def array_on(
 
 
 def array_of_shards(
-    shape: Sequence[int], dtype: np.dtype[Any], sharding: Sharding, buffers: Shards
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    sharding: Sharding,
+    buffers: Shards,
+    weak: bool = False,
 ) -> Array:
     """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
-    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True))
+    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True, weak))

@@ -46,7 +46,7 @@ def reshard_globally(x: Array, sharding: Sharding) -> Array:
     by_device = {buffer.device: buffer for buffer in shards}
     devices = sharding.addressable_devices
     parts = devices[0].client.shards([by_device[device] for device in devices])
-    return array_of_shards(shape, dtype, sharding, parts)
+    return array_of_shards(shape, dtype, sharding, parts, x._signature.weak)
 
 
 def _load(

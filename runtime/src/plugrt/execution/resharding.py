@@ -37,11 +37,11 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     held = x._held()
     try:
         buffers = exchange(x, sharding, share=share)
-        made = None if buffers is None else join(x.shape, x.dtype, sharding, buffers)
+        made = None if buffers is None else join(x, sharding, buffers)
     except DeletedBuffer as error:  # by another thread, meanwhile
         x._raise_deleted(error)
     if made is None:
-        return put_sharded(np.asarray(x), sharding)
+        return put_sharded(np.asarray(x), sharding, x._signature.weak)
     return share_parts(made, x, held) if share and keeps_parts(x, sharding) else made
 
 
@@ -58,7 +58,8 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _widen(x, sharding)
     sharding.check_shape(x.shape)
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
-        return share_buffers(x, intern_signature(x.shape, x.dtype, sharding, True))
+        signature = intern_signature(x.shape, x.dtype, sharding, True, x._signature.weak)
+        return share_buffers(x, signature)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:
         # What is not committed is each process's own value: nobody sends it.
@@ -76,4 +77,4 @@ def _widen(x: Array, to: ReplicaSharding) -> Array:
     """Returns the values of replicas on the devices of a sharding that has more for each."""
     shards, each = x._live(), len(to.devices) // len(x.sharding.devices)
     buffers = [copy_buffer(shards[i // each], device) for i, device in enumerate(to.devices)]
-    return join(x.shape, x.dtype, to, buffers)
+    return join(x, to, buffers)

@@ -71,7 +71,7 @@ def slice_in_place(x: Array, dimension: int, position: int) -> Array | None:
     position *= sharding.replicas
     here = SingleDeviceSharding(sharding.devices[position])
     shape = x.shape[:dimension] + x.shape[dimension + 1 :]
-    held, signature = x._held(), intern_signature(shape, x.dtype, here, False)
+    held, signature = x._held(), intern_signature(shape, x.dtype, here, False, x._signature.weak)
     return share_parts(new_array((x._open_shards(held)[position],), signature), x, held)
 
 
@@ -98,9 +98,7 @@ def gather(x: Array) -> npt.NDArray[Any]:
     return host
 
 
-def join(
-    shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding, buffers: list[Buffer]
-) -> Array:
-    """Returns the committed array of these buffers, one for each device of the sharding."""
-    client = buffers[0].device.client
-    return array_of_shards(shape, dtype, sharding, client.shards(buffers))
+def join(x: Array, sharding: Sharding, buffers: list[Buffer]) -> Array:
+    """Returns the values of ``x`` in these buffers, one for each device of the sharding."""
+    shards = buffers[0].device.client.shards(buffers)
+    return array_of_shards(x.shape, x.dtype, sharding, shards, x._signature.weak)

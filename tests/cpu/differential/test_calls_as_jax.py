@@ -1,0 +1,47 @@
+"""Random calls with plugrt and with JAX: equal, but for what `docs/data/jax_deviations.toml` lists.
+
+Compared are values, dtypes, weak types, shardings, commitment, what donation deleted, how often a
+function was traced, and by which built-in class an exception can be caught.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from support.effort import seeds
+from support.requirements import needs_jax
+
+FORMS = ("eager", "jit", "aot", "placed", "pmap", "shard_map", "device_put", "from_jax")
+LISTED = tomllib.loads((Path(__file__).parents[3] / "docs/data/jax_deviations.toml").read_text())[
+    "entry"
+]
+EACH = 10
+"""Cases of a test: a second or less."""
+
+pytestmark = needs_jax
+
+
+@pytest.mark.parametrize("chunk", seeds(5))
+@pytest.mark.parametrize("form", FORMS)
+def test_random_calls_are_as_in_jax(form: str, chunk: int) -> None:
+    from support.differential.deviations import unknown
+    from support.differential.generate import generate
+    from support.differential.report import differences_of, report
+
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
+        case = generate(form, seed)
+        if unknown(case, differences_of(case)):
+            pytest.fail(f"{form}, seed {seed}: {report(case)}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", [entry["id"] for entry in LISTED])
+def test_each_known_difference_has_an_example_that_still_differs(name: str) -> None:
+    """An entry that fails is stale, or another one before it covers its example."""
+    from support.differential.deviations import entries, entry_of
+    from support.differential.report import differences_of
+
+    [entry] = [entry for entry in entries() if entry.id == name]
+    assert {entry_of(entry.example, d) for d in differences_of(entry.example)} == {entry}
