@@ -87,7 +87,7 @@ def _conform(run: Run) -> int:
     if run.exports:
         export = [python.parent / "plugrt", "export", run.exports, "-o", run.target]
         subprocess.run(export, cwd=ROOT, check=True)
-    forms = {"json": "json", "junit": "xml", "markdown": "md", "html": "html", "badge": "svg"}
+    forms = {"report": "json", "junit": "xml", "markdown": "md", "html": "html", "badge": "svg"}
     command = [
         "plugrt", "conform", run.target, "--jobs", "2", *run.options,
         *(["--waivers", str(waivers.relative_to(ROOT))] if waivers.exists() else []),

@@ -29,7 +29,7 @@ def conform(folder: Path, name: str, *arguments: str) -> dict[str, set[str]]:
     The exit code is that of what does not hold.
     """
     file = folder / "report.json"
-    done = run_cli("conform", name, "--json", str(file), *arguments, timeout=240)
+    done = run_cli("conform", name, "--report", str(file), *arguments, timeout=240)
     report: dict[str, Any] = json.loads(file.read_text())
     assert report["level"] == 0
     assert len(report["plugin"]["library_sha256"]) == 64

@@ -7,6 +7,15 @@ from typing import Any
 
 import click
 
+from plugrt.cli.completion import complete_plugin
+from plugrt.cli.usage import usage_errors
+from plugrt.errors import (
+    FileRefused,
+    InvalidArgument,
+    PluginBroken,
+    PluginIncompatible,
+    UnknownPlatform,
+)
 from plugrt.plugins import hookimpl
 from plugrt_sdk.abi.command import abi
 from plugrt_sdk.conformance.command import command as conform
@@ -26,7 +35,7 @@ def plugrt_add_commands(cli: Any) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugin)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write; libpjrt_NAME.so by default.",
@@ -44,7 +53,9 @@ def export(name: str, output: Path | None, minor: int | None) -> None:
     """
     from plugrt_sdk.export.library import export_library
 
-    click.echo(export_library(name, output or Path(f"libpjrt_{name}.so"), minor=minor))
+    with usage_errors(InvalidArgument, UnknownPlatform):
+        written = export_library(name, output or Path(f"libpjrt_{name}.so"), minor=minor)
+    click.echo(written)
 
 
 @click.command()
@@ -75,7 +86,9 @@ def new(name: str, kind: str, path: Path | None, library: Path | None, torch_xla
     from plugrt_sdk.new_package import Kind, NewPackage, write_package
     from plugrt_sdk.package_names import PackageName
 
-    package = NewPackage(PackageName(name), Kind(kind), path or Path(name), library, torch_xla)
-    for file in write_package(package):
+    with usage_errors(InvalidArgument, PluginBroken, PluginIncompatible, FileRefused):
+        package = NewPackage(PackageName(name), Kind(kind), path or Path(name), library, torch_xla)
+        written = write_package(package)
+    for file in written:
         click.echo(package.folder / file)
     click.echo(f"\n{package.next_steps()}")

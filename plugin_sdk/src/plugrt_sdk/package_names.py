@@ -56,8 +56,10 @@ def _require_form(name: str) -> None:
     """Raises `InvalidArgument` unless distribution, module and platform can be called so."""
     if _FORM.fullmatch(name) and len(name) <= _LONGEST:
         return
-    usable = re.sub(r"[^a-z0-9]+", "_", name.lower()).lstrip("_0123456789")[:_LONGEST].rstrip("_")
-    cure = f"try {usable if usable and usable not in _PLATFORMS else f'my_{usable}chip'}"
+    usable = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "chip"
+    if usable[0].isdigit() or usable in _PLATFORMS:
+        usable = f"my_{usable}"
+    cure = f"try {usable[:_LONGEST].rstrip('_')}"
     raise InvalidArgument(
         f"a plugin cannot be called {name!r}: a name has at most {_LONGEST} characters, lower-case "
         "letters and digits, with single '-' or '_' between them and a letter first, as pip, "

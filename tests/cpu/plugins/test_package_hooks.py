@@ -75,7 +75,9 @@ def test_checks_for_the_kit(tmp_path: Path) -> None:
     others = {"plugrt.conformance": {"buffers": "their_checks"}}
     install(tmp_path, "d-dist", others, {"their_checks": CHECKS})
     report = tmp_path / "report.json"
-    done = run_cli("conform", "numpy", "-k", "mychip.", "--json", str(report), folders=(tmp_path,))
+    done = run_cli(
+        "conform", "numpy", "-k", "mychip.", "--report", str(report), folders=(tmp_path,)
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "ids that begin with 'buffers' are those of the kit" in done.stderr
     verdicts = {c["id"]: c["verdict"] for c in json.loads(report.read_text())["checks"]}

@@ -40,7 +40,7 @@ def test_platform_picks_one(tmp_path: Path) -> None:
     done = run_cli("devices", "--json", "--platform", "b", **options)
     assert [row["platform"] for row in json.loads(done.stdout)] == ["b", "b"]
     done = run_cli("devices", "--platform", "nosuch", **options)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--platform nosuch asks for 'nosuch'" in done.stderr
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plugrt.cli.output import json_option
+from plugrt.cli.usage import usage_errors
 from plugrt.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def abi() -> None:
 @abi.command("diff")
 @click.argument("header", type=_FILE)
 @click.argument("other", type=_FILE, required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def diff(header: Path, other: Path | None, as_json: bool) -> int:
     """Compare HEADER, a pjrt_c_api.h or the header of an extension, with OTHER, a later one.
 
@@ -49,15 +51,13 @@ def diff(header: Path, other: Path | None, as_json: bool) -> int:
     from plugrt_sdk.abi.difference import compare
     from plugrt_sdk.abi.header import read_header
 
-    try:
+    with usage_errors(InvalidArgument):
         old = read_header(header)
         extension = old.table if old.table != "PJRT_Api" else ""
         new = declared_api(extension) if other is None else read_header(other)
         if other is None and old.version > new.version > ():
             old, new = new, old
         changes = compare(old, new)
-    except InvalidArgument as error:
-        raise click.UsageError(error.message) from error
     unfilled = _find_unfilled(new)
     if as_json:
         _print_json(old, new, changes, unfilled)

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from plugrt.cli.completion import complete_plugin
+from plugrt.cli.output import json_option
 from plugrt_sdk.duration_option import Duration
 
 PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
@@ -16,8 +18,15 @@ _OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
 
 
+def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Returns the ids of checks that begin with ``incomplete``."""
+    from plugrt_sdk.conformance import registry
+
+    return [check.id for check in registry.select() if check.id.startswith(incomplete)]
+
+
 @click.command("conform", short_help="Put a plugin through the conformance kit.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_plugin)
 @click.option(
     "--option",
     "options",
@@ -39,7 +48,12 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
     help="An option of the topology; KEY=@FILE has the text of a file. May be repeated.",
 )
 @click.option(
-    "--check", "names", multiple=True, metavar="ID", help="Run this check. May be repeated."
+    "--check",
+    "names",
+    multiple=True,
+    metavar="ID",
+    shell_complete=_complete_check,
+    help="Run this check. May be repeated.",
 )
 @click.option("--level", type=click.IntRange(0, 4), help="Run the checks up to this level.")
 @click.option(
@@ -83,8 +97,12 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
     type=_PATH,
     help="The waivers; conformance-waivers.toml by default.",
 )
+@json_option
 @click.option(
-    "--json", "json_file", type=_OUTPUT, help="Write the report to this file; - is stdout."
+    "--report",
+    "report_file",
+    type=_OUTPUT,
+    help="Write the report as JSON to this file, for --diff; - is stdout.",
 )
 @click.option("--junit", "junit_file", type=_OUTPUT, help="Write JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_OUTPUT, help="Write Markdown.")

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from plugrt.cli.output import get_width
+from plugrt.cli.output import get_width, print_json
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt_sdk.conformance import provenance, registry
 from plugrt_sdk.conformance.check import Check
@@ -38,10 +38,10 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
     nothing, for a file of waivers that is not as it must be, and for a report that has no folder.
     """
     if given["diff"]:
-        return _print_difference(*given["diff"])
+        return _print_difference(*given["diff"], given["as_json"])
     checks = _select(given)
     if given["only_list"]:
-        return _print_list(checks)
+        return _print_list(checks, given["as_json"])
     if not name:
         raise click.UsageError("NAME is missing: the plugin or the library to test.")
     return _conform(name, checks, given)
@@ -128,17 +128,24 @@ def _facts(target: Target) -> dict[str, Any]:
     }
 
 
-def _print_list(checks: Sequence[Check]) -> int:
+def _print_list(checks: Sequence[Check], as_json: bool) -> int:
+    if as_json:
+        print_json([{"id": c.id, "level": int(c.level), "title": c.title} for c in checks])
+        return 0
     for check in checks:
         click.echo(f"{check.id}  [{int(check.level)}]  {check.title}")
     return 0
 
 
-def _print_difference(before: Path, after: Path) -> int:
+def _print_difference(before: Path, after: Path, as_json: bool) -> int:
     try:
         reports = [read_report(path) for path in (before, after)]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--diff") from error
-    for line in difference(*reports):
-        click.echo(line)
-    return 1 if is_worse(*reports) else 0
+    lines, worse = list(difference(*reports)), is_worse(*reports)
+    if as_json:
+        print_json({"changes": lines, "worse": worse})
+    else:
+        for line in lines:
+            click.echo(line)
+    return 1 if worse else 0

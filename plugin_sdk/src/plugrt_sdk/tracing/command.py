@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from plugrt.errors import InvalidArgument
+from plugrt.cli.completion import complete_plugin
+from plugrt.cli.usage import usage_errors
+from plugrt.errors import InvalidArgument, UnknownPlatform
 from plugrt_sdk.duration_option import Duration
 
 if TYPE_CHECKING:
@@ -31,7 +33,10 @@ NOTHING_CHECKED = 2
     short_help="Run a program and show its calls of a PJRT library.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("--plugin", metavar="NAME", help="Use this installed plugin (JAX_PLATFORMS).")
+@click.option(
+    "--plugin", metavar="NAME", shell_complete=complete_plugin,
+    help="Use this installed plugin (JAX_PLATFORMS).",
+)  # fmt: skip
 @click.option("--library", metavar="PATH", help="Use the PJRT library at PATH.")
 @click.option(
     "--check", is_flag=True,
@@ -97,14 +102,12 @@ def trace(
         raise click.UsageError("--plugin and --library exclude each other")
     if form != "text" and output is None:
         raise click.UsageError(f"--format {form} needs -o FILE (- is stdout)")
-    try:
+    with usage_errors(InvalidArgument):
         settings = environment.Settings(
             check, not brief, tuple(map(fault_options.read_failure, failures)), delay_events,
             tuple(map(fault_options.read_extension, hidden)), report_minor, forward,
         )  # fmt: skip
-    except InvalidArgument as error:
-        raise click.UsageError(error.message) from error
-    with ExitStack() as stack:
+    with ExitStack() as stack, usage_errors(InvalidArgument, UnknownPlatform):
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plugrt-trace-")))
         environ: dict[str, str] = dict(os.environ)
         if plugin:

@@ -42,8 +42,8 @@ _BUFFERS = (str, bytes, bytearray, memoryview, array)
 def asarray(
     obj: ArraySource,
     /,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Array:

@@ -54,7 +54,7 @@ def _full_like(
 
 @with_argument_errors
 def zeros(
-    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns zeros, of the default floating dtype unless another is given.
 
@@ -69,7 +69,7 @@ def zeros(
 
 @with_argument_errors
 def ones(
-    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns ones, of the default floating dtype unless another is given.
 
@@ -83,7 +83,7 @@ def ones(
 
 @with_argument_errors
 def empty(
-    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays.
 
@@ -96,8 +96,8 @@ def empty(
 def full(
     shape: Shape,
     fill_value: ArrayLike,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
@@ -117,7 +117,7 @@ def full(
 
 @with_argument_errors
 def zeros_like(
-    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns zeros of the shape, dtype and device of ``x``, but for what else is given.
 
@@ -131,7 +131,7 @@ def zeros_like(
 
 @with_argument_errors
 def ones_like(
-    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns ones of the shape, dtype and device of ``x``, but for what else is given.
 
@@ -142,7 +142,7 @@ def ones_like(
 
 @with_argument_errors
 def empty_like(
-    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing.
 
@@ -156,8 +156,8 @@ def full_like(
     x: ArrayLike,
     /,
     fill_value: ArrayLike,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar.

@@ -37,9 +37,9 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    *,
     k: int = 0,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Array:
     """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros.
@@ -62,7 +62,7 @@ def _eye(*, shape: tuple[int, int], k: int, dtype: Dtype) -> Tracer:
 
 
 @operation(static=("k",))
-def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
+def tril(x: Tracer, /, k: int = 0) -> Tracer:
     """Returns the matrices ``x`` with zeros above the ``k``-th diagonal.
 
     Stacks of matrices of any dtype. Raises `ShapeError` for fewer than two dimensions.
@@ -76,7 +76,7 @@ def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
 
 
 @operation(static=("k",))
-def triu(x: Tracer, /, *, k: int = 0) -> Tracer:
+def triu(x: Tracer, /, k: int = 0) -> Tracer:
     """Returns the matrices ``x`` with zeros below the ``k``-th diagonal.
 
     Stacks of matrices of any dtype. Raises `ShapeError` for fewer than two dimensions.

@@ -35,8 +35,8 @@ def arange(
     /,
     stop: ArrayLike | None = None,
     step: ArrayLike = 1,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Array:
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.

@@ -50,7 +50,7 @@ def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
 
 
 @operation(static=("axis",))
-def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
+def concat(arrays: Sequence[Tracer], /, axis: int | None = 0) -> Tracer:
     """Returns the arrays joined along an existing axis; None joins them flattened.
 
     The result has their common dtype. Raises `ShapeError` unless the shapes agree but for
@@ -79,7 +79,7 @@ def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
 
 
 @operation(static=("axis",))
-def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
+def stack(arrays: Sequence[Tracer], /, axis: int = 0) -> Tracer:
     """Returns arrays of one shape joined along a new axis, in their common dtype.
 
     Raises `ShapeError` where the shapes differ, and `AxisError`.
@@ -152,7 +152,7 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
 
 
 @operation(static=("axis",))
-def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
+def flip(x: Tracer, /, axis: Axes = None) -> Tracer:
     """Returns ``x`` with the order of its elements reversed along ``axis``; None means all.
 
     Any dtype. Raises `AxisError`.

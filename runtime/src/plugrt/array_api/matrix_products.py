@@ -74,7 +74,7 @@ def matrix_transpose(x: Tracer, /) -> Tracer:
 
 @operation(static=("axes",))
 def tensordot(
-    x1: Tracer, x2: Tracer, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+    x1: Tracer, x2: Tracer, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tracer:
     """Returns the sum of products over ``axes``: the last N of ``x1`` and the first N of ``x2``.
 

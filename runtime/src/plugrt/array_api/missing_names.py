@@ -40,6 +40,7 @@ _WRITTEN = {
     "inner": "xp.tensordot(x, y, axes=((-1,), (-1,)))",
     "isneginf": "x == -xp.inf",
     "isposinf": "x == xp.inf",
+    "nn": "the functions with plugrt.array_api and plugrt.lax, or use plugrt.from_jax(jax.nn.gelu)",
     "nan_to_num": "xp.where(xp.isnan(x), 0.0, x)",
     "nanmax": "xp.max(xp.where(xp.isnan(x), -xp.inf, x))",
     "nanmin": "xp.min(xp.where(xp.isnan(x), xp.inf, x))",

@@ -82,12 +82,12 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)  # type: ignore[arg-type]
 
 
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
     """Returns the pseudo-inverse; ``rcond`` is ``rtol``, and ``hermitian`` makes no difference."""
     return linalg.pinv(a, rtol=rcond if rtol is None else rtol)
 
 
-def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
     """Returns how many singular values exceed ``tol``, or ``rtol`` times the largest."""
     a = asarray(a)
     if a.ndim < 2:

@@ -68,7 +68,7 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
+def argmax(x: Tracer, /, axis: int | None = None, *, keepdims: bool = False) -> Tracer:
     """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
 
     Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
@@ -82,7 +82,7 @@ def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
+def argmin(x: Tracer, /, axis: int | None = None, *, keepdims: bool = False) -> Tracer:
     """Returns where the least element along ``axis`` is first; a NaN counts as the least.
 
     Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
@@ -129,7 +129,7 @@ def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> 
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def count_nonzero(x: Tracer, /, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns how many elements over ``axis`` are not zero, in the default integer dtype.
 
     Any dtype. Raises `AxisError`.
@@ -176,7 +176,6 @@ def searchsorted(
     x1: Tracer,
     x2: Tracer,
     /,
-    *,
     side: Literal["left", "right"] = "left",
     sorter: Tracer | None = None,
 ) -> Tracer:

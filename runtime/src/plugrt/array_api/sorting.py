@@ -14,7 +14,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 @operation(static=("axis", "descending", "stable"))
-def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tracer:
+def sort(x: Tracer, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tracer:
     """Returns ``x`` sorted along ``axis``, ascending or ``descending``.
 
     NaN counts as greater than any number, so NaNs come last when ascending. Complex numbers go by
@@ -31,7 +31,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 @operation(static=("axis", "descending", "stable"), weak_by="none")
 def argsort(
-    x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    x: Tracer, /, axis: int = -1, *, descending: bool = False, stable: bool = True
 ) -> Tracer:
     """Returns the positions along ``axis`` that sort ``x``, in the default integer dtype.
 

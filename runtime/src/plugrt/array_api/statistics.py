@@ -41,7 +41,7 @@ Dtype = np.dtype[Any]
 
 @operation(static=("axis", "dtype", "keepdims"), weak_by="none")
 def sum(
-    x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Tracer, /, axis: Axes = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
 ) -> Tracer:
     """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
 
@@ -60,7 +60,7 @@ def sum(
 
 @operation(static=("axis", "dtype", "keepdims"), weak_by="none")
 def prod(
-    x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    x: Tracer, /, axis: Axes = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
 ) -> Tracer:
     """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`.
 
@@ -86,7 +86,7 @@ def _prepare_sum(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def max(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
@@ -101,7 +101,7 @@ def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def min(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN where there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
@@ -130,7 +130,7 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
-def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def mean(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
     Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32. The
@@ -145,7 +145,7 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
 @operation(static=("axis", "correction", "keepdims"), weak_by="none")
 def var(
-    x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
+    x: Tracer, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
     """Returns the variance over ``axis``: squared distances from the mean over N - ``correction``.
 
@@ -160,7 +160,7 @@ def var(
 
 @operation(static=("axis", "correction", "keepdims"), weak_by="none")
 def std(
-    x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
+    x: Tracer, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
     """Returns the standard deviation over ``axis``: the square root of `var`.
 

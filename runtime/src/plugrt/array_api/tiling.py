@@ -31,8 +31,8 @@ def repeat(
     x: ArrayLike,
     repeats: ArrayLike | Sequence[int],
     /,
-    *,
     axis: int | None = None,
+    *,
     total_repeat_length: int | None = None,
 ) -> Array:
     """Returns each element along ``axis`` (None: of the flattened array) ``repeats`` times.
@@ -123,7 +123,7 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
 
 
 @operation(static=("axis",))
-def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tracer:
+def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
     """Returns ``x`` with its elements moved ``shift`` places along ``axis``, round the end.
 
     Without an axis the flattened array is rolled. Several shifts go with several axes, of which one

@@ -17,7 +17,7 @@ from plugrt.typing import Axes
 
 
 @operation(static=("axis", "keepdims"))
-def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def all(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns whether all elements over ``axis`` are true: not zero. True where there are none.
 
     Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.
@@ -27,7 +27,7 @@ def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
 
 @operation(static=("axis", "keepdims"))
-def any(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+def any(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns whether an element over ``axis`` is true: not zero. False where there are none.
 
     Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.

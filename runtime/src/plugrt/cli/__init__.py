@@ -6,6 +6,7 @@ Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -73,7 +74,11 @@ def cli(ctx: click.Context, debug: bool) -> None:
     Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong usage.
 
     Completion in bash (or zsh, fish): eval "$(_PLUGRT_COMPLETE=bash_source plugrt)"
+
+    NO_COLOR, set to any text, turns colours off.
     """
+    if os.environ.get("NO_COLOR"):  # https://no-color.org
+        ctx.color = False
 
 
 def main(argv: Sequence[str] | None = None) -> None:

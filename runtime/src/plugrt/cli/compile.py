@@ -11,7 +11,8 @@ import click
 
 from plugrt.cli.inputs import READABLE, read_program_argument
 from plugrt.cli.output import json_option, print_json, print_line
-from plugrt.errors import escape_controls
+from plugrt.cli.usage import usage_errors
+from plugrt.errors import ProgramError, UnknownPlatform, escape_controls
 
 if TYPE_CHECKING:
     from plugrt.interface import OptionValue
@@ -49,9 +50,12 @@ def command(
     import plugrt
 
     platform, colon, rest = name.partition(":")
-    target = plugrt.topology(platform, rest if colon else "", **dict(map(_option, options)))
+    with usage_errors(UnknownPlatform):
+        target = plugrt.topology(platform, rest if colon else "", **dict(map(_option, options)))
     start = time.perf_counter()
-    compiled = plugrt.compile(read_program_argument(file), topology=target)
+    with usage_errors(ProgramError):
+        program = plugrt.load_program(read_program_argument(file))
+    compiled = plugrt.compile(program, topology=target)
     seconds = time.perf_counter() - start
     saved = compiled.serialize()
     if output is not None:

@@ -6,13 +6,18 @@ from typing import Any
 
 import click
 
+from plugrt.cli.completion import complete_plugin
 from plugrt.cli.output import json_option, print_json, print_table
 from plugrt.cli.streams import keep_stdout
+from plugrt.cli.usage import usage_errors
+from plugrt.errors import UnknownPlatform
 from plugrt.interface import Device
 
 
 @click.command("devices", short_help="List the devices of the backends.")
-@click.option("--platform", help="Only the devices of this backend.")
+@click.option(
+    "--platform", shell_complete=complete_plugin, help="Only the devices of this backend."
+)
 @json_option
 def command(platform: str | None, as_json: bool) -> None:
     """List the devices: the default backend's first."""
@@ -34,7 +39,11 @@ def _rows(platform: str | None) -> list[dict[str, Any]]:
 
     choice = process_backends().initialise()
     names = choice.names if platform is None else (platform,)
-    by = "" if platform is None else f"--platform {platform}"
+    by = ""
+    if platform is not None:
+        by = f"--platform {platform}"
+        with usage_errors(UnknownPlatform):
+            process_backends().get(platform, by)
     default = get_backend().addressable_devices()[:1]
     return [
         {**_row(device), "backend": name, "default": device in default}

@@ -154,5 +154,5 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def json_option(command: Any) -> Any:
-    """The option ``--json`` that every command takes where it prints data."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    """Adds the option ``--json``: JSON on stdout, and nothing else there."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")(command)

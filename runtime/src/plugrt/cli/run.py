@@ -10,9 +10,12 @@ from typing import Any
 
 import click
 
+from plugrt.cli.completion import complete_plugin
 from plugrt.cli.inputs import READABLE, read_arrays, read_program_argument
 from plugrt.cli.output import get_width, json_option, print_json, print_line
 from plugrt.cli.streams import keep_stdout
+from plugrt.cli.usage import usage_errors
+from plugrt.errors import ArgumentMismatch, ProgramError, UnknownPlatform
 
 
 @click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
@@ -25,7 +28,10 @@ from plugrt.cli.streams import keep_stdout
     "--output-dir", type=click.Path(file_okay=False, path_type=Path),
     help="A folder to write the results into, as output_0.npy and so on.",
 )  # fmt: skip
-@click.option("--platform", help="The backend to run on; the default one otherwise.")
+@click.option(
+    "--platform", shell_complete=complete_plugin,
+    help="The backend to run on; the default one otherwise.",
+)  # fmt: skip
 @json_option
 def command(
     file: Path,
@@ -43,22 +49,23 @@ def command(
         raise click.UsageError("standard input can be read once: - was given twice")
     keep_stdout()
     import plugrt
-    from plugrt.errors import ArgumentMismatch
     from plugrt.plugins.backends import process_backends
     from plugrt.programs import compile
 
     arrays = [array for path in inputs for array in read_arrays(path)]
     start = time.perf_counter()
     if platform is not None:
-        process_backends().get(platform, f"--platform {platform}")  # named in its errors
-    given = plugrt.load_program(read_program_argument(file))
+        with usage_errors(UnknownPlatform):
+            process_backends().get(platform, f"--platform {platform}")  # named in its errors
+    with usage_errors(ProgramError):
+        given = plugrt.load_program(read_program_argument(file))
     program = compile(given, backend=platform)
     compiled = time.perf_counter()
     try:
         outputs = program.call_flat(arrays)
     except ArgumentMismatch as error:
         cure = f"each parameter is an --input FILE.npy, in order; there are {len(arrays)}"
-        raise ArgumentMismatch(f"{error}; {cure}") from error
+        raise click.UsageError(f"{error}; {cure}") from error
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
     written = _write(outputs, output_dir) if output_dir is not None else []

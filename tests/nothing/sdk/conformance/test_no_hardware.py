@@ -39,7 +39,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def conform(name: str, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Returns the exit code and the report."""
     found = CliRunner().invoke(
-        command, [f"support.conformance_mutants:{name}", "--json", "r.json", *arguments],
+        command, [f"support.conformance_mutants:{name}", "--report", "r.json", *arguments],
         standalone_mode=False,
     )  # fmt: skip
     assert found.exception is None, found.exception

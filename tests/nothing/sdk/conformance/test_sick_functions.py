@@ -198,7 +198,7 @@ def test_a_run_that_is_ended_leaves_no_process(
     monkeypatch.setenv("SICK_FILE", str(tmp_path / "hangs"))
     library = str(made.library("Client_Compile", "hang"))
     checks = [f"--check={name}" for name in (BEFORE, AT, AFTER)]
-    command = [sys.executable, "-m", "plugrt", "conform", library, "--jobs=2", "--json=r.json"]
+    command = [sys.executable, "-m", "plugrt", "conform", library, "--jobs=2", "--report=r.json"]
     with children.start([*command, *checks], cwd=tmp_path) as process:
         wait_for(tmp_path / "hangs")
         process.send_signal(number)

@@ -23,6 +23,7 @@ from plugrt_sdk.conformance.reports.scorecard import scorecard
 
 _FORMS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json": lambda report: _to_json(report),
+    "report": lambda report: _to_json(report),
     "junit": junit,
     "markdown": markdown,
     "html": scorecard,
@@ -43,8 +44,9 @@ class Outputs:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Outputs:
-        """Returns those that a command's options name, such as ``json_file``."""
-        named = {form: given[f"{form}_file"] for form in _FORMS}
+        """Returns the files that a command's options name, such as ``report_file``."""
+        named = {form: given.get(f"{form}_file") for form in _FORMS}
+        named["json"] = _STDOUT if given["as_json"] else None
         return cls(
             {form: path for form, path in named.items() if path is not None}, given["readme_file"]
         )

@@ -32,7 +32,7 @@ Kind: TypeAlias = Literal["FFT", "IFFT", "RFFT", "IRFFT"]
 
 
 @with_argument_errors
-def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def fft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the discrete Fourier transform along ``axis``.
 
     ``n`` is the length of the transform: the axis is cut off or filled with zeros to it; None
@@ -48,9 +48,7 @@ def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
 
 
 @with_argument_errors
-def ifft(
-    x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
-) -> Array:
+def ifft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the inverse discrete Fourier transform along ``axis``; see `fft`.
 
     Floats, real and complex. Raises `AxisError`, `ArgumentError`.
@@ -59,9 +57,7 @@ def ifft(
 
 
 @with_argument_errors
-def rfft(
-    x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
-) -> Array:
+def rfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the ``n // 2 + 1`` frequencies, 0 and above, of real numbers along ``axis``.
 
     Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
@@ -73,9 +69,7 @@ def rfft(
 
 
 @with_argument_errors
-def irfft(
-    x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
-) -> Array:
+def irfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the ``n`` real numbers whose frequencies, 0 and above, are along ``axis``.
 
     ``n`` is ``2 * (m - 1)`` for m frequencies unless given; the inverse of `rfft`. Arguments as of
@@ -85,9 +79,7 @@ def irfft(
 
 
 @with_argument_errors
-def hfft(
-    x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
-) -> Array:
+def hfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the ``n`` real frequencies of a signal with Hermitian symmetry along ``axis``.
 
     ``x`` is its half from time 0 on; ``n`` is ``2 * (m - 1)`` for m of them unless given.
@@ -97,9 +89,7 @@ def hfft(
 
 
 @with_argument_errors
-def ihfft(
-    x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
-) -> Array:
+def ihfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the ``n // 2 + 1`` times, 0 and above, whose `hfft` are the real numbers ``x``.
 
     Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
@@ -109,7 +99,7 @@ def ihfft(
 
 @with_argument_errors
 def fftn(
-    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
+    x: ArrayLike, /, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
     """Returns the Fourier transform over several ``axes``.
 
@@ -121,7 +111,7 @@ def fftn(
 
 @with_argument_errors
 def ifftn(
-    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
+    x: ArrayLike, /, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
     """Returns the inverse Fourier transform over several ``axes``; see `fftn`.
 
@@ -132,7 +122,7 @@ def ifftn(
 
 @with_argument_errors
 def rfftn(
-    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
+    x: ArrayLike, /, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
     """Returns `rfft` along the last of the ``axes``, and `fft` along the others; see `fftn`.
 
@@ -143,7 +133,7 @@ def rfftn(
 
 @with_argument_errors
 def irfftn(
-    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
+    x: ArrayLike, /, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
     """Returns `irfft` along the last of the ``axes``, and `ifft` along the others; see `fftn`.
 
@@ -156,8 +146,8 @@ def irfftn(
 def fftfreq(
     n: int,
     /,
-    *,
     d: float = 1.0,
+    *,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
@@ -178,8 +168,8 @@ def fftfreq(
 def rfftfreq(
     n: int,
     /,
-    *,
     d: float = 1.0,
+    *,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
@@ -200,7 +190,7 @@ def _frequencies(
 
 
 @operation(static=("axes",))
-def fftshift(x: Tracer, /, *, axes: Axes = None) -> Tracer:
+def fftshift(x: Tracer, /, axes: Axes = None) -> Tracer:
     """Returns ``x`` with the place of frequency 0 moved to the middle of ``axes`` (None: all).
 
     Any dtype. Raises `AxisError`.
@@ -214,7 +204,7 @@ def fftshift(x: Tracer, /, *, axes: Axes = None) -> Tracer:
 
 
 @operation(static=("axes",))
-def ifftshift(x: Tracer, /, *, axes: Axes = None) -> Tracer:
+def ifftshift(x: Tracer, /, axes: Axes = None) -> Tracer:
     """Returns ``x`` as it was before `fftshift` over the same ``axes``.
 
     Any dtype. Raises `AxisError`.

@@ -66,8 +66,8 @@ def take(
     x: Tracer,
     indices: Tracer,
     /,
-    *,
     axis: int | None = None,
+    *,
     mode: str | None = None,
     fill_value: complex | np.generic | None = None,
 ) -> Tracer:
@@ -105,7 +105,6 @@ def take_along_axis(
     x: Tracer,
     indices: Tracer,
     /,
-    *,
     axis: int = -1,
     mode: str | None = None,
     fill_value: complex | np.generic | None = None,

@@ -42,7 +42,7 @@ class QRResult(NamedTuple):
 
 
 @with_argument_errors
-def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+def qr(x: ArrayLike, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Returns Q, whose columns are orthonormal, and the upper triangular R with ``x = Q @ R``.
 
     For ``x`` of shape (..., m, n) and k = min(m, n), Q has the shape (..., m, k) and R (..., k, n)

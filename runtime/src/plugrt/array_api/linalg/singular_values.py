@@ -59,7 +59,7 @@ class SVDResult(NamedTuple):
 
 
 @with_argument_errors
-def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: ArrayLike, /, full_matrices: bool = True) -> SVDResult:
     """Returns the singular value decomposition of matrices (..., m, n), k = min(m, n).
 
     ``S`` (..., k) is real and descending; the columns of ``U`` and the rows of ``Vh`` are
@@ -205,7 +205,7 @@ def _one_round(_: Tracer, state: Any) -> Any:
 
 
 @operation(weak_by="none")
-def pinv(x: Tracer, /, *, rtol: Tracer | None = None) -> Tracer:
+def pinv(x: Tracer, /, rtol: Tracer | None = None) -> Tracer:
     """Returns the Moore-Penrose pseudo-inverses (..., n, m) of matrices (..., m, n).
 
     Singular values below ``rtol`` times the largest count as 0; ``rtol`` broadcasts against the
@@ -225,7 +225,7 @@ def pinv(x: Tracer, /, *, rtol: Tracer | None = None) -> Tracer:
 
 
 @operation(weak_by="none")
-def matrix_rank(x: Tracer, /, *, rtol: Tracer | None = None) -> Tracer:
+def matrix_rank(x: Tracer, /, rtol: Tracer | None = None) -> Tracer:
     """Returns the ranks (...) of matrices (..., m, n) in the default integer dtype.
 
     That is how many singular values exceed ``rtol`` times the largest one; ``rtol`` broadcasts

@@ -1,0 +1,113 @@
+"""Wrong usage exits with 2 and one message; options that every command shares; completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from plugrt.cli import cli
+from support.distributions import install_plugin, run_python
+from support.forked_cli import run_all
+
+PROGRAM = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+WRONG = {
+    ("new", "my chip"): "try my_chip",
+    ("new", "9x"): "try my_9x",
+    ("new", "cpu", "--path", "there"): "choose another name",
+    ("new", "fine", "--library", "program.mlir"): "--kind library",
+    ("new", "fine", "--kind", "library", "--library", "program.mlir"): "program.mlir",
+    ("devices", "--platform", "cud"): "--platform cud asks for 'cud'",
+    ("compile", "program.mlir", "--topology", "cud"): "asks for 'cud'",
+    ("export", "cud"): "'cud'",
+    ("conform", "cud"): "cud",
+    ("conform", "cpu", "--check", "nosuch"): "nosuch",
+    ("trace", "--", "./nosuch"): "cannot run ./nosuch",
+    ("trace", "--plugin", "nosuch", "--", "true"): "--plugin nosuch",
+    ("trace", "--library", "nosuch.so", "--", "true"): "--library nosuch.so",
+    ("trace", "--fail", "Nothing", "--", "true"): "Nothing",
+    ("abi", "diff", "notes.md"): "notes.md",
+    ("abi", "diff", "nosuch.h"): "nosuch.h",
+}
+"""The words after ``plugrt``, and what the message must name."""
+
+
+def test_wrong_usage_exits_with_2_and_names_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Notes\n")
+    (tmp_path / "program.mlir").write_text(PROGRAM)
+    found = {}
+    for words, done in zip(WRONG, run_all(list(WRONG), tmp_path), strict=True):
+        message = done.stderr.partition("error: ")[2]
+        if done.returncode != 2 or WRONG[words] not in message or "INVALID_ARGUMENT" in message:
+            found[words] = done
+    assert not found
+    assert {path.name for path in tmp_path.iterdir() if path.suffix not in (".out", ".err")} == {
+        "notes.md", "program.mlir",
+    }  # fmt: skip
+
+
+def _commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def test_json_is_one_flag_in_every_command_that_prints_data() -> None:
+    flags = {
+        name: option
+        for name, command in _commands(cli)
+        for option in command.params
+        if "--json" in option.opts
+    }
+    assert set(flags) >= {"abi diff", "compile", "conform", "demo", "devices", "doctor", "run"}
+    assert {name: (p.name, p.is_flag) for name, p in flags.items() if isinstance(p, click.Option)} \
+        == dict.fromkeys(flags, ("as_json", True))  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "coloured"), [("1", False), ("", True), (None, True)])
+def test_no_color_turns_colours_off(
+    value: str | None, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    monkeypatch.setenv("PLUGRT_PLUGINS_ALLOW", "nothing")
+    shown = CliRunner().invoke(cli, ["doctor"], color=True).output
+    assert ("\x1b[" in shown) is coloured
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "absent"),
+    [
+        ("plugrt conform c", "chip", "other"),
+        ("plugrt devices --platform ", "other", "buffers"),
+        ("plugrt run --platform ch", "chip", "other"),
+        ("plugrt export o", "other", "chip"),
+        ("plugrt trace --plugin o", "other", "chip"),
+        ("plugrt conform chip --check buffers.read_t", "buffers.read_twice", "buffers.read_only"),
+    ],
+)
+def test_a_shell_completes_plugins_and_checks(
+    line: str, expected: str, absent: str, tmp_path: Path
+) -> None:
+    install_plugin(tmp_path, "chip")
+    install_plugin(tmp_path, "other")
+    words = line.split(" ")
+    done = run_python(
+        "import plugrt.cli; plugrt.cli.main([])",
+        tmp_path, _PLUGRT_COMPLETE="bash_complete", COMP_WORDS=line,
+        COMP_CWORD=str(len(words) - 1),
+    )  # fmt: skip
+    completions = [text.rpartition(",")[2] for text in done.stdout.splitlines()]
+    assert expected in completions, done.stderr
+    assert absent not in completions
