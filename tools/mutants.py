@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation.coverage_map import CoverageMap, Test, record, run_tests  # noqa: E402
-from mutation.operators import Mutant, all_operators, mutants_of  # noqa: E402
+from mutation.operators import Mutant, mutants_of  # noqa: E402
 from mutation.tree import EXTENSIONS, PYTHON_SOURCES, Tree, run  # noqa: E402
 
 DATA = ROOT / "docs/data/mutants.json"
@@ -70,17 +70,20 @@ def draw(
     chance: random.Random,
     taken: set[Any],
     accept: Callable[[Mutant], bool],
-) -> Mutant:
-    """Draws an operator and a mutant of it that is not ``taken`` and that ``accept`` lets pass."""
+) -> Mutant | None:
+    """Draws an operator and a mutant of it that is not ``taken`` and that ``accept`` lets pass.
+
+    Returns None where there is none.
+    """
     left = [mutant for mutant in found if mutant.key not in taken]
     while left:
-        operator = chance.choice(all_operators(left))
+        operator = chance.choice(sorted({mutant.operator for mutant in left}))
         mutant = chance.choice([one for one in left if one.operator == operator])
-        left.remove(mutant)
         if accept(mutant):
             taken.add(mutant.key)
             return mutant
-    raise SystemExit("there are fewer mutants than asked for")
+        left.remove(mutant)
+    return None
 
 
 def name_of(mutant: Mutant) -> Record:
@@ -108,7 +111,7 @@ def find_again(
 
     ``moved`` has the new paths of files that git sees as renamed. A mutant that is gone is replaced
     by one of the function of this name, else of the file that its own became, else of any; the
-    record then has the key ``replaces``.
+    record then has ``replaces``, and ``reference``, the earlier outcome, otherwise.
     """
     by_key: dict[Any, list[Mutant]] = defaultdict(list)
     for mutant in found:
@@ -117,34 +120,20 @@ def find_again(
     again = []
     for old in records:
         path = moved.get(old["path"], old["path"])
-        near = sorted(
-            by_key[key_of(old)],
-            key=lambda one: (one.path != path, Path(one.path).name != Path(path).name, one.path),
-        )
-        if near:
-            again.append(name_of(near[0]))
+        same = by_key[key_of(old)]
+        same.sort(key=lambda one: (one.path != path, Path(one.path).name != Path(path).name))
+        if same:
+            again.append({**name_of(same[0]), "reference": old.get("outcome")})
             continue
         alike = [one for one in found if one.is_c == old["path"].endswith(".c")]
-        for chosen in (
-            [one for one in alike if one.function == old["function"]],
-            [one for one in alike if one.path == path],
-            alike,
-        ):
-            if any(one.key not in taken for one in chosen):
-                chance = random.Random(f"{seed} {key_of(old)}")
-                new = name_of(draw(chosen, chance, taken, accept))
-                again.append(
-                    {
-                        **new,
-                        "replaces": dict(
-                            zip(
-                                ("function", "before"),
-                                (old["function"], old["before"]),
-                                strict=True,
-                            )
-                        ),
-                    }
-                )
+        of_function = [one for one in alike if one.function == old["function"]]
+        of_file = [one for one in alike if one.path == path]
+        chance = random.Random(f"{seed} {key_of(old)}")
+        for some in (of_function, of_file, alike):
+            new = draw(some, chance, taken, accept)
+            if new:
+                replaces = f"{old['function']}: {old['before']}"
+                again.append({**name_of(new), "replaces": replaces})
                 break
     return again
 
@@ -158,19 +147,22 @@ def renamed_files(before: str, after: str) -> dict[str, str]:
 
 
 def rates(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns how many mutants lived: all, those that replace no other, by language."""
+    """Returns how many mutants lived: all, in a language, and those that an earlier run had."""
 
-    def rate(some: list[Record]) -> dict[str, Any]:
-        counts = Counter(one["outcome"] for one in some if "outcome" in one)
+    def rate(some: Iterable[Record], key: str = "outcome") -> dict[str, Any]:
+        counts = Counter(one[key] for one in some if one.get("outcome") and one.get(key))
         lived = counts.total() - sum(counts[noticed] for noticed in NOTICED)
         return {**counts, "of": counts.total(), "lived": round(lived / max(counts.total(), 1), 4)}
 
-    return {
-        "all": rate(list(records)),
-        "not replaced": rate([one for one in records if "replaces" not in one]),
-        "Python": rate([one for one in records if not one["path"].endswith(".c")]),
-        "C": rate([one for one in records if one["path"].endswith(".c")]),
+    found = {
+        "all": rate(records),
+        "Python": rate(one for one in records if not one["path"].endswith(".c")),
+        "C": rate(one for one in records if one["path"].endswith(".c")),
     }
+    common = [one for one in records if one.get("reference")]
+    if common:
+        found |= {"common": rate(common), "common at the reference": rate(common, "reference")}
+    return found
 
 
 class Planting:
@@ -307,8 +299,8 @@ def make_list(
     in_c = [one for one in found if one.is_c]
     python = [one for one in found if not one.is_c]
     of_c = round(arguments.count * SHARE_OF_C) if in_c and python else arguments.count * bool(in_c)
-    drawn = [draw(in_c, chance, taken, accept) for _ in range(of_c)]
-    drawn += [draw(python, chance, taken, accept) for _ in range(arguments.count - of_c)]
+    some = [in_c] * of_c + [python] * (arguments.count - of_c)
+    drawn = [one for part in some if (one := draw(part, chance, taken, accept))]
     chance.shuffle(drawn)
     return {"revision": revision, "seed": arguments.seed, "mutants": list(map(name_of, drawn))}
 

@@ -123,7 +123,8 @@ def record(tree: Tree, folder: Path, jobs: int) -> None:
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(record_one, missing))
-    block_lines = {one.module: lines_of_blocks(tree, one) for one in EXTENSIONS if one.module}
+    built = [one for one in EXTENSIONS if one.module and tree.sources_of(one)]
+    block_lines = {one.module: lines_of_blocks(tree, one) for one in built}
     (folder / "blocks.json").write_text(json.dumps(block_lines), encoding="utf-8")
     tree.build()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -243,8 +243,3 @@ def _closing(line: str, start: int) -> int | None:
         if not depth:
             return at
     return None
-
-
-def all_operators(mutants: Iterable[Mutant]) -> list[str]:
-    """Returns the operators that mutants have, in alphabetical order."""
-    return sorted({mutant.operator for mutant in mutants})

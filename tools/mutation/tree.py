@@ -70,6 +70,8 @@ class Tree:
         }
         if not (folder / ".git").exists():
             run("git", "clone", "--quiet", "--shared", "--no-checkout", repository, folder)
+        else:
+            self.restore()
         run("git", "checkout", "--quiet", "--force", "--detach", revision, cwd=folder)
         if not (folder / ".venv/.synced").exists() or not self.objects.exists():
             run("make", ".venv/.synced", cwd=folder)
@@ -119,6 +121,8 @@ class Tree:
         """Builds all extensions; ``counted`` with the blocks that run noted by ``blocks.c``."""
         for extension in EXTENSIONS:
             sources = self.sources_of(extension)
+            if not sources:
+                continue
             counts = counted and extension.module is not None
             kind, flags = ("counted", COUNTED) if counts else ("plain", PLAIN)
             objects = [self.object_of(source, kind) for source in sources]
@@ -142,7 +146,7 @@ class Tree:
         os.utime(file, (int(later) + 1, int(later) + 1))
 
     def restore(self) -> None:
-        """Puts back what is committed; bytecode of a mutant is older or newer, never taken."""
+        """Puts back what is committed."""
         changed = run("git", "diff", "--name-only", cwd=self.folder).split()
         for path in changed:
             self.write(path, run("git", "show", f"HEAD:{path}", cwd=self.folder))
