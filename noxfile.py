@@ -39,3 +39,28 @@ def random_order(session: nox.Session) -> None:
     """The suite in one process, in the random orders of three seeds (hours)."""
     for seed in SEEDS:
         run(session, "-m", "pytest", "-q", f"--randomly-seed={seed}", "tests")
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Random mutants of the product, against the tests that cover them (hours; continues)."""
+    run(session, "tools/mutants.py")
+
+
+@nox.session
+def differential(session: nox.Session) -> None:
+    """Thousands of random calls beside JAX; --cases N --seed N."""
+    run(session, "-m", "support.differential", PYTHONPATH="tests")
+
+
+@nox.session
+def narrow_types(session: nox.Session) -> None:
+    """Each operation on types of 2 and 4 bits: cpu docs/data/narrow_types/VERSION.json."""
+    run(session, "tools/narrow_types.py")
+
+
+@nox.session
+def saved_files(session: nox.Session) -> None:
+    """Saved programs with 10,000 changed headers: a result, or DataLoss."""
+    test = "tests/cpu/programs/test_changed_headers.py"
+    run(session, "-m", "pytest", "-q", "--timeout=0", test, PLUGRT_TEST_EFFORT="34")
