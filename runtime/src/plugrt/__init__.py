@@ -209,7 +209,7 @@ def _destroy_clients() -> None:
     """
     interpreter_exit = sys.modules.get("plugrt.capi.interpreter_exit")
     # Without its function it is still being imported, by a daemon thread: there is no client.
-    if hasattr(interpreter_exit, "destroy_all"):
+    if interpreter_exit is not None and hasattr(interpreter_exit, "destroy_all"):
         interpreter_exit.destroy_all(_drop_views)
 
 

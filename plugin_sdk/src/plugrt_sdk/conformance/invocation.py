@@ -38,7 +38,8 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
     nothing, for a file of waivers that is not as it must be, and for a report that has no folder.
     """
     if given["diff"]:
-        return _print_difference(*given["diff"], given["as_json"])
+        before, after = given["diff"]
+        return _print_difference(before, after, given["as_json"])
     checks = _select(given)
     if given["only_list"]:
         return _print_list(checks, given["as_json"])
