@@ -249,18 +249,21 @@ def main(tag: str = "") -> None:
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="plugrt-release-") as sources:
         for project in PROJECTS:
+            print(f"building {project}", flush=True)
             new = Path(sources) / "built" / project
             build(project, Path(sources), new, "--sdist", "--wheel")
             keep_wheel(project, *new.glob("*.whl"))
             shutil.copytree(new, out, dirs_exist_ok=True)
         for project in ("runtime", "plugin_sdk"):
             build(project, Path(sources), out, "--wheel", pure=True)
+    print("tagging the wheels for Linux, and checking all", flush=True)
     for wheel in out.glob(f"*-{ABI}-linux_*.whl"):
         tag_for_index(wheel)
     made = sorted([*out.glob("*.whl"), *out.glob("*.tar.gz")])
     if wrong := list(faults(made, stated)):
         raise SystemExit("\n".join(wrong))
     run_release_tool("twine", "check", "--strict", *made)
+    print("installing them into an empty environment", flush=True)
     try_out(out)
     print(f"{len(made)} files in {out.relative_to(ROOT)}/ are fit to be released as {stated}")
 

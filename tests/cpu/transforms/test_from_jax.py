@@ -476,3 +476,11 @@ def test_without_jax() -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"plugrt.errors.{MissingJaxExtra.__name__}: from_jax has JAX trace")
     assert 'pip install "plugrt[jax]"' in last
+
+
+def test_a_model_with_functions_among_its_leaves_is_told_how_to_be_passed() -> None:
+    """Equinox's models hold their activation functions as leaves."""
+    model = {"weight": np.float32([1, 2]), "activation": jax.nn.relu}
+    gradient = plugrt.from_jax(jax.grad(lambda m, x: jnp.sum(m["activation"](m["weight"] * x))))
+    with pytest.raises(NotAnArray, match=r"equinox\.partition\(model, equinox\.is_array\)"):
+        gradient(model, np.float32(3))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from plugrt.cli import cli
+from plugrt.cli import cli, run
 from support.distributions import install_plugin, run_python
 from support.forked_cli import run_all
 
@@ -111,3 +113,18 @@ def test_a_shell_completes_plugins_and_checks(
     completions = [text.rpartition(",")[2] for text in done.stdout.splitlines()]
     assert expected in completions, done.stderr
     assert absent not in completions
+
+
+@pytest.mark.parametrize(
+    ("gibibytes", "at_terminal", "shown"), [(2, True, True), (2, False, False), (0, True, False)]
+)
+def test_run_announces_large_moves_on_a_terminal(
+    gibibytes: int,
+    at_terminal: bool,
+    shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: at_terminal)
+    run._say_progress("putting inputs", [np.broadcast_to(np.float32(0), (gibibytes << 28,))])
+    assert ("putting inputs: 2.0 GiB" in capsys.readouterr().err) is shown

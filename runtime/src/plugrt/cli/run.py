@@ -17,6 +17,9 @@ from plugrt.cli.streams import keep_stdout
 from plugrt.cli.usage import usage_errors
 from plugrt.errors import ArgumentMismatch, ProgramError, UnknownPlatform
 
+_LARGE = 1 << 30
+"""The bytes above which a step is announced."""
+
 
 @click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
 @click.argument("file", type=READABLE)
@@ -53,6 +56,7 @@ def command(
     from plugrt.programs import compile
 
     arrays = [array for path in inputs for array in read_arrays(path)]
+    _say_progress("putting inputs", arrays)
     start = time.perf_counter()
     if platform is not None:
         with usage_errors(UnknownPlatform):
@@ -68,6 +72,7 @@ def command(
         raise click.UsageError(f"{error}; {cure}") from error
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
+    _say_progress("reading outputs", outputs)
     written = _write(outputs, output_dir) if output_dir is not None else []
     facts: dict[str, Any] = {
         "program": given.name,
@@ -84,6 +89,13 @@ def command(
         print_json(facts)
     else:
         _show(f"{program!r}", facts, outputs)
+
+
+def _say_progress(step: str, arrays: Sequence[Any]) -> None:
+    """Prints a line on a terminal before a step that moves more than 1 GiB."""
+    count = sum(array.nbytes for array in arrays)
+    if count > _LARGE and sys.stderr.isatty():
+        print_line(f"{step}: {count / _LARGE:.1f} GiB", err=True)
 
 
 def _write(outputs: Sequence[Any], folder: Path) -> list[str]:

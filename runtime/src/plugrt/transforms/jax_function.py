@@ -115,6 +115,11 @@ class JaxFunction(JitFunction[P, R]):
 
     # --- hooks of JitFunction -------------------------------------------------------------
 
+    _static_hint = (
+        "; where a model holds functions beside arrays (Equinox), pass the arrays alone: "
+        "arrays, rest = equinox.partition(model, equinox.is_array)"
+    )
+
     _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX
 
     def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:

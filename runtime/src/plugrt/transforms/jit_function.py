@@ -112,12 +112,15 @@ class JitFunction(StagedFunction[P, R]):
                 self._pipeline.traces.keep(key, staged)
         return staged
 
+    _static_hint = ""
+    """The end of the message about a leaf that is no array."""
+
     def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
         try:
             return super()._read(bound)
         except NotAnArray as error:
             raise NotAnArray(
-                f"{error}; or make it static (static_argnums, static_argnames)"
+                f"{error}; or make it static (static_argnums, static_argnames){self._static_hint}"
             ) from None
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
