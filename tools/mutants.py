@@ -319,6 +319,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=31)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--files", nargs="*", default=[], help="only mutants of these files")
+    parser.add_argument("--again", action="store_true", help="try again those that lived")
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work")
     return parser.parse_args(words)
 
@@ -348,6 +349,7 @@ def main(words: Sequence[str] | None = None) -> None:
     def try_one(entry: Record) -> None:
         planting = free.get()
         try:
+            entry.pop("by", None)
             entry |= planting.judge(by_key[entry["path"], key_of(entry)])
         finally:
             free.put(planting)
@@ -357,10 +359,11 @@ def main(words: Sequence[str] | None = None) -> None:
             number = data["rates"]["all"]["of"]
             print(f"{number}: {entry['outcome']} {entry['path']} {entry['after']}", flush=True)
 
+    done = NOTICED if arguments.again else (*NOTICED, "survived", "no test")
     left = [
         one
         for one in data["mutants"]
-        if "outcome" not in one and fits(one["path"], arguments.files)
+        if one.get("outcome") not in done and fits(one["path"], arguments.files)
     ]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(try_one, left))

@@ -24,6 +24,11 @@ COMPILE = (
 )  # fmt: skip
 PLAIN = ("-O2", "-g0")
 COUNTED = ("-O0", "-g", "-fsanitize-coverage=trace-pc")
+START_CHILDREN = f"""\
+import os, sys; os.environ.get("PLUGRT_MUTANTS_CHILDREN") and (sys.path.append({str(HERE)!r}), \
+__import__("mutation_children").begin(), sys.path.pop())
+"""
+"""A line in a ``.pth`` file, so that interpreters which tests start count lines, too."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Tree:
         if not (folder / ".venv/.synced").exists() or not self.objects.exists():
             run("make", ".venv/.synced", cwd=folder)
             run(".venv/bin/uv", "pip", "install", "--quiet", "coverage", cwd=folder)
+        for packages in (folder / ".venv/lib").glob("python*/site-packages"):
+            (packages / "mutation_children.pth").write_text(START_CHILDREN, encoding="utf-8")
         self.build()
 
     @property
