@@ -1,4 +1,4 @@
-"""Which tests execute which lines of the product, and how long they take: recorded once."""
+"""Which tests execute which lines of the product, and for how long they run: recorded once."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def run_tests(
 def apart() -> list[str]:
     """Returns what starts a command where it sees and ends no process but its own.
 
-    A mutant of what ends processes may end any; and what tests leave goes with the first process,
-    a shell: signals that a process sends to itself are ignored in the first one.
+    A mutant of code that ends processes may end any. The first process is a shell, since the first
+    one ignores signals that it sends to itself; all others end with it.
     """
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if shutil.which("unshare") and subprocess.run([*command, "true"], check=False).returncode == 0:

@@ -1,7 +1,7 @@
 """Counts lines and basic blocks in the processes that a test starts or forks.
 
 A ``.pth`` file in the copy's environment calls `begin` where `VARIABLE` is set. It names a JSON
-file with ``folder``, ``include`` and ``extensions``; the test is that of PYTEST_CURRENT_TEST. A
+file with ``folder``, ``include`` and ``extensions``; PYTEST_CURRENT_TEST names the test. A
 process that a signal or C code ends leaves no record.
 """
 
@@ -33,7 +33,7 @@ def reached_blocks(extensions: list[str]) -> dict[str, list[int]]:
 
 
 def begin() -> None:
-    """Counts the lines of an interpreter that a test started, and of what that forks."""
+    """Counts the lines of an interpreter that a test started, and of its forks."""
     if not current_test():
         return
     from coverage import Coverage
@@ -55,7 +55,7 @@ def current_test() -> str:
 def write_at_exit(coverage: Any, but_for: int | None) -> None:
     """Has this process and those that it forks write their record as they end.
 
-    The process ``but_for`` does not; that of pytest keeps its lines in memory.
+    The process ``but_for`` does not: it is pytest, which keeps its lines in memory.
     """
 
     def finish() -> None:

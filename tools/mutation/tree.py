@@ -1,4 +1,4 @@
-"""A copy of the repository in which mutants are planted, with an environment of its own."""
+"""A copy of the repository, with an environment of its own, for mutants."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXTENSIONS = (
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """Runs a command and returns what it printed; its error ends the tool."""
+    """Runs a command and returns its output; its error ends the tool."""
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: {ended.stderr or ended.stdout}")
