@@ -14,10 +14,11 @@ import subprocess
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ TARGETS = ("", "test-sdk", "test-processes", "test-lifetimes")
 LEFT_OUT = ("tests/gpu", "tests/vendors", "tests/cpu/packaging", "tests/frozen")
 """Folders of tests that need hardware or a network, or that install built packages."""
 FILES_A_RUN = 8
+FILE_SECONDS = 0.3
+"""How long it takes to collect the tests of a file."""
 NEAREST = 12
 """Of how many test files tests are taken where none executes a line in its own process."""
 RUN_SECONDS = 3600.0
@@ -171,7 +174,7 @@ class Test:
     seconds: float
     reached: int = 0
     """How many lines of the product it executes."""
-    blocks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    blocks: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def file(self) -> str:
@@ -281,9 +284,10 @@ class CoverageMap:
     def choose(self, mutant: Mutant, seconds: float, left_out: set[str]) -> tuple[list[Test], bool]:
         """Returns tests for a mutant, the most specific first, that last ``seconds`` together.
 
-        And whether they execute its line. Where none does, they are of the nearest files. The first
-        of each function come before the second of any: cases with other parameters mostly fail
-        together. Among these, those near the file, and then those that execute few lines.
+        And whether they execute its line. Where none does, they are of the nearest files. Tests of
+        near files come first, then tests that execute few lines. One half is chosen with all
+        functions in turn, since other parameters mostly fail together, the other half with all
+        files in turn: thousands of tests execute some lines.
         """
         near = self.near(f"{mutant.path}/{mutant.function}")
         tests = self.covering(mutant.path, mutant.first, mutant.line)
@@ -291,18 +295,29 @@ class CoverageMap:
         if not tests:
             files = sorted(near, key=lambda file: -near[file])[:NEAREST]
             tests = [test for test in self.tests.values() if test.file in files]
-        rounds: Counter[str] = Counter()
-        ranked: list[tuple[int, int, Test]] = []
-        for test in sorted(tests, key=lambda one: (-near[one.file], one.reached, one.seconds)):
-            if test.name not in left_out:
-                ranked.append((rounds[test.function], len(ranked), test))
-                rounds[test.function] += 1
+        order = sorted(tests, key=lambda one: (-near[one.file], one.reached, one.seconds))
+        order = [test for test in order if test.name not in left_out]
+        by_function = in_turn(order, lambda test: test.function)
+        by_file = in_turn(order, lambda test: test.file)
         chosen: list[Test] = []
-        for _, _, test in sorted(ranked, key=lambda one: one[:2]):
-            if not chosen or test.seconds <= seconds:
+        seen: set[str] = set()
+        for test in dict.fromkeys(chain.from_iterable(zip(by_function, by_file, strict=True))):
+            cost = test.seconds + FILE_SECONDS * (test.file not in seen)
+            if not chosen or cost <= seconds:
                 chosen.append(test)
-                seconds -= test.seconds
+                seen.add(test.file)
+                seconds -= cost
         return chosen, covered
+
+
+def in_turn(tests: Sequence[Test], group: Callable[[Test], str]) -> list[Test]:
+    """Orders tests: the first of each group, then the second of each, and so on."""
+    rounds: Counter[str] = Counter()
+    ranked = []
+    for place, test in enumerate(tests):
+        ranked.append((rounds[group(test)], place))
+        rounds[group(test)] += 1
+    return [tests[place] for _, place in sorted(ranked)]
 
 
 def words_of(path: str) -> set[str]:
