@@ -7,10 +7,10 @@ each mutant: stop it, and start it again with the same arguments to go on.
 in the code of another revision, each found by its function and its text.
 
 It works in a clone in the temporary folder (--jobs: several). The first run at a revision records
-which tests execute which line, in build/mutants: half an hour on two cores; 300 mutants take some
-hours. A mutant is put through tests that execute its line and last 60 seconds together, the most
-specific first. Where none does (the code runs in child processes alone, or never), through those
-of the files with the most similar names. A test that fails without the mutant kills none.
+which tests execute which line, in build/mutants: half an hour on two cores, and some hours for 300
+mutants. A mutant is put through tests that execute its line and last 60 seconds together, the most
+specific first. Where none does, through tests of the files with the most similar names. A test that
+fails without the mutant kills none.
 
 Outcomes: "killed", "timeout" and "crashed" (the tests noticed it), "survived", and "no test".
 """
@@ -87,7 +87,7 @@ def draw(
 
 
 def name_of(mutant: Mutant) -> Record:
-    """Returns what a record says of a mutant: what it is found by, and where it is now."""
+    """Returns the record of a mutant: its key, and where it is now."""
     function, operator, before, after, nth = mutant.key
     return {
         "function": function, "operator": operator, "before": before, "after": after, "nth": nth,
@@ -220,7 +220,7 @@ class Planting:
             self.tree.restore()
 
     def judge(self, mutant: Mutant) -> Record:
-        """Returns the outcome of a mutant, and what it is based on."""
+        """Returns the outcome of a mutant, the test that noticed it, and how many tests ran."""
         begun = time.monotonic()
         while True:
             chosen, covered = self.coverage.choose(mutant, SECONDS, self.unsound)
@@ -288,7 +288,7 @@ def save(path: Path, data: Mapping[str, Any]) -> None:
 def make_list(
     arguments: argparse.Namespace, revision: str, accept: Callable[[Mutant], bool], root: Path
 ) -> dict[str, Any]:
-    """Draws the mutants of a run, or finds those of the earlier run again."""
+    """Draws the mutants of a run, or finds an earlier run's again."""
     found = [one for one in read_mutants(root) if fits(one.path, arguments.files)]
     if arguments.earlier:
         old = json.loads(arguments.earlier.read_text(encoding="utf-8"))
@@ -319,6 +319,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=31)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--files", nargs="*", default=[], help="only mutants of these files")
+    parser.add_argument("--again", action="store_true", help="try again those that lived")
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work")
     return parser.parse_args(words)
 
@@ -348,6 +349,7 @@ def main(words: Sequence[str] | None = None) -> None:
     def try_one(entry: Record) -> None:
         planting = free.get()
         try:
+            entry.pop("by", None)
             entry |= planting.judge(by_key[entry["path"], key_of(entry)])
         finally:
             free.put(planting)
@@ -357,10 +359,11 @@ def main(words: Sequence[str] | None = None) -> None:
             number = data["rates"]["all"]["of"]
             print(f"{number}: {entry['outcome']} {entry['path']} {entry['after']}", flush=True)
 
+    done = NOTICED if arguments.again else (*NOTICED, "survived", "no test")
     left = [
         one
         for one in data["mutants"]
-        if "outcome" not in one and fits(one["path"], arguments.files)
+        if one.get("outcome") not in done and fits(one["path"], arguments.files)
     ]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(try_one, left))

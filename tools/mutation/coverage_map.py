@@ -1,4 +1,4 @@
-"""Which tests execute which lines of the product, and how long they take: recorded once."""
+"""Which tests execute which lines of the product, and for how long they run: recorded once."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mutation.operators import Mutant
 from mutation.tree import EXTENSIONS, HERE, PYTHON_SOURCES, Extension, Tree, run
 
-TARGETS = ("", "test-sdk")
-"""The targets of make whose tests are recorded: `make test`, and that of the kit and of exports."""
+TARGETS = ("", "test-sdk", "test-processes", "test-lifetimes")
+"""The targets of make whose tests are recorded; the first is `make test`."""
 LEFT_OUT = ("tests/gpu", "tests/vendors", "tests/cpu/packaging", "tests/frozen")
 """Folders of tests that need hardware or a network, or that install built packages."""
 FILES_A_RUN = 8
+FILE_SECONDS = 0.3
+"""How long it takes to collect the tests of a file."""
 NEAREST = 12
 """Of how many test files tests are taken where none executes a line in its own process."""
 RUN_SECONDS = 3600.0
@@ -49,7 +53,7 @@ def run_tests(
     environment = tree.environment | ({"PLUGRT_TEST_TARGET": target} if target else {})
     with (folder / f"{name}.log").open("wb") as log:
         child = subprocess.Popen(
-            [tree.python, str(HERE / "run_tests.py"), str(asked)],
+            [*apart(), tree.python, str(HERE / "run_tests.py"), str(asked)],
             cwd=tree.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -73,6 +77,18 @@ def run_tests(
             child.wait()
     found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
     return found, ended
+
+
+def apart() -> list[str]:
+    """Returns what starts a command where it sees and ends no process but its own.
+
+    A mutant of code that ends processes may end any. The first process is a shell, since the first
+    one ignores signals that it sends to itself; all others end with it.
+    """
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if shutil.which("unshare") and subprocess.run([*command, "true"], check=False).returncode == 0:
+        return [*command, "sh", "-c", '"$@" & wait $!', "sh"]
+    return []
 
 
 def group_tests(tree: Tree) -> dict[str, tuple[str, list[str]]]:
@@ -156,10 +172,9 @@ class Test:
     name: str
     target: str
     seconds: float
-    passed: bool
     reached: int = 0
     """How many lines of the product it executes."""
-    blocks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    blocks: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def file(self) -> str:
@@ -180,22 +195,20 @@ class CoverageMap:
 
     @cached_property
     def tests(self) -> dict[str, Test]:
-        """The tests by name; one that several targets have is of that where it passed."""
+        """The tests by name, but for those that are skipped.
+
+        One that failed as it was recorded is among them: counting lines may be the reason.
+        """
         found: dict[str, Test] = {}
         reached = self._count_lines()
         for path in sorted(self.folder.glob("*.json.z")):
             record = json.loads(zlib.decompress(path.read_bytes()))
             for name, test in record["tests"].items():
-                if test["outcome"] == "skipped" or (name in found and found[name].passed):
-                    continue
-                found[name] = Test(
-                    name,
-                    record["target"],
-                    test["seconds"],
-                    test["outcome"] in ("passed", "xfailed"),
-                    reached.get(name, 0),
-                    test.get("blocks", {}),
-                )
+                if test["outcome"] != "skipped":
+                    blocks = test.get("blocks", {})
+                    found[name] = Test(
+                        name, record["target"], test["seconds"], reached.get(name, 0), blocks
+                    )
         return found
 
     def _count_lines(self) -> dict[str, int]:
@@ -271,9 +284,10 @@ class CoverageMap:
     def choose(self, mutant: Mutant, seconds: float, left_out: set[str]) -> tuple[list[Test], bool]:
         """Returns tests for a mutant, the most specific first, that last ``seconds`` together.
 
-        And whether they execute its line. Where none does, they are of the nearest files. The first
-        of each function come before the second of any: cases with other parameters mostly fail
-        together. Among these, those near the file, and then those that execute few lines.
+        And whether they execute its line. Where none does, they are of the nearest files. Tests of
+        near files come first, then tests that execute few lines. One half is chosen with all
+        functions in turn, since other parameters mostly fail together, the other half with all
+        files in turn: thousands of tests execute some lines.
         """
         near = self.near(f"{mutant.path}/{mutant.function}")
         tests = self.covering(mutant.path, mutant.first, mutant.line)
@@ -281,18 +295,29 @@ class CoverageMap:
         if not tests:
             files = sorted(near, key=lambda file: -near[file])[:NEAREST]
             tests = [test for test in self.tests.values() if test.file in files]
-        rounds: Counter[str] = Counter()
-        ranked: list[tuple[int, int, Test]] = []
-        for test in sorted(tests, key=lambda one: (-near[one.file], one.reached, one.seconds)):
-            if test.passed and test.name not in left_out:
-                ranked.append((rounds[test.function], len(ranked), test))
-                rounds[test.function] += 1
+        order = sorted(tests, key=lambda one: (-near[one.file], one.reached, one.seconds))
+        order = [test for test in order if test.name not in left_out]
+        by_function = in_turn(order, lambda test: test.function)
+        by_file = in_turn(order, lambda test: test.file)
         chosen: list[Test] = []
-        for _, _, test in sorted(ranked, key=lambda one: one[:2]):
-            if not chosen or test.seconds <= seconds:
+        seen: set[str] = set()
+        for test in dict.fromkeys(chain.from_iterable(zip(by_function, by_file, strict=True))):
+            cost = test.seconds + FILE_SECONDS * (test.file not in seen)
+            if not chosen or cost <= seconds:
                 chosen.append(test)
-                seconds -= test.seconds
+                seen.add(test.file)
+                seconds -= cost
         return chosen, covered
+
+
+def in_turn(tests: Sequence[Test], group: Callable[[Test], str]) -> list[Test]:
+    """Orders tests: the first of each group, then the second of each, and so on."""
+    rounds: Counter[str] = Counter()
+    ranked = []
+    for place, test in enumerate(tests):
+        ranked.append((rounds[group(test)], place))
+        rounds[group(test)] += 1
+    return [tests[place] for _, place in sorted(ranked)]
 
 
 def words_of(path: str) -> set[str]:

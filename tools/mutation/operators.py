@@ -22,7 +22,7 @@ class Mutant:
     nth: int
     """Its number among the changes of this function with the same texts."""
     first: int
-    """The line on which its statement begins, in C its function."""
+    """The first line of its statement, in C of its function."""
     line: int
     """The last line that it changes."""
     start: int
@@ -99,7 +99,7 @@ def _nodes_in_functions(
 ) -> Iterator[tuple[str, ast.AST, int]]:
     """Walks through the bodies of functions, without annotations and decorators.
 
-    Yields the qualified name, the node, and the line on which its statement begins.
+    Yields the qualified name, the node, and the first line of its statement.
     """
     if isinstance(node, ast.stmt):
         first = node.lineno
@@ -127,7 +127,7 @@ def _swapped(kind: ast.AST) -> Any:
 
 
 def _changes(node: Any) -> Iterator[tuple[str, ast.AST]]:
-    """Yields the operators that apply to a node, with what each makes of it, or of its test."""
+    """Yields the operators that apply to a node, each with the new node, or the new condition."""
     match node:
         case ast.Compare(left, ops, comparators):
             for at, kind in enumerate(ops):

@@ -11,8 +11,9 @@ that ends the process is "crashed" in it.
 
 from __future__ import annotations
 
-import ctypes
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -20,27 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-class Blocks:
-    """The basic blocks of extensions in C that ran since the last look, as ``blocks.c`` notes."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self.libraries: dict[str, ctypes.CDLL] = {}
-
-    def take(self) -> dict[str, list[int]]:
-        """Returns the offsets of the blocks reached in each extension, and forgets them."""
-        found = {}
-        for name in self.names:
-            if name not in self.libraries and name in sys.modules:
-                self.libraries[name] = ctypes.CDLL(str(sys.modules[name].__file__))
-            if name in self.libraries:
-                library = self.libraries[name]
-                offsets = (ctypes.c_uint32 * library.plugrt_blocks(None, 0))()
-                count = library.plugrt_blocks(offsets, len(offsets))
-                found[name] = list(offsets[:count])
-        return found
+from mutation_children import VARIABLE, reached_blocks, write_at_exit
 
 
 class Outcomes:
@@ -50,7 +31,7 @@ class Outcomes:
         self.wanted = {name: place for place, name in enumerate(request["tests"])}
         self.path = Path(request["answer"])
         self.coverage = coverage
-        self.blocks = Blocks(request.get("extensions", []))
+        self.extensions = request.get("extensions", [])
         self.tests: dict[str, dict[str, Any]] = {}
 
     def write(self) -> None:
@@ -76,7 +57,7 @@ class Outcomes:
         """Measures one test."""
         test = self.tests[item.nodeid] = {"seconds": 0.0, "outcome": "crashed"}
         if self.coverage is not None:
-            self.blocks.take()
+            reached_blocks(self.extensions)
             self.coverage.switch_context(item.nodeid)
         else:
             self.write()
@@ -86,7 +67,7 @@ class Outcomes:
         finally:
             test["seconds"] = round(time.monotonic() - begun, 3)
             if self.coverage is not None:
-                test["blocks"] = self.blocks.take()
+                test["blocks"] = reached_blocks(self.extensions)
                 self.coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -110,27 +91,50 @@ class Outcomes:
 def main(path: str) -> int:
     """Runs what the request asks for."""
     request = json.loads(Path(path).read_text(encoding="utf-8"))
-    coverage = None
-    if "coverage" in request:
-        from coverage import Coverage
-
-        coverage = Coverage(
-            data_file=request["coverage"],
-            config_file=False,
-            include=[f"{folder}/*" for folder in request["sources"]],
-            messages=False,
-        )
-        coverage.start()
+    coverage = count_lines(request) if "coverage" in request else None
     files = list(dict.fromkeys(name.split("::")[0] for name in request["tests"]))
     options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
     options += [] if coverage else ["-x"]
-    ended = pytest.main(
-        [*options, *request.get("options", []), *files], [Outcomes(request, coverage)]
-    )
+    plugin = Outcomes(request, coverage)
+    ended = pytest.main([*options, *request.get("options", []), *files], [plugin])
     if coverage is not None:
         coverage.stop()
-        coverage.save()
+        write_lines(request, coverage.get_data(), plugin)
     return int(ended)
+
+
+def count_lines(request: dict[str, Any]) -> Any:
+    """Starts counting lines in this process and in those that tests start."""
+    from coverage import Coverage
+
+    folder = Path(request["coverage"]).with_suffix(".children")
+    folder.mkdir(exist_ok=True)
+    include = [f"{source}/*" for source in request["sources"]]
+    settings = {"folder": str(folder), "include": include, "extensions": request["extensions"]}
+    (folder / "settings").write_text(json.dumps(settings), encoding="utf-8")
+    os.environ[VARIABLE] = str(folder / "settings")
+    coverage = Coverage(data_file=None, config_file=False, include=include, messages=False)
+    coverage.start()
+    write_at_exit(coverage, os.getpid())
+    return coverage
+
+
+def write_lines(request: dict[str, Any], counted: Any, plugin: Outcomes) -> None:
+    """Writes what this process has counted, and those that tests started."""
+    from coverage import CoverageData
+
+    folder = Path(os.environ.pop(VARIABLE)).parent
+    data = CoverageData(request["coverage"])
+    data.update(counted)
+    for path in folder.glob("*.json"):
+        child = json.loads(path.read_text(encoding="utf-8"))
+        data.set_context(child["test"])
+        data.add_lines(child["lines"])
+        known = plugin.tests.get(child["test"], {}).setdefault("blocks", {})
+        for name, offsets in child["blocks"].items():
+            known[name] = sorted({*known.get(name, ()), *offsets})
+    plugin.write()
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A copy of the repository in which mutants are planted, with an environment of its own."""
+"""A copy of the repository, with an environment of its own, for mutants."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ COMPILE = (
 )  # fmt: skip
 PLAIN = ("-O2", "-g0")
 COUNTED = ("-O0", "-g", "-fsanitize-coverage=trace-pc")
+START_CHILDREN = f"""\
+import os, sys; os.environ.get("PLUGRT_MUTANTS_CHILDREN") and (sys.path.append({str(HERE)!r}), \
+__import__("mutation_children").begin(), sys.path.pop())
+"""
+"""A line in a ``.pth`` file, so that interpreters which tests start count lines, too."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ EXTENSIONS = (
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """Runs a command and returns what it printed; its error ends the tool."""
+    """Runs a command and returns its output; its error ends the tool."""
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: {ended.stderr or ended.stdout}")
@@ -76,6 +81,8 @@ class Tree:
         if not (folder / ".venv/.synced").exists() or not self.objects.exists():
             run("make", ".venv/.synced", cwd=folder)
             run(".venv/bin/uv", "pip", "install", "--quiet", "coverage", cwd=folder)
+        for packages in (folder / ".venv/lib").glob("python*/site-packages"):
+            (packages / "mutation_children.pth").write_text(START_CHILDREN, encoding="utf-8")
         self.build()
 
     @property

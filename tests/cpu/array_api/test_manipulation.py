@@ -209,6 +209,8 @@ def test_roll_by_a_traced_shift_and_of_nothing() -> None:
     identical(xp.roll(X[:0], 3, axis=0), A[:0])
     with pytest.raises(DtypeError, match="shift of dtype"):
         xp.roll(X, 1.5)
+    with pytest.raises(AxisError, match="2 shifts and no axis"):
+        xp.roll(X, (1, 2))
     with pytest.raises(AxisError, match="2 shifts for 3 axes"):
         xp.roll(X, (1, 2), axis=(0, 1, 2))
 

@@ -98,6 +98,16 @@ def test_an_executable_for_several_devices_says_so() -> None:
         plugrt.compile(of_two.serialize())
 
 
+def test_devices_of_another_backend_are_refused() -> None:
+    saved = serialize_executable.serialize(plugrt.jit(lambda x: x + 1).lower(X).compile())
+    other = "cpu" if plugrt.default_backend() == "numpy" else "numpy"
+    devices = plugrt.local_devices(backend=other)
+    with pytest.raises(ArgumentError, match=rf"^{other}:0 is no device of '"):
+        serialize_executable.deserialize_and_load(
+            *saved, backend=plugrt.default_backend(), execution_devices=devices
+        )
+
+
 # --- functions --------------------------------------------------------------------------------
 
 TABLE = np.arange(2000, dtype=np.float32)

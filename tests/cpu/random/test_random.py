@@ -208,3 +208,35 @@ def test_samples_have_the_moments_of_their_distributions() -> None:
 def test_what_cannot_be_is_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+TAKE_A_KEY = {
+    "bernoulli": (),
+    "bits": (),
+    "categorical": (GRID,),
+    "cauchy": (),
+    "choice": (5,),
+    "exponential": (),
+    "fold_in": (3,),
+    "gumbel": (),
+    "laplace": (),
+    "logistic": (),
+    "normal": (),
+    "permutation": (5,),
+    "rademacher": (),
+    "randint": ((2,), 0, 5),
+    "split": (),
+    "truncated_normal": (-1.0, 1.0),
+    "uniform": (),
+}
+MAKE_KEYS = {"PRNGKey", "key", "key_data", "wrap_key_data"}
+
+
+def test_each_function_names_itself_where_its_key_is_none() -> None:
+    assert TAKE_A_KEY.keys() | MAKE_KEYS == set(random.__all__)
+    for name, rest in TAKE_A_KEY.items():
+        function = getattr(random, name)
+        with pytest.raises(DtypeError, match=rf"key of random\.{name} must be uint32; found int32"):
+            function(KEY.astype(np.int32), *rest)
+        with pytest.raises(ShapeError, match=rf"random\.{name} takes one key"):
+            function(np.stack([KEY, KEY]), *rest)

@@ -232,6 +232,23 @@ def test_integer_powers_wrap_and_negative_ones_are_zero() -> None:
     assert result.tolist() == [-(2**31), 1870418611, -1, 1, 1, 1, 0, -8]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("x", [0.0, -0.0])
+@pytest.mark.parametrize("y", [0.0, -0.0])
+def test_a_minimum_or_maximum_of_zeros_has_the_sign_that_orders_them(
+    x: float, y: float, dtype: str
+) -> None:
+    program, kind = ProgramText(), typed((9,), dtype)
+    zeros = [np.full(9, zero, named_dtype(dtype)) for zero in (x, y)]
+    arguments = [program.argument(zero) for zero in zeros]
+    for name in ("minimum", "maximum"):
+        program.apply(name, arguments, [kind])
+    [[smaller], [larger]] = run(program.text(), *([zero] for zero in zeros))
+    signs = [np.signbit(found.astype(np.float64)).tolist() for found in (smaller, larger)]
+    negative = [bool(np.signbit(zero)) for zero in (x, y)]
+    assert signs == [[any(negative)] * 9, [all(negative)] * 9]
+
+
 @pytest.mark.parametrize(
     ("dtype", "literal", "wanted"),
     [
