@@ -18,7 +18,7 @@ from plugrt.errors import (
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.chosen_shardings import settle_shardings
-from plugrt.execution.compiled import CompiledCall, refuse
+from plugrt.execution.compiled import refuse
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch
@@ -44,14 +44,14 @@ from plugrt.programs.exported import (
     ExportedProgram,
 )
 from plugrt.programs.parsing import has_bindings, parse_program
-from plugrt.programs.saved_function import SavedFunction, save
+from plugrt.programs.saved_function import SavableCall, SavedFunction, save
 
 _MOST_SHAPES = 128
 """How many programs of one export are kept, each for its own shapes and device."""
 
 
 @with_checked_methods
-class CompiledExport(CompiledCall):
+class CompiledExport(SavableCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
@@ -148,8 +148,7 @@ class CompiledExport(CompiledCall):
 
     def _saved_function(self) -> SavedFunction:
         self._require_one()
-        assert self._types is not None  # the shapes are not symbolic
-        return SavedFunction(self._program, self._types)
+        return super()._saved_function()
 
     def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Calls it with its arguments in the order of its leaves; returns flat results."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.execution.arguments import ParameterType
+from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.ir_dumps import dump_executable
 from plugrt.execution.launch_layouts import settled
 from plugrt.execution.loaded_program import LoadedProgram
@@ -67,6 +68,14 @@ class SavedFunction:
     types: Sequence[ParameterType]
     executable: bytes = b""
     """What the backend wrote, of one that was loaded."""
+
+
+class SavableCall(CompiledCall):
+    """A compiled function that can be saved with what maps its calls to the executable."""
+
+    def _saved_function(self) -> SavedFunction:
+        assert self._types is not None  # its shapes are not symbolic
+        return SavedFunction(self._program, self._types)
 
 
 def save(function: SavedFunction) -> bytes:
