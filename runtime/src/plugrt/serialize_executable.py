@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution import tree
+from plugrt.execution.compiled import SavableCall
 from plugrt.interface import Client, Device
 from plugrt.plugins.backends import get_backend
 from plugrt.programs.compiled_export import CompiledExport
 from plugrt.programs.loaded_function import LoadedFunction
-from plugrt.programs.saved_function import SavableCall, load, save
+from plugrt.programs.saved_function import SavedFunction, load, save
 
 if TYPE_CHECKING:  # it traces, which needs jaxlib; loading does not
     from plugrt.transforms.compiled_function import Compiled
@@ -44,7 +45,7 @@ def serialize(
             "serialize takes a compiled function, such as plugrt.jit(f).lower(x).compile(); got "
             f"{compiled!r:.80}"
         )
-    saved = save(compiled._saved_function())
+    saved = save(SavedFunction.of(compiled))
     assert compiled._in_tree is not None
     assert compiled._out_tree is not None
     return saved, compiled._in_tree, compiled._out_tree

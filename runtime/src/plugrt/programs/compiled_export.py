@@ -18,7 +18,7 @@ from plugrt.errors import (
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.chosen_shardings import settle_shardings
-from plugrt.execution.compiled import refuse
+from plugrt.execution.compiled import SavableCall, refuse
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch
@@ -44,7 +44,7 @@ from plugrt.programs.exported import (
     ExportedProgram,
 )
 from plugrt.programs.parsing import has_bindings, parse_program
-from plugrt.programs.saved_function import SavableCall, SavedFunction, save
+from plugrt.programs.saved_function import SavedFunction, save
 
 _MOST_SHAPES = 128
 """How many programs of one export are kept, each for its own shapes and device."""
@@ -144,11 +144,7 @@ class CompiledExport(SavableCall):
         as well.
         """
         self._require_one()
-        return save(self._saved_function()) if len(self.devices) > 1 else super().serialize()
-
-    def _saved_function(self) -> SavedFunction:
-        self._require_one()
-        return super()._saved_function()
+        return save(SavedFunction.of(self)) if len(self.devices) > 1 else super().serialize()
 
     def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Calls it with its arguments in the order of its leaves; returns flat results."""

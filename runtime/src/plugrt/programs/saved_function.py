@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.execution.arguments import ParameterType
-from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.compiled import SavableCall
 from plugrt.execution.ir_dumps import dump_executable
 from plugrt.execution.launch_layouts import settled
 from plugrt.execution.loaded_program import LoadedProgram
@@ -69,13 +69,12 @@ class SavedFunction:
     executable: bytes = b""
     """What the backend wrote, of one that was loaded."""
 
-
-class SavableCall(CompiledCall):
-    """A compiled function that can be saved with what maps its calls to the executable."""
-
-    def _saved_function(self) -> SavedFunction:
-        assert self._types is not None  # its shapes are not symbolic
-        return SavedFunction(self._program, self._types)
+    @staticmethod
+    def of(call: SavableCall) -> SavedFunction:
+        """Returns what is saved of a compiled function; `ArgumentError` for symbolic shapes."""
+        call._require_one()
+        assert call._types is not None  # the shapes are not symbolic
+        return SavedFunction(call._program, call._types)
 
 
 def save(function: SavedFunction) -> bytes:

@@ -10,12 +10,12 @@ from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import parameter_types
+from plugrt.execution.compiled import SavableCall
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.program_formats import argument_formats, result_formats
 from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program
 from plugrt.plugins.backends import process_backends
-from plugrt.programs.saved_function import SavableCall
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.passthrough import passthrough_module
