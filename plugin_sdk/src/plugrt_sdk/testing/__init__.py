@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import sys
 
-if pytest := sys.modules.get("pytest"):  # the conformance kit's processes do without: its import takes 0.2 s
+# The conformance kit's processes do without: its import takes 0.2 s.
+if pytest := sys.modules.get("pytest"):
     for _name in ("arrays", "declarations", "launches", "ownership"):
         pytest.register_assert_rewrite(f"plugrt_sdk.testing.{_name}")
 
