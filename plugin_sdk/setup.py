@@ -21,7 +21,11 @@ HEADERS = sorted(map(str, Path("core").glob("*.h")))
 CORE = sorted(map(str, Path("core").glob("*.c")))
 TRACER = sorted(map(str, Path("core/trace").glob("*.c")))
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
-TOGETHER = ["-O3", "-flto=auto"]
+FLAGS += ["-include", "core/old_glibc.h"]
+# In one part: the versions that old_glibc.h names are known in a single part only.
+TOGETHER = ["-O3", "-flto=auto", "-flto-partition=one"]
+# Where the functions of old_glibc.h are before glibc 2.34; later ones have these files, too.
+OLD_LIBRARIES = ["-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"]
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no" and sys.platform == "linux"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -35,6 +39,9 @@ class Build(build_ext):
             for extension in self.extensions:
                 extension.extra_compile_args = [*extension.extra_compile_args, *TOGETHER]
                 extension.extra_link_args = [*extension.extra_link_args, *TOGETHER]
+        if self._takes(OLD_LIBRARIES):
+            for extension in self.extensions:
+                extension.extra_link_args = [*extension.extra_link_args, *OLD_LIBRARIES]
         super().build_extensions()
 
     def _takes(self, flags: list[str]) -> bool:
@@ -91,7 +98,13 @@ setup(
         Extension(
             "plugrt_sdk.tracing._tracer",
             TRACER,
-            depends=["core/pjrt.h", "core/trace/trace.h", "core/trace/descriptors.h"],
+            define_macros=[("DEFINES_DLSYM", "1")],
+            depends=[
+                "core/old_glibc.h",
+                "core/pjrt.h",
+                "core/trace/trace.h",
+                "core/trace/descriptors.h",
+            ],
             extra_compile_args=FLAGS,
             libraries=["dl", "pthread"],
             py_limited_api=True,

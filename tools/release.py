@@ -23,6 +23,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from email.message import Message
+from importlib.metadata import distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -214,6 +215,13 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
                 there = wheel.namelist()
             if re.search(r"[-.]linux_\w+\.whl$", path.name):
                 yield f"{path.name} has no manylinux tag: it is for one Linux, PyPI refuses it"
+            if (newer := glibc_of(path.name)) > (jaxlibs := glibc_of_jaxlib()):
+                yield (
+                    f"{path.name} needs glibc {_dotted(newer)}, jaxlib {_dotted(jaxlibs)}: between "
+                    "them pip takes the pure wheel, and JAX finds no device written in Python. "
+                    "`objdump -T` shows the symbols: build on an older system, or name their older "
+                    "versions as plugin_sdk/core/old_glibc.h does"
+                )
             if f"-{ABI}-" not in path.name:
                 yield f"{path.name} is not for {ABI}, which serves Python 3.11 and later"
             for part in IN_C[name]:
@@ -225,6 +233,24 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
             for kind in (".c", ".h"):
                 if not any(Path(n).parent.name == "core" and n.endswith(kind) for n in there):
                     yield f"{path.name} has no core/*{kind}: no core can be built from it"
+
+
+def glibc_of(tags: str) -> tuple[int, int]:
+    """Returns the oldest glibc that a wheel with such tags runs with; (0, 0) without one."""
+    for name, version in (("manylinux1_", "2_5"), ("manylinux2010_", "2_12"),
+                          ("manylinux2014_", "2_17")):  # fmt: skip
+        tags = tags.replace(name, f"manylinux_{version}_")
+    found = re.findall(r"manylinux_(\d+)_(\d+)_", tags)
+    return min(((int(major), int(minor)) for major, minor in found), default=(0, 0))
+
+
+def glibc_of_jaxlib() -> tuple[int, int]:
+    """Returns the glibc that the installed jaxlib needs, by the tags in its wheel's metadata."""
+    return glibc_of(distribution("jaxlib").read_text("WHEEL") or "")
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def try_out(index: Path) -> None:

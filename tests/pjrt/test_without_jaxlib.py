@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.installed import RELEASE, UV, environment, needs_uv, run
-from support.markdown import ROOT
+from support.markdown import ROOT, load_script
 from support.xla_cpu import needs_library
 
 pytestmark = [
@@ -224,3 +225,88 @@ def said(place: Path) -> dict[str, Any]:
 def test_tracing_says_what_to_install(said: dict[str, str], expression: str) -> None:
     assert said[expression].startswith("MissingTraceExtra: ")
     assert 'pip install "plugrt[trace]"' in said[expression]
+
+
+TRACED = "it is put into programs that are traced here"
+NEEDS_JAXLIB = {
+    **dict.fromkeys(
+        ("plugrt.array_api", "plugrt.lax", "plugrt.random", "plugrt.from_jax", "plugrt.jit",
+         "plugrt.pmap", "plugrt.shard_map", "plugrt.xla_computation"),
+        "it traces functions",
+    ),
+    **dict.fromkeys(
+        ("plugrt.io_callback", "plugrt.pure_callback", "plugrt.with_sharding_constraint"), TRACED
+    ),
+    "plugrt.debug": f"its callback and print: {TRACED}",
+    "plugrt.ffi": f"its ffi_call: {TRACED}",
+}  # fmt: skip
+"""The public names that cannot be imported without jaxlib, each with the reason."""
+IMPORTS = """
+import importlib, json
+found = {}
+def attempt(name, get):
+    try:
+        return get()
+    except Exception as error:
+        found[name] = f"{type(error).__name__}: {error}"
+for name in MODULES:
+    module = attempt(name, lambda: importlib.import_module(name))
+    for attribute in getattr(module, "__all__", ()):
+        attempt(f"{name}.{attribute}", lambda: getattr(module, attribute))
+print(json.dumps(found))
+"""
+
+
+def test_each_public_name_but_those_that_trace_can_be_imported(place: Path) -> None:
+    site = load_script("tools/site.py")
+    modules = ["plugrt", *(f"plugrt.{name}" for name in site.NAMESPACES), *site.MODULES]
+    modules.remove("plugrt_sdk")  # which requires plugrt[trace]
+    found = json.loads(python(place, f"MODULES = {modules!r}\n{IMPORTS}"))
+    assert found.keys() == NEEDS_JAXLIB.keys()
+    for name, error in found.items():
+        assert error.startswith("MissingTraceExtra: "), (name, error)
+
+
+SAVE = """
+import pickle, sys
+import numpy as np
+import plugrt
+from plugrt import serialize_executable
+def f(arguments, *, scale):
+    return {"sum": arguments["x"] + arguments["y"], "scaled": scale * arguments["x"]}
+x = np.float32([1, 2, 3])
+compiled = plugrt.jit(f).lower({"x": x, "y": x}, scale=x).compile()
+pickle.dump(serialize_executable.serialize(compiled), open(sys.argv[1], "wb"))
+"""
+LOAD = """
+import pickle
+from plugrt import serialize_executable
+with open("saved", "rb") as file:
+    saved = pickle.load(file)
+loaded = serialize_executable.deserialize_and_load(*saved)
+found = loaded({"x": X, "y": 2 * X}, scale=np.float32([4, 4, 4]))
+assert found["sum"].tolist() == [3, 6, 9] and found["scaled"].tolist() == [4, 8, 12], found
+pl.raises(ArgumentTypeError, lambda: serialize_executable.serialize(len), "a compiled function")
+assert not [m for m in sys.modules if m.split(".")[0] in ("jax", "jaxlib")]
+"""
+
+
+def test_a_saved_function_is_loaded_with_its_containers(place: Path) -> None:
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "xla_cpu"}
+    run(sys.executable, "-c", SAVE, place / "work/saved", env=quiet)
+    python(place, LOAD)
+
+
+MESHES = """
+from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, get_mesh, set_mesh
+mesh = Mesh(plugrt.devices(), ("x",))
+with set_mesh(mesh):
+    assert get_mesh() == mesh
+x = plugrt.device_put(np.arange(8.0), NamedSharding(mesh, PartitionSpec("x")))
+assert [part.data.shape for part in x.addressable_shards] == [(2,)] * 4
+assert np.asarray(x).tolist() == list(range(8))
+"""
+
+
+def test_meshes_and_shardings(place: Path) -> None:
+    python(place, MESHES)

@@ -80,7 +80,7 @@ class NewPackage:
             Kind.LIBRARY: ""
             if self.library
             else f"  cp /path/to/your/library.so {self.folder}/src/{module}/libpjrt_{module}.so\n",
-            Kind.CPP: "  export PJRT_HEADER=/path/to/pjrt_c_api.h\n",
+            Kind.CPP: "  export PJRT_HEADER=/path/to/pjrt_c_api.h  # README.md says where one is\n",
         }[self.kind]
         return f"""Next:
 {first}  pip install {where}
@@ -140,11 +140,12 @@ def _adapt(text: str, package: NewPackage) -> str:
         text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
     text = re.sub(r"# with torch_xla:\n|# end\n\n?(?=\[)", "", text)
     text = text.replace("linux_x86_64", re.sub(r"[-.]", "_", sysconfig.get_platform()))
-    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)"', _add_range, text))
+    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)(\[\w+\])?"', _add_range, text))
 
 
 def _add_range(found: re.Match[str]) -> str:
-    return f'"{found[1]}{supported_range(distributions.version(found[1]) or "0")}"'
+    extra, version = found[2] or "", distributions.version(found[1]) or "0"
+    return f'"{found[1]}{extra}{supported_range(version)}"'
 
 
 def supported_range(version: str) -> str:

@@ -7,16 +7,20 @@ of devices are those that compiled it; what is loaded is called without tracing 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution import tree
+from plugrt.execution.compiled import SavableCall
 from plugrt.interface import Client, Device
 from plugrt.plugins.backends import get_backend
 from plugrt.programs.compiled_export import CompiledExport
 from plugrt.programs.loaded_function import LoadedFunction
 from plugrt.programs.saved_function import SavedFunction, load, save
-from plugrt.transforms.compiled_function import Compiled
+
+if TYPE_CHECKING:  # it traces, which needs jaxlib; loading does not
+    from plugrt.transforms.compiled_function import Compiled
 
 __all__ = ["LoadedFunction", "deserialize_and_load", "serialize"]
 
@@ -36,16 +40,15 @@ def serialize(
     executables; `ArgumentTypeError` for anything that is not compiled, and `ArgumentError` for an
     export with symbolic shapes.
     """
-    if isinstance(compiled, CompiledExport):
-        return save(compiled._saved_function()), compiled._spec, compiled._out_tree
-    if not isinstance(compiled, Compiled):
+    if not isinstance(compiled, SavableCall):
         raise ArgumentTypeError(
             "serialize takes a compiled function, such as plugrt.jit(f).lower(x).compile(); got "
             f"{compiled!r:.80}"
         )
-    assert compiled._types is not None
-    function = SavedFunction(compiled._program, compiled._types)
-    return save(function), compiled.in_tree, compiled.out_tree
+    saved = save(SavedFunction.of(compiled))
+    assert compiled._in_tree is not None
+    assert compiled._out_tree is not None
+    return saved, compiled._in_tree, compiled._out_tree
 
 
 @with_argument_errors

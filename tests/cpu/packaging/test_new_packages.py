@@ -13,9 +13,11 @@ import re
 import shlex
 import shutil
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.apart import runs_apart
 from support.clib import needs_cc
@@ -30,7 +32,7 @@ from support.installed import (
     unreachable_is_skipped,
     uv_as_pip,
 )
-from support.markdown import ROOT
+from support.markdown import ROOT, blocks
 from support.xla_cpu import header_path, library_path, needs_library
 
 slow = [
@@ -45,8 +47,6 @@ GRADIENT = (
 )
 
 HEADERS = Path(__file__).parent / "headers"
-CHECKS = "ruff check . && ruff format --check . && mypy && python -m pytest -q"
-"""What a package's own CI does."""
 CALL_ALL = """
 import json
 from cpp_chip.for_plugrt import plugin
@@ -94,6 +94,63 @@ class Shell:
         return {r["name"]: r for r in report["candidates"] if r["source"] == "plugrt.plugins"}
 
 
+class Checkout(Shell):
+    """A new environment for a package that `shell` has, without what git ignores, as CI has it."""
+
+    def __init__(self, shell: Shell, wheels: Path, name: str, *, whole: bool = False) -> None:
+        """``whole`` copies what git ignores, too: the package as its author has it."""
+        super().__init__(shell.folder.parent / f"{name}-{'whole' if whole else 'ci'}", wheels)
+        source, self.package = shell.folder / name, self.folder / name
+        if whole:
+            self.run(f"cp -r {source} {name}")
+        else:
+            identity = "-c user.name=tests -c user.email=tests@example.com"
+            self.run(f"cd {source} && git init -q && git add -A && git {identity} commit -qm new")
+            self.run(f"git clone -q {source} {name}")
+
+    def run_workflow(self, **variables: str) -> str:
+        """Runs the steps of the package's workflow, in order, as GitHub does.
+
+        Returns what they print. ``variables`` are the repository's.
+        """
+        text = (self.package / ".github/workflows/test.yml").read_text()
+        [job] = yaml.safe_load(text)["jobs"].values()
+        known = {f"vars.{name}": value for name, value in variables.items()}
+        known["github.workspace"] = str(self.package)
+        summary = self.folder / "summary.md"
+        printed = ""
+        for step in job["steps"]:
+            if "run" not in step:
+                assert step["uses"].startswith(("actions/checkout@", "actions/setup-python@"))
+                continue
+            given = {name: _fill(value, known) for name, value in step.get("env", {}).items()}
+            command = _fill(step["run"], known)
+            if not WHOLE:
+                command = re.sub(r"^plugrt conform .*", r"\g<0> --level 0", command)
+            line = f"cd {self.package} && bash -eo pipefail -c {shlex.quote(command)}"
+            line += " || true" if step.get("continue-on-error") else ""
+            printed += self.run(line, GITHUB_STEP_SUMMARY=str(summary), **given)
+        assert "level" in summary.read_text()
+        return printed
+
+    def run_readme(self, *, expect: str = "") -> str:
+        """Runs the commands of the package's README in one shell; returns what they print.
+
+        ``expect`` is the one that must fail.
+        """
+        [block] = blocks(self.package / "README.md", "sh")
+        script = block.text
+        if expect:
+            assert f"\n{expect}\n" in script
+            script = script.replace(f"\n{expect}\n", f"\nif {expect}; then false; fi\n")
+        return self.run(f"cd {self.package}\n{script}")
+
+
+def _fill(text: str, known: Mapping[str, str]) -> str:
+    """Returns a text of a workflow with the values of its expressions."""
+    return re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda found: known[found[1]], text)
+
+
 @pytest.fixture(scope="session")
 def shell(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """An environment with plugrt-sdk and JAX, and what the packages' own tests need."""
@@ -131,10 +188,15 @@ class TestPython:
         )
         assert shell.run(f'python -c "{code}"') == "[]\n"
 
-    def test_its_own_checks_pass(self, shell: Shell) -> None:
-        printed = shell.run(f"cd my-chip && {CHECKS}")
+    def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
+        printed = Checkout(shell, wheels[0].parent, "my-chip").run_workflow()
         assert "Success: no issues found" in printed
         assert int(re.search(r"\b(\d+) passed", printed)[1]) > (350 if WHOLE else 120)
+
+    def test_the_commands_of_its_readme(self, shell: Shell, wheels: list[Path]) -> None:
+        printed = Checkout(shell, wheels[0].parent, "my-chip", whole=True).run_readme()
+        assert "chosen: my-chip" in printed
+        assert printed.endswith("42\n")
 
     def test_its_scorecard_is_filled(self, shell: Shell) -> None:
         readme = shell.folder / "my-chip/README.md"
@@ -200,12 +262,20 @@ class TestLibrary:
         code = "import sys, lib_chip.for_jax; print('plugrt' in sys.modules, 'jax' in sys.modules)"
         assert shell.run(f'python -c "{code}"') == "False False\n"
 
-    def test_its_own_checks_pass(self, shell: Shell) -> None:
+    def test_the_commands_of_its_readme(self, shell: Shell, wheels: list[Path]) -> None:
+        printed = Checkout(shell, wheels[0].parent, "lib-chip", whole=True).run_readme()
+        assert "chosen: lib-chip" in printed
+        assert printed.endswith("42\n")
+
+    def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
+        """It downloads the library, which is too large for git."""
         options = 'plugin = "lib-chip"\n    options = {"cpu_device_count": 2}'
         suite = shell.folder / "lib-chip/tests/test_conformance.py"
         suite.write_text(suite.read_text().replace('plugin = "lib-chip"', options))
         shutil.copy(WAIVERS, shell.folder / "lib-chip/conformance-waivers.toml")
-        printed = shell.run(f"cd lib-chip && {CHECKS}")
+        place = Checkout(shell, wheels[0].parent, "lib-chip")
+        assert not [*place.package.rglob("*.so")]
+        printed = place.run_workflow(LIBRARY_URL=f"file://{library_path()}")
         assert "Success: no issues found" in printed
         passed, waived = re.search(r"\b(\d+) passed, .*\b(\d+) xfailed", printed).groups()
         assert int(passed) > (300 if WHOLE else 100)
@@ -241,9 +311,18 @@ class TestCpp:
         printed = shell.run(f'! python -c "{GRADIENT}" 2>&1', JAX_PLATFORMS="cpp-chip")
         assert "UNIMPLEMENTED: PJRT_Client_Create is not written yet" in printed
 
-    def test_its_own_checks_pass_and_list_what_is_missing(self, shell: Shell) -> None:
-        printed = shell.run(f"cd cpp-chip && {CHECKS} -rx")
+    def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
+        """From the first day, when every function is a stub; it finds a header itself."""
+        printed = Checkout(shell, wheels[0].parent, "cpp-chip").run_workflow()
         assert "Success: no issues found" in printed
+        assert re.search(r"\b\d+ passed, \d+ skipped, (\d+ deselected, )?\d+ xfailed in", printed)
+        assert "PJRT_Client_Create is not written yet" in printed
+
+    def test_the_commands_of_its_readme_list_what_is_missing(
+        self, shell: Shell, wheels: list[Path]
+    ) -> None:
+        place = Checkout(shell, wheels[0].parent, "cpp-chip", whole=True)
+        printed = place.run_readme(expect="JAX_PLATFORMS=cpp-chip plugrt doctor")
         assert re.search(r"\b\d+ passed, \d+ skipped, (\d+ deselected, )?\d+ xfailed in", printed)
         assert "PJRT_Client_Create is not written yet" in printed
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
+import shutil
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 
 from support.markdown import ROOT, load_script
+from support.requirements import needs
 
 RELEASE = load_script("tools/release.py")
 ALL = ("plugrt", "plugrt-cpu", "plugrt-cuda", "plugrt-tpu", "plugrt-sdk")
@@ -28,7 +32,7 @@ def distribution(
     lines = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
     text = "\n".join([*lines, *(f"Requires-Dist: {r}" for r in requires)]).encode() + b"\n"
     stem = f"{name.replace('-', '_')}-{version}"
-    tag = "cp311-abi3-manylinux_2_34_x86_64" if in_c else "py3-none-any"
+    tag = "cp311-abi3-manylinux2014_x86_64" if in_c else "py3-none-any"
     wheel, sdist = folder / f"{stem}-{tag}.whl", folder / f"{stem}.tar.gz"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{stem}.dist-info/METADATA", text)
@@ -135,11 +139,11 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
 def test_a_wheel_that_the_index_would_refuse(tmp_path: Path) -> None:
     made = release(tmp_path)
     for other in ("linux_x86_64", "linux_aarch64", "any.linux_x86_64"):
-        name = made[0].name.replace("manylinux_2_34_x86_64", other)
+        name = made[0].name.replace("manylinux2014_x86_64", other)
         made[0] = made[0].rename(tmp_path / name)
         [fault] = RELEASE.faults(made, "0.2.0")
         assert fault == f"{name} has no manylinux tag: it is for one Linux, PyPI refuses it"
-        made[0] = made[0].rename(tmp_path / name.replace(other, "manylinux_2_34_x86_64"))
+        made[0] = made[0].rename(tmp_path / name.replace(other, "manylinux2014_x86_64"))
 
 
 def test_a_wheel_is_replaced_by_what_auditwheel_makes_of_it(tmp_path: Path) -> None:
@@ -169,3 +173,49 @@ def test_a_tag_is_the_version_and_has_a_section() -> None:
 def test_it_builds_every_project() -> None:
     files = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]
     assert set(RELEASE.PROJECTS) == {f.parent.relative_to(ROOT).as_posix() for f in files}
+
+
+@pytest.mark.parametrize(
+    ("tags", "glibc"),
+    [
+        ("manylinux_2_34_x86_64", (2, 34)),
+        ("manylinux1_x86_64.manylinux_2_5_x86_64", (2, 5)),
+        ("manylinux2014_aarch64", (2, 17)),
+        ("Tag: cp311-cp311-manylinux_2_27_x86_64\nTag: cp311-cp311-manylinux_2_28_x86_64", (2, 27)),
+        ("py3-none-any", (0, 0)),
+    ],
+)
+def test_the_glibc_that_tags_ask_for(tags: str, glibc: tuple[int, int]) -> None:
+    assert RELEASE.glibc_of(tags) == glibc
+
+
+def test_a_wheel_that_needs_a_newer_glibc_than_jaxlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There pip would take the pure wheel, with which no Python plugin reaches JAX."""
+    own = RELEASE.glibc_of_jaxlib()
+    assert own >= (2, 17)
+    made = release(tmp_path)
+    monkeypatch.setattr(RELEASE, "glibc_of_jaxlib", lambda: (2, 16))
+    found = list(RELEASE.faults(made, "0.2.0"))
+    assert len(found) == len(RELEASE.IN_C)
+    assert all("needs glibc 2.17, jaxlib 2.16" in fault for fault in found)
+
+
+LIBRARIES = [
+    file
+    for folder, parts in (("runtime/src", "plugrt"), ("plugin_sdk/src", "plugrt-sdk"))
+    for part in RELEASE.IN_C[parts]
+    if (file := ROOT / folder / f"{part}.abi3.so").exists()
+]
+
+
+@needs(shutil.which("objdump"), "objdump, of binutils")
+@needs(LIBRARIES, "the parts in C, which a C compiler builds")
+def test_the_parts_in_c_run_wherever_jaxlib_does() -> None:
+    """Whatever machine compiles them: the symbols that moved in glibc 2.34 have older versions."""
+    for file in LIBRARIES:
+        command = ["objdump", "-T", file]
+        symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols)}
+        assert max(found) <= RELEASE.glibc_of_jaxlib(), file

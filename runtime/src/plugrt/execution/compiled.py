@@ -316,6 +316,13 @@ class CompiledCall(CompiledBase, CompiledCalls):
         )
 
 
+class SavableCall(CompiledCall):
+    """A compiled function that `plugrt.serialize_executable` saves."""
+
+    def _require_one(self) -> None:
+        """Raises `ArgumentError` where it has a program for each combination of shapes."""
+
+
 def _order(layout: AnyLayout) -> str:
     return layout.text if isinstance(layout, Layout) else "the default"
 

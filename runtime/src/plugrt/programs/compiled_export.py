@@ -18,7 +18,7 @@ from plugrt.errors import (
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.chosen_shardings import settle_shardings
-from plugrt.execution.compiled import CompiledCall, refuse
+from plugrt.execution.compiled import SavableCall, refuse
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch
@@ -51,7 +51,7 @@ _MOST_SHAPES = 128
 
 
 @with_checked_methods
-class CompiledExport(CompiledCall):
+class CompiledExport(SavableCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
@@ -144,12 +144,7 @@ class CompiledExport(CompiledCall):
         as well.
         """
         self._require_one()
-        return save(self._saved_function()) if len(self.devices) > 1 else super().serialize()
-
-    def _saved_function(self) -> SavedFunction:
-        self._require_one()
-        assert self._types is not None  # the shapes are not symbolic
-        return SavedFunction(self._program, self._types)
+        return save(SavedFunction.of(self)) if len(self.devices) > 1 else super().serialize()
 
     def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Calls it with its arguments in the order of its leaves; returns flat results."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from plugrt.checked_fields import built, require
 from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import ParameterType
+from plugrt.execution.compiled import SavableCall
 from plugrt.execution.ir_dumps import dump_executable
 from plugrt.execution.launch_layouts import settled
 from plugrt.execution.loaded_program import LoadedProgram
@@ -55,6 +56,13 @@ class SavedFunction:
     types: Sequence[ParameterType]
     executable: bytes = b""
     """What the backend wrote, of one that was loaded."""
+
+    @staticmethod
+    def of(call: SavableCall) -> SavedFunction:
+        """Returns what is saved of a compiled function; `ArgumentError` for symbolic shapes."""
+        call._require_one()
+        assert call._types is not None  # the shapes are not symbolic
+        return SavedFunction(call._program, call._types)
 
 
 def save(function: SavedFunction) -> bytes:

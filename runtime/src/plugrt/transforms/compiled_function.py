@@ -10,7 +10,7 @@ from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import parameter_types
-from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.compiled import SavableCall
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.program_formats import argument_formats, result_formats
@@ -24,7 +24,7 @@ from plugrt.transforms.stage_info import StageInfo, TracedFunction
 
 
 @with_checked_methods
-class Compiled(StageInfo, CompiledCall):
+class Compiled(StageInfo, SavableCall):
     """A compiled program that takes arguments of exactly the types it was compiled for."""
 
     def __init__(self, traced: TracedFunction, program: LoadedProgram) -> None:

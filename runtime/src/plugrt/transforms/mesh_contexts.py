@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
@@ -11,7 +13,6 @@ from plugrt.execution import mesh_context
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.mesh_context import MeshContext
-from plugrt.tracing.trace import current_trace
 
 _NO_MESH = AbstractMesh((), ())
 
@@ -70,10 +71,16 @@ def use_mesh(mesh: Mesh | None) -> Iterator[None]:
         mesh_context.swap(before)
 
 
+def _current_trace() -> Any:
+    """Returns what is traced; its module needs jaxlib, which a mesh does not."""
+    tracing = sys.modules.get("plugrt.tracing.trace")
+    return tracing.current_trace() if tracing else None
+
+
 def _context_of(mesh: Mesh | None, what: str) -> MeshContext:
     if mesh is not None and not isinstance(mesh, Mesh):
         raise ArgumentTypeError(f"{what} takes a Mesh, or None; got {mesh!r:.100}")
-    if (trace := current_trace()) is not None:
+    if (trace := _current_trace()) is not None:
         raise ArgumentError(
             f"{what} was called while {trace.name!r} is traced: where a program runs is decided "
             "when it is called. Set the mesh around that call"
@@ -90,7 +97,7 @@ def get_mesh() -> AbstractMesh:
     >>> plugrt.sharding.get_mesh().empty
     True
     """
-    if (trace := current_trace()) is not None:
+    if (trace := _current_trace()) is not None:
         raise ArgumentError(
             f"get_mesh was called while {trace.name!r} is traced, which knows no devices; "
             "get_abstract_mesh gives the shape of the mesh"
@@ -107,6 +114,6 @@ def get_abstract_mesh() -> AbstractMesh:
     >>> plugrt.sharding.get_abstract_mesh()
     AbstractMesh()
     """
-    trace = current_trace()
+    trace = _current_trace()
     mesh = trace.mesh if trace is not None else None
     return (mesh or mesh_context.current().programs or _NO_MESH).abstract_mesh
