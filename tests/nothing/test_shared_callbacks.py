@@ -14,6 +14,7 @@ from plugrt.execution.tracked_executable import track_launches
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import LoadedExecutable, Program
 from plugrt.shared_callbacks import SharedCallback, share_callbacks
+from support.fake_client import FakeClient
 
 
 def numbered(function: Callable[..., Any], **options: Any) -> NumberedCallback:
@@ -69,7 +70,7 @@ def test_a_launch_waits_for_the_one_before() -> None:
     shared = SharedCallback(numbered(lambda v: [v]), 2)
 
     class Loaded(LoadedExecutable):
-        client = property(lambda self: None)
+        client = FakeClient()
         executable = property(lambda self: SimpleNamespace(num_replicas=1, num_partitions=1))
         addressable_devices = property(lambda self: [])
 

@@ -109,6 +109,7 @@ def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
     about_the_plugin = {
         "cli",
         "client",
+        "differential",
         "distributed",
         "docs",
         "errors",

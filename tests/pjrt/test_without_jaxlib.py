@@ -139,7 +139,7 @@ def test_compile_for_a_topology(place: Path) -> None:
     program = ROOT / "examples/mlp.mlir"
     _, error = plugrt(place, "compile", program, "--topology", "xla_cpu:x", code=1)
     assert "Topology not supported" in error
-    _, error = plugrt(place, "compile", program, "--topology", "tpu:v5e:2x2", code=1)
+    _, error = plugrt(place, "compile", program, "--topology", "tpu:v5e:2x2", code=2)
     assert 'pip install "plugrt[tpu]"' in error
 
 

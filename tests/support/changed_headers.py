@@ -36,6 +36,14 @@ def join(magic: bytes, header: Any, contents: bytes) -> bytes:
     return magic + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
+def rewrite_header(sealed: bytes, old: bytes, new: bytes) -> bytes:
+    """Returns a sealed file with a part of its header's text replaced."""
+    magic, _, rest = sealed.partition(b"\n")
+    line, _, contents = rest[_DIGEST:].partition(b"\n")
+    assert old in line
+    return join(magic + b"\n", line.replace(old, new, 1), contents)
+
+
 def changed(sealed: bytes, count: int, seed: int) -> Iterator[bytes]:
     """Yields so many files that differ from one in one to three places of their headers."""
     magic, header, contents = split(sealed)

@@ -45,6 +45,7 @@ _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
 # Process-wide: tracebacks of any thread are compared with it; plugins add theirs at import.
 _checked_folders: set[str] = set()
 """Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
+# Process-wide: decorators fill it at import, and tracebacks of any thread are compared with it.
 _after_checks: set[CodeType] = set()
 
 

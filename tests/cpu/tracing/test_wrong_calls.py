@@ -19,8 +19,11 @@ X = np.ones((2, 3), np.float32)
 @pytest.mark.parametrize("array", [True, False], ids=["array", "numpy"])
 @pytest.mark.parametrize(("call", "says"), [
     (lambda x: xp.mean(x, dtype="float32"), "mean has no parameter 'dtype'; it takes x, axis"),
-    (lambda x: xp.sum(x, 1), "sum takes 1 arguments by position (x); got 2. By name it takes axis"),
-    (lambda x: xp.sort(x, 0, True), "sort takes 1 arguments by position (x); got 3. By name "),
+    (
+        lambda x: xp.sum(x, 1, None, True),
+        "sum takes 3 arguments by position (x, axis, dtype); got 4. By name it takes keepdims",
+    ),
+    (lambda x: xp.sort(x, 0, True), "sort takes 2 arguments by position (x, axis); got 3. By"),
     (lambda x: xp.sin(x, out=x), "unexpected keyword argument 'out'"),
     (lambda x: xp.add(x, x, x), "add takes 2 arguments by position (x1, x2); got 3"),
     (lambda x: xp.concat([x, x], axes=0), "unexpected keyword argument 'axes'"),

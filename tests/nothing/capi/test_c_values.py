@@ -138,7 +138,7 @@ class TestArtifact:
     def test_cut_anywhere(self, origin: serialized_envelope.Origin) -> None:
         whole = serialized_envelope.encode_envelope(b"payload", origin, None)
         for size in range(1, len(whole)):
-            with pytest.raises(DataLoss, match=r"cut short|damaged"):
+            with pytest.raises(DataLoss, match=r"cut off|cut short|damaged"):
                 serialized_envelope.decode_envelope(whole[:size])
         with pytest.raises(InvalidArgument, match="no bytes"):
             serialized_envelope.decode_envelope(b"")
@@ -146,7 +146,7 @@ class TestArtifact:
     def test_any_changed_byte_of_the_contents(self, origin: serialized_envelope.Origin) -> None:
         whole = bytearray(serialized_envelope.encode_envelope(b"payload", origin, None))
         whole[-3] ^= 1
-        with pytest.raises(DataLoss, match="checksum"):
+        with pytest.raises(DataLoss, match="damaged"):
             serialized_envelope.decode_envelope(bytes(whole))
 
     def test_other_platform_and_other_version(self, origin: serialized_envelope.Origin) -> None:

@@ -67,7 +67,7 @@ def test_options_are_typed(site: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("--topology", "far:two"), 1, "'two' is no number of devices"),
-        (("--topology", "fart:2"), 1, "did you mean 'far'?"),
+        (("--topology", "fart:2"), 2, "did you mean 'far'?"),
         (("--topology", "far:2", "--option", "nonsense"), 2, "is not NAME=VALUE"),
         ((), 2, "--topology"),
     ],

@@ -12,6 +12,7 @@ from plugrt_cpu.device import ClientBase
 
 # Process-wide: a fork concerns every client of the process.
 _clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
+# Process-wide: like the clients, a fork ends what any of them launched.
 _refusals: set[weakref.WeakMethod[Callable[[], None]]] = set()
 
 

@@ -40,7 +40,6 @@ _WRITTEN = {
     "inner": "xp.tensordot(x, y, axes=((-1,), (-1,)))",
     "isneginf": "x == -xp.inf",
     "isposinf": "x == xp.inf",
-    "nn": "the functions with plugrt.array_api and plugrt.lax, or use plugrt.from_jax(jax.nn.gelu)",
     "nan_to_num": "xp.where(xp.isnan(x), 0.0, x)",
     "nanmax": "xp.max(xp.where(xp.isnan(x), -xp.inf, x))",
     "nanmin": "xp.min(xp.where(xp.isnan(x), xp.inf, x))",
@@ -77,6 +76,8 @@ def missing_name(name: str) -> str:
         return f"{text}; the array API standard lacks it: write, for example, {_WRITTEN[name]}"
     if name in _RENAMED:
         return f"{text}; in the array API standard this is {_RENAMED[name]!r}"
+    if name == "nn":
+        return f"{text}; write its functions with plugrt.lax, or use plugrt.from_jax(jax.nn.gelu)"
     if callable(getattr(np, name, None)):
         return (
             f"{text}; the array API standard lacks it: "

@@ -84,5 +84,6 @@ def await_outside() -> None:
         work.wait()
 
 
+# Process-wide: threads that wait outside of callbacks serve every client; a fork ends them.
 _outside: list[ThreadWork[None]] = []
 os.register_at_fork(after_in_child=_outside.clear)

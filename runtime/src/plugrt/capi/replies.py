@@ -59,6 +59,8 @@ class Replies:
         if size and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
         with self.reading(args, field):
+            if size > _MOST_BYTES and not is_memory(int(ffi.cast("uintptr_t", pointer)), size):
+                raise InvalidReply(f"{size} bytes are not memory of this process")
             found = escape_controls(c_values.text(pointer, min(size, _MOST_BYTES)))
         return found if size <= _MOST_BYTES else f"{found}… {size - _MOST_BYTES} bytes more"
 

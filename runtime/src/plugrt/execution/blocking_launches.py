@@ -280,7 +280,9 @@ def _nothing() -> None:
     """Waits for a launch that ends when those before it have ended."""
 
 
+# Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
 _of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
+# Process-wide: it guards the table above.
 _lock = threading.Lock()
 
 
