@@ -119,8 +119,7 @@ def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
 def test_no_garbage_is_collected_while_the_main_thread_compiles() -> None:
     """Finalisers may launch programs, which corrupts jaxlib's records of what it compiles."""
     code = """
-    import _thread
-import gc
+    import gc
     from plugrt_cpu.interrupts import run_uninterrupted
     print(run_uninterrupted(gc.isenabled), gc.isenabled())
     gc.disable()
@@ -281,7 +280,8 @@ print(seen.pop("Late") > 40, seen)
 @pytest.mark.parametrize("call", ["compiled, 0.02", "launched, 0.002"])
 def test_what_a_signal_handler_raises_arrives(call: str) -> None:
     """`Thread.start` makes a KeyError of it: that was a fifth of the time-outs of compilations."""
-    done = run_python(LATE.replace("CALL", call), **platform_environment())
+    variables = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
+    done = run_python(LATE.replace("CALL", call), **variables)
     assert done.stdout == "True Counter()\n", done.stderr[-2000:]
     assert done.stderr == ""
 

@@ -33,7 +33,7 @@ mapped = plugrt.pmap(jitted, "i")
 
 xp.sum("nonsense")  # wrong: arg-type
 xp.sum(x, axes=3)  # wrong: call-arg
-xp.sum(x, 0)  # wrong: call-arg
+xp.sum(x, 0, None, True)  # wrong: call-arg
 xp.sum(x, axis="rows")  # wrong: arg-type
 xp.sum(x, axis=1.5)  # wrong: arg-type
 xp.sum()  # wrong: call-arg
@@ -52,14 +52,14 @@ xp.mean(x, dtype=xp.float32)  # wrong: call-arg
 xp.reshape(x, "4")  # wrong: arg-type
 xp.reshape(x, 2.0)  # wrong: arg-type
 xp.zeros("3")  # wrong: arg-type
-xp.zeros((2, 3), xp.float32)  # wrong: call-arg
+xp.zeros((2, 3), xp.float32, None)  # wrong: call-arg
 xp.zeros((2,), dtype=3)  # wrong: arg-type
 xp.zeros((2,), device="cpu")  # wrong: arg-type
 xp.full((2,), "x")  # wrong: arg-type
 xp.arange("3")  # wrong: arg-type
 xp.linspace(0, 1)  # wrong: call-arg
 xp.linspace("a", 3, 5)  # wrong: arg-type
-xp.concat(x, 0)  # wrong: call-arg, arg-type
+xp.concat(x, 0)  # wrong: arg-type
 xp.concat([x, "y"])  # wrong: list-item
 xp.permute_dims(x, 1)  # wrong: arg-type
 xp.searchsorted(x, 1, side="middle")  # wrong: arg-type

@@ -6,14 +6,22 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from typing import Protocol
 
 from plugrt_cpu.device import ClientBase
 
 # Process-wide: a fork concerns every client of the process.
 _clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
-# Process-wide: like the clients, a fork ends what any of them launched.
-_refusals: set[weakref.WeakMethod[Callable[[], None]]] = set()
+
+
+class _Launching(Protocol):
+    """An executable that refuses launches in a forked child."""
+
+    def refuse_launches(self) -> None: ...
+
+
+# Process-wide: like the clients, a fork concerns every executable of the process.
+_executables: weakref.WeakSet[_Launching] = weakref.WeakSet()
 
 
 def keep_after_fork(client: ClientBase) -> None:
@@ -21,10 +29,9 @@ def keep_after_fork(client: ClientBase) -> None:
     _clients.add(client)
 
 
-def refuse_after_fork(refuse: Callable[[], None]) -> None:
-    """Has a method called in children, as long as its object lives."""
-    reference = weakref.WeakMethod(refuse, _refusals.discard)
-    _refusals.add(reference)
+def refuse_after_fork(executable: _Launching) -> None:
+    """Calls the executable's `refuse_launches` in children, as long as it lives."""
+    _executables.add(executable)
 
 
 def _keep_clients_after_fork() -> None:
@@ -39,10 +46,8 @@ def _keep_clients_after_fork() -> None:
         if client._raw is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
             client._raw, client.is_forked = None, True  # compiling would wait for these threads
-    for reference in list(_refusals):
-        refuse = reference()
-        if refuse is not None:
-            refuse()
+    for executable in list(_executables):
+        executable.refuse_launches()
 
 
 if hasattr(os, "register_at_fork"):

@@ -81,7 +81,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             for t, place in pairs
         ]
         self._launch: Callable[..., Any] = executable.raw.execute_sharded
-        refuse_after_fork(self.refuse_launches)
+        refuse_after_fork(self)
 
     @property
     def client(self) -> ClientBase:
