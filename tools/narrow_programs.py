@@ -31,7 +31,7 @@ class Writer(ProgramText):
         return self._between(value) if array.size else value
 
     def make(self, *args: Any, **kwargs: Any) -> list[Value]:
-        """Adds an operation, with what it gives among the results."""
+        """Adds an operation, and its values to the results."""
         made = self.apply(*args, **kwargs, returned=False)
         made = [self._between(value) for value in made]
         self.results += made
@@ -101,7 +101,7 @@ def _elementwise(name: str, arity: int, of: str, result: str = "") -> None:
 
 
 def _in_domain(name: str, x: np.ndarray[Any, Any], number: int) -> np.ndarray[Any, Any]:
-    """Returns values at which a function has a finite value that the specification states.
+    """Returns arguments with finite results that the specification states.
 
     float4 has neither infinities nor NaN, and a negative exponent of integers has no meaning.
     """

@@ -4,7 +4,7 @@
 
 It writes what each operation and dtype gave on a backend: ``right``, ``wrong``, ``refused`` or
 ``fatal``, with the reason; `docs/generate/narrow_faults.py` then writes what plugrt reads. The
-expected values are those of the NumPy backend. Each pair has a child of its own, which runs several
+expected values are the NumPy backend's. Each pair has a child of its own, which runs several
 shapes, alone and between other operations, under `FLAGS`; one that ends with a signal is ``fatal``.
 With ``--wide`` programs first go through plugrt's pass that computes in int8.
 """
@@ -33,7 +33,7 @@ FLAGS = {
     "not optimised": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false",
 }
-"""Settings of XLA under which all is tried; the second one is that of plugrt's tests."""
+"""Settings of XLA for all trials; plugrt's tests use the second one."""
 REPLICAS = 4
 
 

@@ -1,8 +1,8 @@
 /* Names the versions before glibc 2.34 of the functions that moved into its libc.so then.
 
    They are there in newer ones, too. Without this, what is compiled on a newer system runs on none
-   that is older than 2.34, while jaxlib does: pip would take the wheel without the core there, and
-   JAX would find no device. setup.py includes it in each file. */
+   that is older than 2.34, while jaxlib does: pip would install the wheel without the core there,
+   and JAX would find no device. setup.py includes it in each file. */
 #ifndef PLUGRT_OLD_GLIBC_H
 #define PLUGRT_OLD_GLIBC_H
 #include <features.h>

@@ -25,7 +25,7 @@ static const char core_sources[] =
     "memory_descriptions.c b4db51d5983e\n"
     "module.c 7c7d03377666\n"
     "objects.c e90e66d72136\n"
-    "old_glibc.h 787f1b658988\n"
+    "old_glibc.h d7eabf2f8197\n"
     "pjrt.h 03d1cc12e76e\n"
     "programs.c e682e4099c05\n"
     "promises.c a3a88c527fba\n"

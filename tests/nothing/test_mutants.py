@@ -1,4 +1,4 @@
-"""`tools/mutants.py`: what it plants, finds again and replaces, and a run on a small suite."""
+"""`tools/mutants.py`: plants mutants, finds and replaces them, and runs a small suite."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
         subprocess.run([*git, *command], check=True)
     monkeypatch.setattr(tool, "ROOT", root)
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # for the time that importing takes
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing them is slow
     monkeypatch.setattr(tool.tempfile, "tempdir", str(tmp_path))
     return root
 

@@ -1,6 +1,6 @@
 """What belongs to the process and not to a client says why, where it is defined.
 
-State is what a module makes empty and fills later (containers, counters, thread-local values),
+State means values that a module makes empty and fills later (containers, counters, thread-locals),
 locks, and names that a function rebinds by ``global``. `functools.cache` is allowed: it answers
 the same whoever asks. The kit's mutants are left out: their state is the defect.
 """

@@ -119,7 +119,7 @@ def end_at_once() -> str:
     """Joins, and ends well in process 1, after that in process 0, which has waited meanwhile."""
     join()
     if plugrt.process_index() == 0:
-        time.sleep(3.0)  # longer than it takes to look for the ends of others
+        time.sleep(3.0)  # longer than a look for the ends of others
     return "done"
 
 

@@ -4,8 +4,8 @@ No function checks everything that Python lets a caller pass: None for an axis, 
 class for a function. The result, an `AttributeError` deep inside, does not help the caller and is
 not in the tree of ``plugrt.errors``. `with_argument_errors` turns it into an `ArgumentTypeError`
 that names function and arguments. Exceptions of the user's own code (a branch, a loop body, an
-``__array__``) pass unchanged. What is raised within a function marked by `after_checks` no argument
-caused: it becomes `Internal`, whose message says that the fault is not the caller's.
+``__array__``) pass unchanged. An exception from a function marked by `after_checks` is not due to
+an argument: it becomes `Internal`, whose message says that the fault is not the caller's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Values as JSON, and back: `decode` returns what has the types of a dataclass, or `DataLoss`.
+"""Values as JSON, and back: `decode` checks types, as of a dataclass, or raises `DataLoss`.
 
 A checksum finds damage, not a header that was written wrongly. So each field of a saved header is
-read as a type, with its bounds, before anything uses it. What one field says of another is checked
+read as a type, with its bounds, before anything uses it. Conditions between fields are checked
 where both are known, by `require` and `built`.
 """
 
@@ -27,7 +27,7 @@ from plugrt.hlo_proto import PRIMITIVE_TYPES
 T = TypeVar("T")
 
 _MOST_BYTES = 2**62
-"""Of one array: what the sizes of all memories stay below."""
+"""Of one array: all memories are smaller."""
 _SCALARS = (bool, int, float, str)
 
 
@@ -110,7 +110,7 @@ def decode_json(kind: Any, text: bytes, what: str) -> Any:
 
 
 def require(holds: bool, found: str) -> None:
-    """Raises `DataLoss` unless a condition holds; ``found`` is what was saved instead."""
+    """Raises `DataLoss` unless a condition holds; ``found`` describes the saved value."""
     if not holds:
         raise DataLoss(f"it is damaged, or was not written by plugrt: {found}")
 

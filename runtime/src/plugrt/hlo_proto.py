@@ -84,8 +84,8 @@ def donated_parameters(module: Content) -> frozenset[int]:
 def output_shardings(module: Content) -> list[bytes] | None:
     """Returns a serialised ``xla.OpSharding`` for each result of a partitioned program.
 
-    Of no results, that of their empty tuple. None for a program that is not partitioned. Raises
-    `ValueError` for another message.
+    Without results, the sharding of their empty tuple. None for a program that is not partitioned.
+    Raises `ValueError` for another message.
     """
     stated = messages(module, _OUTPUT_SHARDING)
     if not stated:

@@ -141,7 +141,7 @@ def refuse_partitioned(client: Client, program: Program, options: CompileOptions
 class entering:  # used as a function
     """Notes on this thread that a program is calling a function: ``with entering(function):``.
 
-    A class, since a generator takes twice the time.
+    A class, since a generator is half as fast.
     """
 
     __slots__ = ("_before", "_function")

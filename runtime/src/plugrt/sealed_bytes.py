@@ -1,7 +1,7 @@
 """`SealedFormat`: saved bytes with a checksum and a header of checked fields before them.
 
-They are a line with the format's name and version, the SHA-256 of what follows, a line of JSON, and
-the contents. The checksum finds what was cut or altered. It is no signature: who can write the file
+They are a line with the format's name and version, the SHA-256 of the rest, a line of JSON, and the
+contents. The checksum finds what was cut or altered. It is no signature: who can write the file
 can write a matching one.
 """
 
@@ -43,8 +43,8 @@ class SealedFormat(Generic[Header]):
     def read(self, sealed: bytes) -> tuple[Header, memoryview]:
         """Returns the header and the contents.
 
-        Raises `InvalidArgument` for other bytes, `FailedPrecondition` for those of another version
-        of the format, and `DataLoss` for what is cut, altered, or not as `write` wrote it.
+        Raises `InvalidArgument` for other bytes, `FailedPrecondition` for another version of the
+        format, and `DataLoss` for bytes that are cut, altered, or not as `write` wrote them.
         """
         count = len(sealed)
         if not sealed.startswith(self.title):

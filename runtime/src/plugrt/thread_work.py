@@ -26,7 +26,7 @@ class ThreadWork(Generic[T]):
     __slots__ = ("_ended", "_errors", "_is_over", "_results", "_todo")
 
     def __init__(self, work: Callable[[], T]) -> None:
-        # Lists, emptied by the one that takes: the thread may outlive its caller, and must keep
+        # Lists, emptied by `pop`: the thread may outlive its caller, and must keep
         # nothing alive then.
         self._todo = [work]
         self._results: list[T] = []
@@ -38,7 +38,7 @@ class ThreadWork(Generic[T]):
         self._ended.acquire()
 
     def start(self) -> bool:
-        """Has a new thread call the function; False where the system or the interpreter has none.
+        """Starts a thread for the function; False where the system or the interpreter has none.
 
         It may be called again, as after an interrupt: the function is called once.
         """
@@ -88,7 +88,7 @@ def is_ending(frame: FrameType) -> bool:
 
 
 def start_thread(function: Callable[[], object]) -> bool:
-    """Has a new thread call ``function()``; False where the system or the interpreter has none."""
+    """Starts a thread for ``function()``; False where the system or the interpreter has none."""
     try:
         start_new_thread(function, ())
     except RuntimeError as error:

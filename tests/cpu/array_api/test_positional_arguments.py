@@ -1,4 +1,4 @@
-"""Parameters that jax.numpy takes by position are taken by position here, in the same order."""
+"""Positional parameters of jax.numpy are positional here, in the same order."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def call(address: str) -> socket.socket:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Waits until the coordinator closes a connection on which it says nothing."""
+    """Waits until the coordinator closes a connection, without an answer."""
     with contextlib.suppress(ConnectionError):
         return connection.recv(1) == b""
     return True

@@ -1,7 +1,7 @@
-"""Random calls with plugrt and with JAX: equal, but for what `docs/data/jax_deviations.toml` lists.
+"""Random calls with plugrt and with JAX: equal, except as `docs/data/jax_deviations.toml` lists.
 
 Compared are values, dtypes, weak types, shardings, commitment, what donation deleted, how often a
-function was traced, and by which built-in class an exception can be caught.
+function was traced, and the built-in class that catches an exception.
 """
 
 from __future__ import annotations

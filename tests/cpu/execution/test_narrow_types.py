@@ -92,7 +92,7 @@ def test_programs_from_elsewhere_are_computed_the_same_way(form: str) -> None:
 
 
 def test_float4_becomes_an_integer_by_its_value() -> None:
-    """XLA takes 6, the largest, for out of range: the largest int32 came of it."""
+    """XLA considers 6, the largest, out of range, and returns the largest int32."""
     x = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
     for dtype in ("int4", "uint8", "int32"):
         kind = np.dtype(getattr(ml_dtypes, dtype, dtype))

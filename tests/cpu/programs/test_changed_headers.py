@@ -132,7 +132,7 @@ ORIGIN = {
     "jaxlib", "machine", "platform", "version", "platform_version", "pjrt_api", "attributes", "abi",
     "devices", "device_assignment",
 }  # fmt: skip
-"""The fields that say where an executable belongs: others are refused as another backend's."""
+"""The fields with an executable's origin: others are refused as another backend's."""
 
 
 @pytest.mark.parametrize("backend", [None, "numpy"])
@@ -156,7 +156,7 @@ def test_a_changed_executable_is_refused_or_runs(backend: str | None) -> None:
 
 
 def _origin(header: Any) -> Any:
-    """Returns what a header says of whose executable it is."""
+    """Returns the fields of a header with the executable's origin."""
     stated = header.get("facts", header) if isinstance(header, dict) else {}
     if not isinstance(stated, dict):
         return None

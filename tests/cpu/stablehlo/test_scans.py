@@ -48,7 +48,7 @@ def test_a_scan_goes_in_its_direction(
 
 
 def test_scans_within_a_scan() -> None:
-    """The inner one takes its start from the outer one, against its direction."""
+    """The inner one gets its start from the outer one, against its direction."""
     text = """func.func public @main(%x: tensor<3x4xi32>, %i: tensor<i32>) -> tensor<3x4xi32> {
   %0:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>,
     resultSegmentSizes = array<i32: 1, 1>}> ({

@@ -91,7 +91,7 @@ def test_every_attribute_and_method_of_arrays_is_there(cls: Any) -> None:
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_signatures_are_the_standards(name: str) -> None:
-    """Parameters that jax.numpy takes by position may be taken so, which the standard allows."""
+    """Positional parameters of jax.numpy may be positional here, which the standard allows."""
     found = inspect.signature(getattr(xp, name))
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
     text = str(inspect.Signature(bare))

@@ -34,7 +34,7 @@ WRONG = {
     ("abi", "diff", "notes.md"): "notes.md",
     ("abi", "diff", "nosuch.h"): "nosuch.h",
 }
-"""The words after ``plugrt``, and what the message must name."""
+"""The words after ``plugrt``, and the words that the message must contain."""
 
 
 def test_wrong_usage_exits_with_2_and_names_what_is_wrong(tmp_path: Path) -> None:

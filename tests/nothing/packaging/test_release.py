@@ -192,7 +192,7 @@ def test_the_glibc_that_tags_ask_for(tags: str, glibc: tuple[int, int]) -> None:
 def test_a_wheel_that_needs_a_newer_glibc_than_jaxlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There pip would take the pure wheel, with which no Python plugin reaches JAX."""
+    """There pip would install the pure wheel, and no Python plugin would reach JAX."""
     own = RELEASE.glibc_of_jaxlib()
     assert own >= (2, 17)
     made = release(tmp_path)

@@ -1,4 +1,4 @@
-"""Values at the edges of their types, on which the NumPy backend agrees with XLA."""
+"""The NumPy backend agrees with XLA on values at the edges of their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of random cases return: Python of `np`, `lax`, `m` and parameters."""
+"""Results of the functions of random cases: Python of `np`, `lax`, `m` and parameters."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ x.squeeze()|x.take(0)|x.swapaxes(0, -1)|x.nonzero()|x.conj()|x.real|x.imag|x.cum
 x.all()|x.any()|x.min()|x.mT|x.itemsize|m.device_put(x, x.sharding)|x.on_device_size_in_bytes()
 x.is_fully_replicated|x.is_fully_addressable|[s.data for s in x.addressable_shards]
 """
-"""What an array is asked outside of a function; ``eager`` only."""
+"""Expressions of an array outside of a function; ``eager`` only."""
 
 JAX_TRANSFORMS = ("", "", "jax.jit", "jax.vmap", "jax.checkpoint", "gradient", "value_and_gradient")
 """Applied to functions for `from_jax`; the last two sum the result first."""

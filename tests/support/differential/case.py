@@ -34,7 +34,7 @@ class Plain:
 
 @dataclass(frozen=True, repr=False)
 class Arg(Plain):
-    """An argument: what it is, and where it was put."""
+    """An argument: its value and its place."""
 
     kind: str = "array"
     """``python``, ``scalar`` (NumPy's), ``numpy``, ``array`` or ``weak`` (a weakly typed array)."""
@@ -61,26 +61,26 @@ class Arg(Plain):
 
 @dataclass(frozen=True, repr=False)
 class Case(Plain):
-    """A call of one function, and what is done with its result."""
+    """A call of one function, and the use of its result."""
 
     form: str
     """``eager``, ``jit``, ``pmap``, ``shard_map``, ``device_put`` or ``from_jax``."""
     body: str
-    """What the function returns: Python, of the parameters ``x``, ``y`` and ``z``."""
+    """The function's result: Python, of the parameters ``x``, ``y`` and ``z``."""
     args: tuple[Arg, ...]
     options: tuple[tuple[str, str], ...] = ()
     """Keyword arguments of the form's function, as Python."""
     transform: str = ""
     """Applied to the function first: ``m.jit``, or one of JAX's for ``from_jax``."""
     aot: str = ""
-    """``arrays`` or ``structs``: what is lowered and compiled before the call; or nothing."""
+    """``arrays`` or ``structs``, to lower and compile with before the call; or nothing."""
     x64: bool = False
     setting: str = ""
-    """A context manager within which all happens, as Python."""
+    """A context manager around all steps, as Python."""
     again: tuple[Arg, ...] = ()
     """The arguments of a second call; none for no second call."""
     then: str = ""
-    """What is computed of the result ``r``, as Python."""
+    """An expression of the result ``r``, as Python."""
 
     def option(self, name: str) -> str:
         """Returns the text of an option, empty where it is not given."""

@@ -15,7 +15,7 @@ TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float64": 1e-9, "complex128": 
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference: what of a step's result differs, and both sides' answers as text."""
+    """One difference: its kind, the step, and both sides' answers as text."""
 
     what: str
     """``raises`` (plugrt alone), ``accepts`` (JAX alone raises), ``class`` (of the exceptions),
@@ -32,7 +32,7 @@ class Difference:
 
 
 def caught_as(error: BaseException) -> type[BaseException]:
-    """Returns the first built-in class of an exception: that by which programs catch it."""
+    """Returns the first built-in class of an exception, which programs catch."""
     found: list[type[BaseException]] = [
         c for c in type(error).__mro__ if getattr(builtins, c.__name__, None) == c
     ]

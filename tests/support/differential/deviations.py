@@ -21,7 +21,7 @@ KINDS = ("deviation", "fault")
 
 @dataclass(frozen=True)
 class Entry:
-    """A class of differences: what may differ, in which cases, and why."""
+    """A class of differences: their kinds, their cases, and the reason."""
 
     id: str
     kind: str

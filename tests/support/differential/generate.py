@@ -247,7 +247,7 @@ class Draw:
         self.common = self.place(self.shape)
         args = self.args(self.pick([1, 1, 2]))
         options = [("device", place_text(self.place(self.shape)))] if self.chance(0.85) else []
-        # Not donate=True: JAX 0.10.2 ends with SIGSEGV in `is_deleted` of what it moved so.
+        # Not donate=True: JAX 0.10.2 ends with SIGSEGV in `is_deleted` of arrays moved so.
         if self.chance(0.15):
             options.append(("may_alias", self.pick(["True", "False"])))
         return Case(

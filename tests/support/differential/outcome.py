@@ -43,14 +43,14 @@ class Leaf:
 
 @dataclass
 class Outcome:
-    """What a case gave: for each step that ran its results or the exception that ended it."""
+    """The outcome of a case: for each step that ran its results or the exception that ended it."""
 
     steps: dict[str, Any] = field(default_factory=dict)
     """For each step by name: leaves by path, or an exception."""
     deleted: tuple[bool | None, ...] = ()
-    """For each argument of both calls whether it is gone; None for what is no array."""
+    """For each argument of both calls whether it is gone; None if it is no array."""
     types: tuple[str, ...] = ()
-    """Dtype and shape of each of these arguments; empty for what is no array."""
+    """Dtype and shape of each of these arguments; empty for other values than arrays."""
     traces: int = 0
 
     @property
@@ -119,7 +119,7 @@ def _is_array(x: Any, ours: bool) -> bool:
 
 
 def parts_of(sharding: Any, shape: tuple[int, ...]) -> Parts:
-    """Returns which device has what of an array of that shape."""
+    """Returns each device's part of an array of that shape."""
     return {
         device.id: tuple(
             one.indices(size)[:2] if isinstance(one, slice) else (int(one), int(one) + 1)

@@ -181,7 +181,7 @@ def script(case: Case) -> list[tuple[str, str]]:
 
 
 def program(case: Case, ours: bool) -> str:
-    """Returns the whole program of one side: what a report prints, to be run in ``python``."""
+    """Returns the whole program of one side, for reports: it runs in ``python``."""
     text = "".join(f"{text}\n" for _, text in script(case))
     contexts = f"enable_x64({case.x64})" + (f", {case.setting}" if case.setting else "")
     within = "".join(f"    {line}\n" for line in text.splitlines())

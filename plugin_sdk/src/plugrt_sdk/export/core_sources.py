@@ -29,7 +29,7 @@ memory.c b2776005d68b
 memory_descriptions.c b4db51d5983e
 module.c 7c7d03377666
 objects.c e90e66d72136
-old_glibc.h 787f1b658988
+old_glibc.h d7eabf2f8197
 pjrt.h 03d1cc12e76e
 programs.c e682e4099c05
 promises.c a3a88c527fba

@@ -61,7 +61,7 @@ def _lower_callbacks(platform: str, library: Any) -> None:
 
     def as_on_cpus(rule: Any) -> Any:
         def lower(context: Any, *arguments: Any, **parameters: Any) -> Any:
-            register_host_callbacks(library, {}, platform)  # the error where it takes none
+            register_host_callbacks(library, {}, platform)  # raises where it accepts none
             module = context.module_context
             callbacks = _Callbacks(library, platform, module.keepalives, _has_token(parameters))
             as_cpu = module.replace(platforms=("cpu",), backend=None, host_callbacks=callbacks)

@@ -52,7 +52,7 @@ def _parse(literal: str, kind: TensorType) -> Array:
     if array.size == size:
         array = array.reshape(kind.shape)
     else:
-        # Of no elements there may be a literal all the same, that of their one value.
+        # An array without elements may have a literal all the same, of one value.
         array = np.broadcast_to(array[0], kind.shape) if size else np.empty(kind.shape, kind.dtype)
     array.flags.writeable = False
     return array

@@ -112,7 +112,7 @@ class CpuClient(PuttingClient, CompilingClient):
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
         """Registers a handler with jaxlib: for all its CPU clients, JAX's among them.
 
-        That of `HOST_CALLBACK`, by which another host calls Python functions, stays the client's:
+        The handler of `HOST_CALLBACK`, with Python functions of another host, stays the client's:
         jaxlib calls them by functions of its own, and each host has its own handler.
         """
         self.require_open()

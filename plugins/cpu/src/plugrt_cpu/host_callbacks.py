@@ -25,7 +25,7 @@ def bind_callbacks(
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
     """Returns a program for ``compile_and_load``, and the ``host_callbacks`` that go with it.
 
-    ``callbacks`` are the program's functions, or the handler by which another host calls them.
+    ``callbacks`` are the program's functions, or another host's handler, which calls them.
     jaxlib numbers the functions by their place in that list, which its executable keeps. It takes
     them with a module that is an object, and leaves them out with one that is text.
     """

@@ -79,7 +79,7 @@ def run_outside_callbacks(function: Callable[[], None]) -> None:
 
 
 def await_outside() -> None:
-    """Waits for what `run_outside_callbacks` has threads call."""
+    """Waits for the threads of `run_outside_callbacks`."""
     for work in list(_outside):
         work.wait()
 

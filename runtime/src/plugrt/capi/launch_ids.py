@@ -11,7 +11,7 @@ from plugrt.capi.executable import Executable
 from plugrt.errors import PjrtError
 
 _MOST = 0x7FFFFFFF
-# Process-wide: an id must differ from those of all launches of the process.
+# Process-wide: an id must differ from the ids of all launches of the process.
 _of_process = itertools.count(1)
 
 

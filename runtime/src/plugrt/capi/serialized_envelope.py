@@ -26,7 +26,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """``abi`` is what the library states of its ABI version, if it does."""
+    """``abi`` is the library's statement of its ABI version, if there is one."""
 
     facts: Facts
     abi: bytes | None
@@ -44,7 +44,7 @@ class Origin:
     platform_version: str
 
     def facts(self) -> Facts:
-        """Returns the facts of what this library makes."""
+        """Returns the facts of this library's executables."""
         return Facts(
             self.platform,
             self.platform_version,

@@ -83,7 +83,7 @@ def _next_comparison(processes: Iterable[int], series: str) -> Comparison | None
 Said = tuple[list[int], str, str, str]
 """Which processes; what they do, with which value; and what is said where they differ."""
 _VERDICT_KIND = dict[str, list[int] | list[Said]]
-"""What the first process found: ``said``, or who is ``late``."""
+"""The first process's finding: ``said``, or who is ``late``."""
 
 
 class Comparison:

@@ -124,7 +124,7 @@ def initialize(
     ``heartbeat_timeout_seconds``, is named in a `ProcessLost` that the others get, in the main
     thread. `shutdown`, also at exit, waits for all processes, ``shutdown_timeout_seconds`` at most.
     With a ``secret`` (PLUGRT_COORDINATOR_SECRET), the same in all, the coordinator gives an index
-    only to who knows it; SECURITY.md says what that protects.
+    only to who knows it; SECURITY.md describes the protection.
 
     Raises `DistributedError` if it was called before, if a backend has started, for a
     ``process_id`` that another process has, or another ``secret``; `ArgumentError` with the names

@@ -25,7 +25,7 @@ _END_SECONDS = 1.0
 """How often each process looks: one small request to the coordinator."""
 _POLL_SECONDS = 0.05
 _LONGEST = 20_000
-"""Bytes of what a process says of itself that are shown."""
+"""Bytes of a process's report on itself that are shown."""
 
 
 class Watch:

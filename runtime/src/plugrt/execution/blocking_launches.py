@@ -29,7 +29,7 @@ _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""
 
 _SEEN_WITHIN = 5.0
-"""Seconds in which it is noticed that a launch has ended, on a machine with much to do."""
+"""Seconds until the end of a launch is noticed, on a machine with much to do."""
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 """The results of a launch, and what waits for its end."""
@@ -48,14 +48,14 @@ class CallingLaunch:
         self.outer: tuple[CallingLaunch, ...] = ()
         """The launches whose functions make this one."""
         self.entry = (self.wait, True)
-        """What the queue has of it."""
+        """Its entry in the queue."""
         self.has_ended = False
         self._wait: Callable[[], object] | None = None
         self._made = threading.Lock()
         self._made.acquire()
 
     def set_made(self, wait: Callable[[], object] | None) -> None:
-        """States that it is made, and what waits for its end; None where it has ended."""
+        """States that it is made; ``wait`` waits for its end, and is None where it has ended."""
         self.thread = None
         self._wait = None if self.has_ended else wait
         self._made.release()
@@ -79,7 +79,7 @@ class BlockingLaunches:
     At most ``bound`` launches are in flight, over all programs and threads: the oldest is awaited
     before another is launched. One on several devices is enqueued on all of them before the next.
     Launches that block none count while one that does precedes them: they are behind it in the
-    devices' queues. ``calling`` has those that call Python functions.
+    devices' queues. ``calling`` lists the launches that call Python functions.
     """
 
     __slots__ = ("_is_bounded", "_launches", "_lock", "_queues_nested", "bound", "calling")
@@ -262,7 +262,7 @@ class BlockingLaunches:
             self._await(oldest)
 
     def _await(self, oldest: tuple[Callable[[], object], bool]) -> None:
-        """Waits for the oldest launch, without the lock: a callback that it waits for takes it."""
+        """Waits for the oldest launch, without the lock, which its callbacks may need."""
         oldest[0]()  # before it is removed: an interrupt may end the waiting
         with self._lock:
             if self._launches and self._launches[0] is oldest:

@@ -12,7 +12,7 @@ from typing import Any
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 
-# Process-wide: what a type is, is the same for all callers; the types are the process's.
+# Process-wide: the answer for a type is the same for all callers; types are the process's.
 _named: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 

@@ -1,7 +1,7 @@
-"""`compute_narrow_types`: 2-bit and 4-bit numbers, of which XLA's CPU compiler gets some wrong.
+"""`compute_narrow_types`: avoids faults of XLA's CPU compiler with 2-bit and 4-bit numbers.
 
-What is wrong was tried: ``tools/narrow_types.py`` writes it to ``docs/data/narrow_types``, and
-`narrow_faults` is generated from that.
+``tools/narrow_types.py`` finds the faults by trial and writes them to ``docs/data/narrow_types``;
+`narrow_faults` is generated from these files.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _EXCHANGES = {"all_gather", "all_to_all", "collective_permute", "all_reduce", "r
 _VERSION = re.compile(r"jaxlib (\S+)")
 
 Faults = Mapping[str, Collection[str]]
-"""By operation, the element types at which it is wrong, refused or fatal."""
+"""By operation, the element types that are wrong, refused or fatal."""
 
 
 def compute_narrow_types(program: Program, client: Client, options: CompileOptions) -> Program:
     """Returns a program that computes in int8 what the client's compiler would get wrong.
 
     Only XLA's compiler for CPUs is known to be wrong: every client whose platform is ``cpu`` counts
-    as one, since no library says what it was made of; jaxlib's says its version. Raises
-    `Unimplemented`, with what to do instead, for what cannot be computed otherwise.
+    as one, since no library names its compiler; jaxlib's states its version. Raises
+    `Unimplemented`, with advice, for operations that cannot be computed otherwise.
     """
     if client.platform != "cpu" or program.format != "mlir":
         return program
@@ -51,7 +51,7 @@ def _narrow_types(code: bytes) -> set[str]:
         return {re.sub(rb"^x", b"", m[0]).decode() for m in _IN_TEXT.finditer(code)}
     try:
         return mlir_bytecode.narrow_types(code)
-    except (IndexError, KeyError, ValueError):  # the compiler says what is wrong with it
+    except (IndexError, KeyError, ValueError):  # the compiler reports the fault
         return set()
 
 
@@ -83,7 +83,7 @@ def _rewrite(program: Program, client: Client, options: CompileOptions, faults: 
     module = parse(program.code, program.name)
     found = {*faulty_operations(module, faults)}
     kinds = {kind for _, kind in found}
-    if options.num_partitions > 1:  # what is divided is exchanged where the partitioner likes
+    if options.num_partitions > 1:  # the partitioner may exchange parts anywhere
         exchanged = {kind for name in _EXCHANGES for kind in faults.get(name, ())}
         kinds |= exchanged.intersection(_narrow_types(program.code))
     if not kinds:

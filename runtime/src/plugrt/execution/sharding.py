@@ -236,9 +236,9 @@ class SingleDeviceSharding(Sharding):
 
 
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
-# Process-wide: equal shardings are one object, by which warm calls compare them.
+# Process-wide: equal shardings are one object, and warm calls compare objects.
 _SINGLE = weakref.WeakValueDictionary()
-# Process-wide: equal shardings are one object, by which warm calls compare them.
+# Process-wide: equal shardings are one object, and warm calls compare objects.
 _DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}
 """Those of the devices' default memories; an entry goes with its sharding, as in `_SINGLE`."""
 

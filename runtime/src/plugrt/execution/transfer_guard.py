@@ -37,7 +37,7 @@ def check_transfer(direction: Direction, what: str, *, explicit: bool) -> None:
     """Logs a transfer, or refuses it with `InvalidArgument`, as the settings say.
 
     ``what`` says what is transferred, and whereto. A transfer is ``explicit`` that `device_put` or
-    `device_get` makes, and so is that of a number: who writes ``x + 1`` or ``x[3]`` wants it there.
+    `device_get` makes, and so is a number's: who writes ``x + 1`` or ``x[3]`` wants it there.
     """
     level = guard_level(direction)
     if level == "allow" or (explicit and not level.endswith("_explicit")):

@@ -28,7 +28,7 @@ class Membership:
     name: str = "another process"
     """What the errors of other processes call this one."""
     secret: str | None = field(default=None, repr=False)
-    """What a process must know to get an index; None: nothing."""
+    """The secret that a process needs to get an index; None: it needs none."""
 
 
 class Coordinator(ABC):

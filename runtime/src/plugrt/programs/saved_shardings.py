@@ -27,7 +27,7 @@ SavedSharding = (
     | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
     | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
 )
-"""A class of shardings, the kind of memory, and what the class adds to the devices."""
+"""A class of shardings, the kind of memory, and the class's fields beside the devices."""
 
 
 @dataclass(frozen=True, slots=True)

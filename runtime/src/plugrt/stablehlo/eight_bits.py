@@ -18,7 +18,7 @@ from plugrt.stablehlo.bindings import ir, register_shardy, shardy
 from plugrt.stablehlo.regions import operations_within, return_values, retype, terminator
 
 INTEGERS = {"i2": "i8", "ui2": "ui8", "i4": "i8", "ui4": "ui8"}
-"""Element types, and those in which they are computed."""
+"""Element types, and the wider types that replace them."""
 
 FLOAT = "f4E2M1FN"
 
@@ -49,11 +49,11 @@ _REDUCED = frozenset(
 )  # fmt: skip
 """Operations whose results have to be reduced to the type's values: in its bits they are right."""
 _BARE = ("stablehlo.all_reduce", "stablehlo.reduce_scatter")
-"""Of these XLA takes bodies of one operation; what is reduced is their result."""
+"""In these XLA accepts only bodies of one operation, so their results are reduced."""
 _OF_BITS = ("stablehlo.popcnt", "stablehlo.shift_right_logical")
 """Operations that would see the copies of the sign."""
 _TAKES = ("stablehlo.compare", "stablehlo.convert", "stablehlo.get_dimension_size")
-"""Operations with other results, which take wider integers as they are."""
+"""Operations with other results, which accept wider integers as they are."""
 _ENDS = ("func.return", "stablehlo.return", "sdy.return")
 _PLACING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
 """Targets of custom calls that return their operand."""
@@ -64,8 +64,8 @@ def compute_in_eight_bits(
 ) -> None:
     """Rewrites a module in place, so that it has integers of the element types as int8 or uint8.
 
-    With ``keeps_shardings`` the partitioner exchanges nothing of the narrow types: what ``main``
-    takes and gives is divided before it is converted as it is after it.
+    With ``keeps_shardings`` the partitioner exchanges nothing of the narrow types: arguments
+    and results of ``main`` are divided alike before and after their conversion.
 
     Raises `Unimplemented` for an operation that it cannot rewrite.
     """
@@ -78,7 +78,7 @@ def compute_in_eight_bits(
 def faulty_operations(
     module: ir.Module, faults: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, str]]:
-    """Yields the operations of a module at an element type at which they are said to be wrong."""
+    """Yields a module's operations with element types that ``faults`` lists for them."""
     for op in operations_within(module.operation):
         name = op.name.removeprefix("stablehlo.")
         if wrong := faults.get(name):
@@ -268,7 +268,7 @@ class _Rewrite:
     # --- values ---------------------------------------------------------------------------------
 
     def _widened(self, kind: ir.Type) -> ir.Type | None:
-        """Returns the type in which values of a type are computed; None for itself."""
+        """Returns the wider type that replaces a type; None where it stays."""
         if not isinstance(kind, ir.RankedTensorType):
             return None
         element = self._wide.get(str(kind.element_type))
@@ -337,7 +337,7 @@ def _element(value: ir.Value) -> str:
 
 
 def _is_float(kind: ir.Type) -> bool:
-    """Whether it is of floats or complex numbers: the compiler says what is out of range."""
+    """Whether it is of floats or complex numbers: the compiler reports values out of range."""
     return "f" in str(kind.element_type)
 
 

@@ -93,9 +93,9 @@ def _inline(call: Any, function: Any) -> None:
 
 
 def clone_block(block: ir.Block, known: dict[ir.Value, ir.Value]) -> list[ir.Value]:
-    """Copies a block's operations to where operations are inserted; returns what it returns.
+    """Copies a block's operations to the insertion point; returns the copies of its results.
 
-    ``known`` has the values to take for the block's arguments, and gets those of the copies.
+    ``known`` maps the block's arguments to values; the copies' results are added to it.
     """
     *body, end = list(block.operations)
     for op in body:

@@ -59,7 +59,7 @@ def finish_module(
 
 
 def _verify(module: ir.Module, name: str) -> None:
-    """Raises `InvalidOperation` for what MLIR finds only in the whole module."""
+    """Raises `InvalidOperation` for errors that MLIR finds only in the whole module."""
     try:
         module.operation.verify()
     except MLIRError as error:

@@ -147,7 +147,7 @@ def _parts_of(stated: Sequence[bytes], x: np.ndarray[Any, Any]) -> list[list[tup
 
 
 def _expect_none_stated(*questions: Callable[[], Sequence[Any]]) -> None:
-    """Each answer has no element, or the backend states none: a host takes the two apart."""
+    """Each answer has no element, or the backend states none: hosts tell the two apart."""
     for question in questions:
         try:
             found = list(question())

@@ -126,7 +126,7 @@ def nothing(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "empty_tuples", refusable=True, rests_on="StableHLO specification: tuple, case",
-    why="programs in which something is done for its effect alone do not compile",
+    why="programs with operations run for their effects alone do not compile",
 )  # fmt: skip
 def empty_tuples(subject: PluginSubject) -> None:
     """A call, a case and a barrier without results leave what is beside them as it is."""

@@ -258,7 +258,7 @@ def no_results(subject: PluginSubject) -> None:
     why="under JAX no program without results compiles",
 )  # fmt: skip
 def shardings_of_no_results(subject: PluginSubject) -> None:
-    """A program without results states no sharding (NULL), or that of their empty tuple."""
+    """A program without results states no sharding (NULL), or one for an empty tuple."""
     client = TableClient.of(subject)
     _, executable = client.compile(programs.NO_RESULTS.encode())
     name = "Shardings_Executable_OutputShardings"

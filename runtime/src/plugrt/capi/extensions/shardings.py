@@ -32,7 +32,7 @@ def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes] | 
 
 
 def output_shardings(library: Library, executable: Any) -> Sequence[bytes] | None:
-    """Returns the same for each result; of no results, that of their empty tuple."""
+    """Returns the same for each result; for no results, one for their empty tuple."""
     table = library.extension("Shardings")
     args = table.call("Shardings_Executable_OutputShardings", executable=executable)
     return _shardings(table, args, "num_outputs")
