@@ -25,6 +25,7 @@ from plugrt.errors import (
     InvalidArgument,
     PjrtError,
     Unimplemented,
+    UnknownPlatform,
 )
 from plugrt.layout import Format, Layout
 from plugrt.sharding import Mesh, NamedSharding, SingleDeviceSharding
@@ -101,7 +102,10 @@ def test_an_executable_for_several_devices_says_so() -> None:
 def test_devices_of_another_backend_are_refused() -> None:
     saved = serialize_executable.serialize(plugrt.jit(lambda x: x + 1).lower(X).compile())
     other = "cpu" if plugrt.default_backend() == "numpy" else "numpy"
-    devices = plugrt.local_devices(backend=other)
+    try:
+        devices = plugrt.local_devices(backend=other)
+    except UnknownPlatform:
+        pytest.skip(f"JAX_PLATFORMS leaves {other} out")
     with pytest.raises(ArgumentError, match=rf"^{other}:0 is no device of '"):
         serialize_executable.deserialize_and_load(
             *saved, backend=plugrt.default_backend(), execution_devices=devices
