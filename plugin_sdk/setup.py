@@ -39,7 +39,7 @@ class Build(build_ext):
             for extension in self.extensions:
                 extension.extra_compile_args = [*extension.extra_compile_args, *TOGETHER]
                 extension.extra_link_args = [*extension.extra_link_args, *TOGETHER]
-        if self._takes(OLD_LIBRARIES):
+        if OLD_LIBRARIES and self._takes(OLD_LIBRARIES):
             for extension in self.extensions:
                 extension.extra_link_args = [*extension.extra_link_args, *OLD_LIBRARIES]
         super().build_extensions()

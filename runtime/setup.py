@@ -19,6 +19,8 @@ CORE = sorted(map(str, Path("core").glob("*.c")))
 HEADERS = sorted(map(str, Path("core").glob("*.h")))
 FLAGS = ["-std=c11", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 TOGETHER = ["-O3", "-flto=auto"]
+# The SDK's parts in C link libraries of older versions of glibc; the runtime's call none of them.
+OLD_LIBRARIES: list[str] = []
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -32,6 +34,9 @@ class Build(build_ext):
             for extension in self.extensions:
                 extension.extra_compile_args = [*extension.extra_compile_args, *TOGETHER]
                 extension.extra_link_args = [*extension.extra_link_args, *TOGETHER]
+        if OLD_LIBRARIES and self._takes(OLD_LIBRARIES):
+            for extension in self.extensions:
+                extension.extra_link_args = [*extension.extra_link_args, *OLD_LIBRARIES]
         super().build_extensions()
 
     def _takes(self, flags: list[str]) -> bool:

@@ -30,7 +30,7 @@ def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 def _way(extension: Any) -> dict[str, Any]:
     """Returns how an extension is compiled, but for what the SDK's alone needs of glibc."""
-    needless = ("-D_GNU_SOURCE",)
+    needless = ("-D_GNU_SOURCE", "-include", "core/old_glibc.h")
     return {
         "flags": [flag for flag in extension.extra_compile_args if flag not in needless],
         "macros": extension.define_macros,
@@ -92,8 +92,9 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
 ) -> None:
     """An unknown flag would leave the whole part in C out, since it is optional."""
     monkeypatch.setattr(build_ext, "build_extensions", lambda self: None)
-    ways = []
-    for project in PROJECTS:
+    of_the_sdk = ["-flto-partition=one"]
+    older = ["-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"]
+    for project, more, libraries in zip(PROJECTS, ([], of_the_sdk), ([], older), strict=True):
         build: Any = _given_to_setup(project, monkeypatch)["cmdclass"]["build_ext"](
             setuptools.Distribution()
         )
@@ -103,11 +104,11 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
         ]
         build.compiler = _Compiler(refusing)
         build.build_extensions()
-        ways.append([(e.extra_compile_args, e.extra_link_args) for e in build.extensions])
+        found = [(e.extra_compile_args, e.extra_link_args) for e in build.extensions]
         assert shared == ["-Wall"]
-    assert ways[0] == ways[1]
-    added = [] if refusing != "nothing" else ["-O3", "-flto=auto"]
-    assert ways[0] == [(["-Wall", *added], added)] * 2
+        added = [] if refusing != "nothing" else ["-O3", "-flto=auto", *more]
+        linked = [*added, *libraries] if refusing == "nothing" else []
+        assert found == [(["-Wall", *added], linked)] * 2
 
 
 def test_both_have_the_same_classes_of_builds_and_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
