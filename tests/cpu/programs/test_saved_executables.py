@@ -103,7 +103,9 @@ def test_devices_of_another_backend_are_refused() -> None:
     saved = serialize_executable.serialize(plugrt.jit(lambda x: x + 1).lower(X).compile())
     devices = FakeClient("elsewhere").devices()
     with pytest.raises(ArgumentError, match=r"^elsewhere:0 is no device of '"):
-        serialize_executable.deserialize_and_load(*saved, execution_devices=devices)
+        serialize_executable.deserialize_and_load(
+            *saved, backend=plugrt.get_backend(), execution_devices=devices
+        )
 
 
 # --- functions --------------------------------------------------------------------------------
