@@ -189,7 +189,8 @@ class ProgramLaunches(LaunchErrors):
             self._donation.refuse_repeated(arguments, kept)
         launch_args = LaunchArgs(self._pointer, devices, len(arguments), len(self._first_specs))
         for i in range(devices):
-            launch_args.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
+            # `_live`, because another thread may have deleted a buffer since it was checked.
+            launch_args.fill([shards[i]._live() for shards in arguments], i)  # type: ignore[attr-defined]
         if self._arity is None:
             self._launch_ids = launch_ids(self._client, self._executable, devices)
         if self._launch_ids:
