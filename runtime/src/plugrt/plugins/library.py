@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from plugrt.capi.stream_copies import StreamCopies
 
 Options = Mapping[str, OptionValue]
+_ALONE = {
+    option.env: None
+    for name, option in config.declared().items()
+    if name.startswith("coordinator_") or name in ("num_processes", "process_id")
+}
+"""Variables that a child without the other processes of a program must not have."""
 
 
 def named_library(setting: str) -> str | None:
@@ -50,6 +56,9 @@ class LibraryPlugin(Plugin):
     it to compute the path (override `library`), to probe for hardware, or to prepare the
     environment.
     """
+
+    exclusive: bool = False
+    """Whether one process at a time can use the devices: a trial then starts no client."""
 
     @with_argument_errors
     def __init__(
@@ -135,22 +144,28 @@ class LibraryPlugin(Plugin):
         config: Config,
         seconds: float | None = None,
         *,
+        options: Options | None = None,
         start: bool = True,
         trial: bool = False,
     ) -> ProbeResult:
-        """Returns the result of trying the library in a child process.
+        """Returns the result of trying the library in a child process, which has ended then.
 
-        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). Without ``start`` it is loaded and
-        initialised there, and no client is created; ``trial`` runs a small computation.
+        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
+        (None: those of `client_options`), but on GPUs without preallocating their memory. Without
+        ``start`` the library is loaded and initialised, and no client is created; ``trial`` runs a
+        small computation. The child has none of the variables that name a coordinator.
         """
         from plugrt import capi
 
         if self._c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process is invalid in another
+        if options is None:
+            options = self.client_options(config)
         with self.starting():
             return capi.probe_library(
                 self.library(), config.probe_seconds if seconds is None else seconds, start=start,
-                trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
+                trial=trial, options=vendors.trial_options(self._names(), options),
+                hints=vendors.SHARED_LIBRARIES, env=_ALONE,
             )  # fmt: skip
 
     def process_options(self, distributed: Connection) -> dict[str, OptionValue]:

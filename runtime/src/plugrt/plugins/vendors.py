@@ -62,6 +62,19 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     return {**options, "enable_mock_nccl": nodes > 0, **({"num_nodes": nodes} if nodes else {})}
 
 
+def trial_options(
+    names: Collection[str], options: Mapping[str, OptionValue]
+) -> Mapping[str, OptionValue]:
+    """Returns create options for a client in a child process, which leaves a GPU's memory free.
+
+    XLA's GPU clients allocate most of the memory when they start, which another program may hold.
+    """
+    gpus = {name for hardware in HARDWARE if hardware.preallocates for name in hardware.plugins}
+    if "preallocate" in options or gpus & set(names):
+        return {**options, "preallocate": False}
+    return options
+
+
 SHARED_LIBRARIES: Mapping[str, str] = {
     "libcuda.so.1": "the NVIDIA driver",
     "libcudart.so.12": "nvidia-cuda-runtime-cu12",
@@ -115,13 +128,19 @@ START_VARIABLES: Mapping[str, StartVariables] = {
 """File name of a library to the variables with which it starts quickly and quietly."""
 
 
+def is_exclusive(library: str) -> bool:
+    """Whether one process at a time can use the devices of a library, by its file name."""
+    return os.path.basename(library) == "libtpu.so"
+
+
+
 @dataclass(frozen=True)
 class Hardware:
     """A device type: how to detect it, and the plugins for it.
 
     ``files`` are device files made by its driver. ``vendor`` is the PCI vendor id; a device of
     that vendor counts if its class code begins with one of ``classes`` or its device id is one
-    of ``devices``.
+    of ``devices``. ``preallocates`` says that its plugins have XLA's create option of that name.
     """
 
     label: str
@@ -130,6 +149,7 @@ class Hardware:
     vendor: str = ""
     classes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    preallocates: bool = False
 
     def is_seen(self, root: Path, pci: Collection[tuple[str, str, str]]) -> bool:
         """Whether one of these is among the files under ``root`` or the PCI devices."""
@@ -162,11 +182,13 @@ every such machine, have other ids. JAX has the same."""
 
 HARDWARE = (
     Hardware("an NVIDIA GPU", ("cuda", "xla_cuda13", "xla_cuda12"), NVIDIA_FILES,
-             "0x10de", _GPU_CLASSES),
-    Hardware("an AMD GPU", ("rocm", "xla_rocm7"), ("dev/kfd",), "0x1002", ("0x1200",)),
+             "0x10de", _GPU_CLASSES, preallocates=True),
+    Hardware("an AMD GPU", ("rocm", "xla_rocm7"), ("dev/kfd",), "0x1002", ("0x1200",),
+             preallocates=True),
     Hardware(_TPU, ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
     # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
-    Hardware("an Intel data-centre GPU", ("oneapi", "xla_oneapi"), (), "0x8086", ("0x0380",)),
+    Hardware("an Intel data-centre GPU", ("oneapi", "xla_oneapi"), (), "0x8086", ("0x0380",),
+             preallocates=True),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),
     Hardware("a Tenstorrent device", ("tt",), ("dev/tenstorrent",), "0x1e52", ("0x1200",)),
 )  # fmt: skip

@@ -93,8 +93,8 @@ class Config(Options):
     )  # fmt: skip
     probe_libraries = option(
         "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
-        "Whether a library of PJRT_NAMES_AND_LIBRARY_PATHS is tried in a process of its own (about "
-        "0.5 s, once for each file: the cache folder remembers) before it is opened in this one, "
+        "Whether a plugin's library is tried in a process of its own (about 0.5 s, once for each "
+        "file and set of options: the cache folder remembers) before it is opened in this one, "
         "which a faulty library can end.",
     )  # fmt: skip
     probe_seconds = option(
