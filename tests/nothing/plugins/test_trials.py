@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,14 +19,17 @@ from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.starting import start
 from plugrt.settings.declarations import Config, config
 from support.clib import needs_cc, tiny_library
-from support.distributions import install
+from support.distributions import install, run_cli
 
 pytestmark = needs_cc
 CREATE = "api.Client_Create=f;"
 ABORTS = """
 #include <stdio.h>
 #include <stdlib.h>
-static PJRT_Error* f(struct PJRT_Client_Create_Args* a) { fputs("no chip in slot 3\\n", stderr); abort(); }
+static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
+  fputs("no chip in slot 3\\n", stderr);
+  abort();
+}
 """
 NOTES = """
 #include <stdio.h>
@@ -124,7 +128,7 @@ def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: 
     if source == "jax_plugins":
         pytest.importorskip("jax")
     made = SOURCES[source](site, tiny_library(site, CREATE, ABORTS))
-    with pytest.raises(PluginBroken, match="SIGABRT.*last output: no chip in slot 3"):
+    with pytest.raises(PluginBroken, match=r"SIGABRT.*last output: no chip in slot 3"):
         made.get("chip")
 
 
@@ -222,6 +226,25 @@ def test_the_child_gets_the_options_of_the_start(
     (found,) = asked
     assert found["start"]
     assert found["options"].items() >= {"a": 1, "b": 2, "c": 3, "preallocate": False}.items()
+
+
+def test_doctor_says_that_a_capsule_is_not_tried(site: Path) -> None:
+    pytest.importorskip("plugrt_sdk")
+    source = """
+        from plugrt.plugins.library import LibraryPlugin
+        from plugrt_sdk.export import export_capsule
+        plugin = LibraryPlugin("chip", c_api=export_capsule(lambda: None))
+    """
+    install(
+        site,
+        "chip-dist",
+        {"plugrt.plugins": {"chip": "chip_module:plugin"}},
+        {"chip_module": source},
+    )
+    done = run_cli("doctor", "--json", folders=(site,), JAX_PLATFORMS="chip")
+    rows = {row["name"]: row for row in json.loads(done.stdout)["candidates"]}
+    said = "a function table in this process, which cannot be tried in another"
+    assert rows["chip"]["library"] == said
 
 
 def test_setting_off_opens_without_a_trial(site: Path, log: Path) -> None:
