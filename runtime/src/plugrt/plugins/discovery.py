@@ -119,7 +119,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
             found.hooks.setdefault(group, []).append(record)
             continue
         if source.rank > Source.ENTRY_POINT.rank:
-            record.name, record.aliases = _names_of_foreign_plugin(name)
+            record.name, record.aliases = names_of_foreign_plugin(name)
         found.records.append(record)
 
 
@@ -144,7 +144,7 @@ def _broken_record(distribution: Distribution, name: str, value: str, fault: str
 # --- plugins made for other programs ----------------------------------------------------------
 
 
-def _names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
+def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
     """Returns the name of a plugin made for JAX or PyTorch, and others that it may be asked by.
 
     Only its code knows its real name, so the entry point's is used, without packaging words:
@@ -170,7 +170,7 @@ def _add_namespace_modules(group: str, entries: Sequence[str], found: Discovered
             if module in known:
                 continue
             known.add(module)
-            short, aliases = _names_of_foreign_plugin(name)
+            short, aliases = names_of_foreign_plugin(name)
             found.records.append(
                 Record(short, Source(group), value=module, location=os.path.join(folder, name),
                        aliases=aliases)

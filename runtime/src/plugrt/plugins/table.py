@@ -31,7 +31,7 @@ class Table:
         self.config = default_config if config is None else config
         self.log = Log(self.config)
         self._lock = threading.RLock()
-        self._path = path
+        self.path = path
         self._registered: list[Record] = []
         self._discovered: discovery.Discovered | None = None
         self._rows: list[Record] = []
@@ -48,7 +48,7 @@ class Table:
         with self._lock:
             if self._discovered is None:
                 begin = time.perf_counter()
-                found = discovery.discover(self._path)
+                found = discovery.discover(self.path)
                 libraries = env_paths.parse_libraries(
                     self.config.pjrt_names_and_library_paths or ""
                 )

@@ -133,7 +133,6 @@ def is_exclusive(library: str) -> bool:
     return os.path.basename(library) == "libtpu.so"
 
 
-
 @dataclass(frozen=True)
 class Hardware:
     """A device type: how to detect it, and the plugins for it.
@@ -212,6 +211,12 @@ def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
          read_word(folder / name / "class"))
         for name in names
     ]  # fmt: skip
+
+
+def libraries_of(names: Collection[str]) -> list[str]:
+    """Returns the file names of the libraries that plugins of these names use."""
+    devices = {hardware.label for hardware in HARDWARE if set(hardware.plugins) & set(names)}
+    return [file for file, needs in START_VARIABLES.items() if needs.device in devices]
 
 
 def read_word(file: Path) -> str:
