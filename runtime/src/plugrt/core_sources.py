@@ -10,7 +10,7 @@ array_host.c 919d19f9fe8b
 array_wait.c ce2d39d414b6
 arrays.h 5e7cee05d819
 bounded_launcher.c 82d821141c30
-buffer.c bdb62b87330f
+buffer.c d607db30b2bf
 call_form.c fcd0ae7e89d1
 call_key.c 7056ab12cacd
 call_parts.c 711db7f52cdb
@@ -27,7 +27,7 @@ donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
 exceptions.c 6f141e8414ed
-executable.c e3185f793563
+executable.c ede3a72af347
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
 gifts.c 4b220da40c91
@@ -35,13 +35,13 @@ holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c 03849a88557b
 last_call.c 9f2d7119a93e
-launch_errors.c 39a641422613
-launch_results.c 1c821ca68fca
+launch_errors.c 6b93c3a437dd
+launch_results.c ce9ecc29f89e
 launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
 lent.c b3f40f8299d1
-library.h ae58a9938fbd
+library.h 21c3b93682f4
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02

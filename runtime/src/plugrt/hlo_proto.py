@@ -117,6 +117,13 @@ def parameter_types(module: Content) -> tuple[TensorType, ...]:
     return tuple(_tensor_type(parameter) for parameter in messages(shape, _PARAMETERS))
 
 
+def result_types(module: Content) -> tuple[TensorType, ...]:
+    """Returns the types of the results on one device; raises as `parameter_types` does."""
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    (result,) = messages(shape, _RESULT)
+    return tuple(map(_tensor_type, _elements(result)))
+
+
 def shape_proto(tensor: TensorType) -> bytes:
     """Returns the ``ShapeProto`` of a row-major array of static shape.
 

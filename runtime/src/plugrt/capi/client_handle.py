@@ -180,9 +180,16 @@ class ClientHandle:
         return free
 
     def delete_buffer(self, pointer: Any) -> None:
-        """Has the library free the memory of a ``PJRT_Buffer*``."""
-        with self.lock:
-            self.library.call("Buffer_Delete", buffer=pointer)
+        """Has the library free the memory of a ``PJRT_Buffer*``.
+
+        One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
+        """
+
+        def delete() -> None:
+            with self.lock:
+                self.library.call("Buffer_Delete", buffer=pointer)
+
+        self.library.ways.take("delete", "", delete, lambda: None)
 
     def own(self, name: str, field: str, pointer: Any) -> Any:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""

@@ -12,6 +12,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
+from plugrt.capi.negotiation import QUERIES, Ways
 from plugrt.capi.ownership import own
 from plugrt.capi.replies import Replies
 from plugrt.errors import (
@@ -76,6 +77,7 @@ class Table(Replies):
         self.owner = owner
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
+        self.ways = Ways()
         fields = dict(ffi.typeof(table).item.fields)
         for name in names:
             inside = fields[name].offset + ffi.sizeof("void*") <= size
@@ -92,15 +94,11 @@ class Table(Replies):
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
                 return function
-        self.missing.add(name)
-
-        def stub(args: Any) -> NoReturn:
-            raise Unimplemented(f"{full} is not implemented by {self.owner}")
-
-        return stub
+        self._forget(name, f"{full} is not implemented by {self.owner}")
+        return self.slots[name]
 
     def has(self, name: str) -> bool:
-        """Whether the library has that function (which may still report UNIMPLEMENTED)."""
+        """Whether the library has that function, and has not answered UNIMPLEMENTED to a query."""
         return name not in self.missing
 
     @after_checks
@@ -121,10 +119,33 @@ class Table(Replies):
                 ) from None
         error = self.slots[name](args)
         if error:
-            raise self.take_error(error)
+            raise self.error_of(name, error)
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
         return args
+
+    def error_of(self, name: str, error: Any) -> PjrtError:
+        """Returns the exception for a function's error (or its address) and frees it.
+
+        An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
+        (`plugrt.capi.negotiation`).
+        """
+        found = self.take_error(error)
+        if not isinstance(found, Unimplemented):
+            return found
+        told = f"{self.prefix}{name} of {self.owner}: {found.message}"
+        if name in QUERIES:
+            self._forget(name, told)
+        return Unimplemented(told)
+
+    def _forget(self, name: str, message: str) -> None:
+        """Replaces a function by a stub that raises `Unimplemented`."""
+        self.missing.add(name)
+
+        def stub(args: Any) -> NoReturn:
+            raise Unimplemented(message)
+
+        self.slots[name] = stub
 
     def dispose(self, name: str, field: str, pointer: Any) -> None:
         """Calls a function that frees ``pointer``; a failure is only logged."""
