@@ -177,7 +177,7 @@ def _define_twice(x: Any) -> Any:
         (_define_twice, "redefinition of .*; note at mine.py:1: see existing"),
         (
             lambda x: lax.scatter_apply(
-                x, np.int32([[0]]), _parse_twice_named,
+                x, np.zeros((1, 1), np.int32), _parse_twice_named,
                 lax.ScatterDimensionNumbers((), (0,), (0,)),
             ),
             "lax.scatter_apply of .*redefinition of .*; note.*: see existing",
