@@ -1,4 +1,4 @@
-"""The parts in C of the runtime and of the SDK: built without a warning, as ``pip install`` does."""
+"""The parts in C of the runtime and of the SDK: built as pip does, without a warning."""
 
 from __future__ import annotations
 
