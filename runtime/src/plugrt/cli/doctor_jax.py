@@ -148,7 +148,7 @@ def _refuse_broken(row: Mapping[str, Any]) -> None:
     """Raises where the library, or the code that JAX would run, does not work."""
     same_code = row["source"] in (Source.JAX, Source.ENVIRONMENT)
     if row["state"] == State.BROKEN or (same_code and row["state"] == State.UNAVAILABLE):
-        raise _NotFound(f"it is {row['state']}")  # its row says why
+        raise _NotFound(f"it is {row['state']}")
 
 
 def _refuse_unselected(
