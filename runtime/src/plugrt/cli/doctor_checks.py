@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from plugrt.cli import doctor_jax
 from plugrt.cli.package_facts import ask_in_child
 from plugrt.errors import ConfigError
 from plugrt.plugins import distributions, env_paths, vendors
@@ -19,6 +20,7 @@ from plugrt.plugins.clients import Backends
 from plugrt.plugins.discovery import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.library_files import find_unannounced
+from plugrt.plugins.platform_choice import parse_request
 from plugrt.plugins.record import Record, Source, State
 from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt.settings.declarations import Config
@@ -106,6 +108,9 @@ def examine(backends: Backends | None = None) -> Examination:
             _merge_probe(found, record, probe)
     _examine_names(found, backends)
     found.candidates += _unannounced_rows(found.candidates, backends)
+    platforms = parse_request(backends.config.platforms).names
+    for row in found.candidates:
+        row["jax"] = doctor_jax.explain(row, platforms, backends.table.aliases)
     left = max(begin + seconds - time.monotonic(), _FACTS * seconds)
     found.facts, warnings = ask_in_child(backends.table, left)
     found.warnings += warnings

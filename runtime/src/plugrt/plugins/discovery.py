@@ -123,6 +123,17 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         found.records.append(record)
 
 
+def entry_points(distribution: Distribution, group: str) -> Iterator[tuple[str, str]]:
+    """Yields (name, value) of a distribution's entry points in a group; none where unreadable."""
+    try:
+        text = distribution.read("entry_points.txt").decode(errors="replace")
+    except OSError:
+        return
+    for found, name, value in _parse(text):
+        if found == group:
+            yield name, value
+
+
 def _parse(text: str) -> Iterator[tuple[str, str, str]]:
     """Yields (group, name, value) of each entry; a line without ``=`` has an empty value."""
     group = ""

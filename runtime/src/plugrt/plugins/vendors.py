@@ -27,6 +27,12 @@ INSTALL: Mapping[str, str] = {
 }
 """The command that installs a plugin, by name."""
 
+OF_JAX: Mapping[str, str] = {
+    "cpu": "jaxlib",
+    "cuda": "jax-cuda12-plugin or jax-cuda13-plugin",
+    "tpu": "libtpu",
+}
+"""Platform to the package of JAX's own that brings it."""
 
 VISIBLE_DEVICES: Mapping[str, str] = {
     "cuda": "cuda_visible_devices",
