@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callback_exits import keep_exit
+from plugrt.callback_exits import as_failure
 from plugrt.errors import Internal, PjrtError, Unimplemented
 from plugrt.interface import Client, CompileOptions, HostCallback, Program
 from plugrt.launch_watch import WatchedFunction
@@ -104,8 +104,7 @@ class NumberedCallback(WatchedFunction):
         try:
             return self.function(*map(np.array, arguments))
         except BaseException as error:
-            failure = Internal(f"{self.title} raised {_describe(error)}")
-            keep_exit(failure.message, error)
+            failure = as_failure(self.title, error, _describe(error))
             if self.has_effect:
                 logger.error("%s", failure.message)
                 if not is_watched:

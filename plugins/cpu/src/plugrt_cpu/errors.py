@@ -13,7 +13,7 @@ _DELETED = re.compile(
     r"Deleted buffer used"
 )
 _CALLBACK = re.compile(
-    r"CpuCallback error calling callback: Traceback .*?^(?:plugrt\.errors\.)?Internal: INTERNAL: ",
+    r"CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?Internal: INTERNAL: ",
     re.DOTALL | re.MULTILINE,
 )
 """What jaxlib puts before the error of a Python function that a program called."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.callback_exits import keep_exit
+from plugrt.callback_exits import as_failure
 from plugrt.errors import AlreadyExists, Internal, InvalidArgument, PjrtError
 from plugrt.execution.target_names import named_targets
 from plugrt.host_callbacks import entering
@@ -64,9 +64,7 @@ class WatchedHandler(WatchedFunction):
             except PjrtError:
                 raise
             except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
-                failure = Internal(f"{self.title} raised {type(error).__name__}: {error}")
-                keep_exit(failure.message, error)
-                raise failure from error
+                raise as_failure(self.title, error) from error
             if returned is not None:
                 raise InvalidArgument(
                     f"{self.title} returned {returned!r:.60}, which goes "
