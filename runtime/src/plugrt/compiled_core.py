@@ -66,7 +66,6 @@ new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else c
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
 
-
 def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any) -> Any:
         try:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from plugrt import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.execution import blocking_launches
 from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
 from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
-from plugrt.host_callbacks import entering
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -248,6 +248,15 @@ class Calling:
         launch = CallingLaunch([self], devices)
         launch.making.acquire()
         return launch
+
+
+@contextmanager
+def entering(function: Calling) -> Iterator[None]:
+    """Notes that a program is calling a function, as `call_noted` does while it calls it."""
+    before = host_callbacks.calls_under_way()
+    host_callbacks._state.calls = (*before, function)
+    yield
+    host_callbacks._state.calls = before
 
 
 def state_made(launch: CallingLaunch, wait: Callable[[], object]) -> None:

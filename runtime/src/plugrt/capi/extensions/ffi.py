@@ -102,7 +102,12 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
         failure = as_failure(f"the handler of {target!r}", error)
         return _error(frame, failure.code, failure.message)
 
-    callback = ffi.callback("XLA_FFI_Handler*", guard(mark_callback(run), fail))
+    def fail_unguarded(_: Any, error: BaseException, entry: Any) -> Any:
+        return fail(error, *entry.tb_frame.f_locals["arguments"])
+
+    # Without the core an interrupt may come at the entry of what guards; cffi would return NULL.
+    guarded = guard(mark_callback(run), fail)
+    callback = ffi.callback("XLA_FFI_Handler*", guarded, onerror=fail_unguarded)
     expect(callback)  # until the process ends: it cannot be unregistered
     return callback
 
