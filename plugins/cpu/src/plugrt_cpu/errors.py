@@ -14,7 +14,8 @@ _DELETED = re.compile(
     r"Deleted buffer used"
 )
 _CALLBACK = re.compile(
-    r"CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?Internal: INTERNAL: ",
+    r"CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?"
+    r"Internal: INTERNAL: ",
     re.DOTALL | re.MULTILINE,
 )
 """What jaxlib puts before the error of a Python function that a program called."""
@@ -23,7 +24,7 @@ _INTERRUPTED = re.compile(
     r"CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b",
     re.DOTALL | re.MULTILINE,
 )
-"""What it says where Ctrl-C came at the entry of plugrt's own function (`plugrt.compiled_core.guard`)."""
+"""Without the core, where Ctrl-C came at the entry of `plugrt.compiled_core.guard`'s function."""
 
 _EXCHANGE = "Gloo "
 """What names jaxlib's exchange with other processes in the errors of programs."""

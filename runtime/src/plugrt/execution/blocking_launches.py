@@ -38,8 +38,8 @@ Launched = tuple[Sequence[Shards], Callable[[], None]]
 class CallingLaunch:
     """A launch of a program that calls Python functions, from before it is made to its end.
 
-    Its thread makes it ``with launch.making:``. A lock's ``with`` is the one thing that an interrupt
-    cannot leave half done, so that a launch that was given up is known by it.
+    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with`` half
+    done, so that a launch that was given up is known by it.
     """
 
     __slots__ = ("_wait", "devices", "entry", "functions", "has_ended", "making", "outer", "thread")
