@@ -20,13 +20,13 @@ capsule.c ad3385965e86
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h fc2c7537e0c1
+core.h 33c5473ec1f1
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
-exceptions.c 6f141e8414ed
+exceptions.c 472f54021550
 executable.c ede3a72af347
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
@@ -45,7 +45,7 @@ library.h 21c3b93682f4
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c c42eb337fcc1
+module.c 8f19f5cc070a
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa

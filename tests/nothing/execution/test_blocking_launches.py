@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from plugrt import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.execution import blocking_launches
 from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
 from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
-from plugrt.host_callbacks import entering
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -245,17 +245,33 @@ class Calling:
     title = "'f' of pure_callback"
 
     def launch(self, *devices: Any) -> CallingLaunch:
-        return CallingLaunch([self], devices)
+        launch = CallingLaunch([self], devices)
+        launch.making.acquire()
+        return launch
+
+
+@contextmanager
+def entering(function: Calling) -> Iterator[None]:
+    """Notes that a program is calling a function, as `call_noted` does while it calls it."""
+    before = host_callbacks.calls_under_way()
+    host_callbacks._state.calls = (*before, function)
+    yield
+    host_callbacks._state.calls = before
+
+
+def state_made(launch: CallingLaunch, wait: Callable[[], object]) -> None:
+    launch.set_made(wait)
+    launch.making.release()
 
 
 def test_launches_within_a_callback_are_not_counted() -> None:
     launches, function = BlockingLaunches(1), Calling()
     outer, inner = function.launch("a"), Calling().launch("a")
     launches.begin(outer)
-    outer.set_made(lambda: pytest.fail("the launch that waits for the function is awaited"))
+    state_made(outer, lambda: pytest.fail("the launch that waits for the function is awaited"))
     with entering(function):
         launches.begin(inner)
-        inner.set_made(lambda: None)
+        state_made(inner, lambda: None)
         assert launches.launch_on_one(lambda x: x, 3, HERE) == 3
     launches.end(inner)
     launches.end(outer)
@@ -267,7 +283,7 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     awaited: list[str] = []
     outer = function.launch("a")
     launches.begin(outer)
-    outer.set_made(lambda: awaited.append("outer"))
+    state_made(outer, lambda: awaited.append("outer"))
     for number in range(2):
         launches.launch_on_one(lambda x: x, number, HERE)
     assert not awaited
@@ -300,13 +316,13 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
         expected = pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: ")
         with expected if refused and not queues else nullcontext():
             launches.check_nested(inner)
-    made.set_made(lambda: None)
+    state_made(made, lambda: None)
     with entering(function):
         nested = between.launch("z")
         launches.begin(nested)
         with expected if refused else nullcontext():
             launches.check_nested(inner)
-    nested.set_made(lambda: None)
+    state_made(nested, lambda: None)
     with entering(between), expected if refused else nullcontext():  # on another thread
         launches.check_nested(inner)
 

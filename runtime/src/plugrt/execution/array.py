@@ -27,6 +27,7 @@ from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Device, Shards
 from plugrt.monitoring.listeners import listening
+from plugrt.processes.forks import in_child
 from plugrt.settings.declarations import config
 
 _token = config.token
@@ -215,7 +216,7 @@ if core is not None:
         (listening,),
         SingleDeviceSharding,
     )
-    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening,))
+    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening, in_child))
 
 blank: Callable[[], Array] = partial(object.__new__, Array)
 """Makes an array whose slots are to be set."""

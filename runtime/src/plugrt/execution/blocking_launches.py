@@ -36,9 +36,13 @@ Launched = tuple[Sequence[Shards], Callable[[], None]]
 
 
 class CallingLaunch:
-    """A launch of a program that calls Python functions, from before it is made to its end."""
+    """A launch of a program that calls Python functions, from before it is made to its end.
 
-    __slots__ = ("_made", "_wait", "devices", "entry", "functions", "has_ended", "outer", "thread")
+    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with`` half
+    done, so that a launch that was given up is known by it.
+    """
+
+    __slots__ = ("_wait", "devices", "entry", "functions", "has_ended", "making", "outer", "thread")
 
     def __init__(self, functions: Sequence[object], devices: Sequence[Device]) -> None:
         self.functions = functions
@@ -51,14 +55,16 @@ class CallingLaunch:
         """Its entry in the queue."""
         self.has_ended = False
         self._wait: Callable[[], object] | None = None
-        self._made = threading.Lock()
-        self._made.acquire()
+        self.making = threading.Lock()
 
     def set_made(self, wait: Callable[[], object] | None) -> None:
         """States that it is made; ``wait`` waits for its end, and is None where it has ended."""
         self.thread = None
         self._wait = None if self.has_ended else wait
-        self._made.release()
+
+    def is_under_way(self) -> bool:
+        """Whether it has not ended, nor was given up."""
+        return not self.has_ended and (self._wait is not None or self.making.locked())
 
     def set_ended(self) -> None:
         """States that it has ended, and drops what waits for that, and so the program."""
@@ -67,7 +73,7 @@ class CallingLaunch:
 
     def wait(self) -> None:
         """Waits for its end, also while another thread is making it."""
-        with self._made:
+        with self.making:
             wait = self._wait
         if wait is not None:
             wait()
@@ -129,6 +135,7 @@ class BlockingLaunches:
     def begin(self, launch: CallingLaunch) -> None:
         """Waits for a free slot and gives it to a launch that calls Python functions, until `end`.
 
+        The caller makes the launch (`CallingLaunch.making`).
         Raises `FailedPrecondition` for one that could not end before the launch whose function
         makes it.
         """
@@ -145,7 +152,7 @@ class BlockingLaunches:
                 return
             entry, launches = launch.entry, self._launches
             launch.set_ended()
-            self.calling.remove(launch)
+            self._forget_given_up()
             if entry in launches:  # not where a callback made it, or it was awaited
                 launches.remove(entry)
                 self._forget_unless_blocking()
@@ -252,6 +259,7 @@ class BlockingLaunches:
     ) -> None:
         while True:
             with self._lock:
+                self._forget_given_up()
                 if len(self._launches) < self.bound:
                     if waiting[1] or self._launches:
                         self._launches.append(waiting)
@@ -268,6 +276,9 @@ class BlockingLaunches:
             if self._launches and self._launches[0] is oldest:
                 self._launches.popleft()
                 self._forget_unless_blocking()
+
+    def _forget_given_up(self) -> None:
+        self.calling[:] = [x for x in self.calling if x.is_under_way()]
 
     def _forget_unless_blocking(self) -> None:
         for _, blocking in self._launches:

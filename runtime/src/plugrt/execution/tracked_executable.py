@@ -71,9 +71,15 @@ class _TrackedExecutable(WrappedExecutable):
         if self._ordered:
             await_ordered(devices)
         launch = CallingLaunch(self._functions, devices)
-        self._launches.begin(launch)
+        with launch.making:
+            return self._make(launch, arguments, options)
+
+    def _make(
+        self, launch: CallingLaunch, arguments: Sequence[Shards], options: ExecuteOptions | None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
         finish: Callable[[], None] | None = None
         try:
+            self._launches.begin(launch)
             results, wait = self._launch(arguments, options)
 
             def end() -> None:
