@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -149,6 +150,31 @@ def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
     assert backends.get_backend(None, made) is cuda.clients[0]
     with pytest.raises(KeyError):
         found["nosuch"]
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations("zmab", 3)))
+def test_the_first_of_equal_priorities_is_chosen(
+    names: tuple[str, ...], site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order in which they were registered, or stated; the first of the alphabet was.
+
+    Same as JAX: of libraries in PJRT_NAMES_AND_LIBRARY_PATHS the first one is the default.
+    """
+    made = Backends(Config({}), path=[])
+    for name in names:
+        made.register(FakePlugin(name))
+    assert backends.default_backend(made) == names[0]
+    monkeypatch.setattr(
+        "plugrt.plugins.library.LibraryPlugin.create_client",
+        lambda plugin, *_: FakePlugin(plugin.name).create_client({}),
+    )
+    (library := site / "l.so").touch()
+    install_plugin(site, "aaa")
+    stated = {"PJRT_NAMES_AND_LIBRARY_PATHS": ",".join(f"{name}:{library}" for name in names),
+              "PLUGRT_PROBE_LIBRARIES": "0"}  # fmt: skip
+    made = Backends(Config(stated), path=[str(site)])
+    assert backends.default_backend(made) == names[0]
+    assert [row.name for row in made.table.rows] == [*names, "aaa"]
 
 
 def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:

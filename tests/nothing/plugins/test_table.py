@@ -50,7 +50,7 @@ def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> N
         FakePlugin("mine"), path=tmp_path, PJRT_NAMES_AND_LIBRARY_PATHS="lib:/x.so,broken"
     )
     rows = made.table.rows
-    assert [r.name for r in rows] == ["mine", "item 2", "lib", "entry", "jaxy"]
+    assert [r.name for r in rows] == ["mine", "lib", "item 2", "entry", "jaxy"]
     assert all(r.plugin is None for r in rows if r.name != "mine")
     for row in rows:
         assert row.as_dict()["state"] in list(State)

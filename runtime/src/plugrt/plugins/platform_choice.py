@@ -171,7 +171,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
             reason = f"its priority ({row.priority}) is negative: it is used only if asked for"
             row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
     loaded = [row for row in loaded if (row.priority or 0) >= 0]
-    loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
+    loaded.sort(key=lambda r: -(r.priority or 0))  # equal ones stay in the table's order
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = start_first_working(
         [*loaded, *(r for r in eligible if r.made_for_others)], start,

@@ -51,7 +51,8 @@ class Record:
     library if it is known; ``elapsed_ms`` the time that importing and starting it has taken so
     far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
     equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
-    is unknown, because it cannot be read.
+    is unknown, because it cannot be read. ``order`` is its place among those that the user or the
+    program named one after the other.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Record:
     hidden: bool = False
     rivalled: bool = False
     named: bool = True
+    order: int = 0
     plugin: Plugin | None = None
     client: Client | None = None
     failure: PluginError | None = None
@@ -150,6 +152,6 @@ def normalise_name(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def sort_key(record: Record) -> tuple[int, str, str, str]:
-    """The sort key of records in the table; deterministic."""
-    return record.source.rank, record.name, record.distribution, record.value
+def sort_key(record: Record) -> tuple[int, int, str, str, str]:
+    """The sort key of records in the table, which also decides between equal priorities."""
+    return record.source.rank, record.order, record.name, record.distribution, record.value

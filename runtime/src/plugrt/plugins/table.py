@@ -198,7 +198,8 @@ class Table:
                         f"register: the name {plugin.name!r} is taken by the plugin registered by "
                         f"{row.value}; give yours, registered by {by}, another name"
                     )
-            row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin)
+            row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin,
+                         order=len(self._registered))  # fmt: skip
             self.describe(row, plugin)
             if implements_hooks(plugin):
                 self.hooks.register(plugin, row.who)
