@@ -181,9 +181,10 @@ def load_library(
 ) -> Library:
     """Returns the library at ``path``, loaded once for each real path and never unloaded.
 
-    A name without a folder is searched by the dynamic loader, as in JAX. ``hints`` maps the name of a shared library to the package that brings it, for the message
-    when it is missing. Raises `PluginBroken` (cannot be loaded, no table) or
-    `PluginIncompatible` (wrong machine, a version that does not fit).
+    A name without a folder is searched by the dynamic loader, as in JAX. ``hints`` maps patterns of
+    shared libraries' names to what brings them, for the message when one is missing. Raises
+    `PluginBroken` (cannot be loaded, no table) or `PluginIncompatible` (wrong machine, a version
+    that does not fit).
     """
     path = os.fspath(path)
     with _LOADING:
