@@ -251,10 +251,41 @@ def test_the_name_of_one_that_works_beside_those_that_do_not(strict: str) -> Non
     assert backends.devices("mychip", strictly)
 
 
-@pytest.mark.parametrize("variable", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
-def test_a_default_that_the_settings_ask_for_must_work(variable: str) -> None:
-    made = registry(FakePlugin("mychip", priority=-5), **{variable: "nosuch"})
+def test_what_jax_platforms_asks_for_must_work() -> None:
+    made = registry(FakePlugin("mychip", priority=-5), JAX_PLATFORMS="nosuch")
     raises_twice(lambda: backends.devices("mychip", made), UnknownPlatform)
+
+
+@pytest.mark.parametrize("default", ["nosuch", "bad", "other"])
+@pytest.mark.parametrize("platforms", ["", "mychip", "mychip,second"])
+@pytest.mark.parametrize("strict", ["0", "1"])
+def test_a_default_that_is_not_there_fails_calls_without_a_name_alone(
+    default: str, platforms: str, strict: str
+) -> None:
+    """Every call failed.
+
+    Same as JAX: where JAX_PLATFORM_NAME names none that is there, calls with a name work.
+    """
+    mine = FakePlugin("mychip", priority=-5)
+    bad = FakePlugin("bad", error=PluginUnavailable("gone"))
+    plugins = (mine, bad, FakePlugin("second"), FakePlugin("other"))
+    environ = {"JAX_PLATFORMS": platforms, "PLUGRT_STRICT_PLUGINS": strict}
+    made = registry(*plugins, JAX_PLATFORM_NAME=default, **environ)
+    if default == "other" and not platforms:
+        assert backends.default_backend(made) == "other"
+        return
+    cls = PluginUnavailable if default == "bad" and not platforms else UnknownPlatform
+    for _ in range(2):
+        message = raises_twice(lambda: backends.devices(of=made), cls)
+        assert f"JAX_PLATFORM_NAME={default}" in message
+        assert backends.devices("mychip", made) == mine.clients[0].devices()
+    assert len(mine.clients) == 1
+    assert not mine.clients[0].closed
+    with pytest.raises(RuntimeError, match="started"):
+        made.config.update("num_cpu_devices", 3)
+    if platforms:
+        message = raises_twice(lambda: backends.devices("other", made), UnknownPlatform)
+        assert f"JAX_PLATFORMS={platforms} leaves 'other' out" in message
 
 
 def test_nothing_installed_says_what_to_install() -> None:
@@ -648,7 +679,7 @@ def test_a_default_that_jax_platforms_leaves_out() -> None:
     made = registry(a, b, JAX_PLATFORMS="a", JAX_PLATFORM_NAME="b")
     message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
     assert "JAX_PLATFORM_NAME=b asks for a default that JAX_PLATFORMS=a leaves out" in message
-    assert [client.closed for client in a.clients] == [1]
+    assert a.clients == []
 
 
 def test_a_name_in_other_letters_gets_a_suggestion() -> None:
