@@ -235,7 +235,7 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
     problem = f"the process {outcome.ending} while {step['step']}"
     if done:
         problem = f"the process {outcome.ending} when {step['step']}"
-    if outcome.how == "exit" and (last := outcome.last_output(1)):
+    if outcome.how != "lost" and (last := outcome.last_output()):
         problem += f"; its last output: {last}"
     if step["of"] is None:
         found.problems.append(problem)

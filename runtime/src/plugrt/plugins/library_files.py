@@ -1,4 +1,4 @@
-"""`find_library`: finds the PJRT library among a package's files, without running its code."""
+"""The PJRT library among a package's files, and what it needs; none of its code runs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ def find_library(record: Record) -> str:
         f"{record}: it {what}; name the library yourself: "
         f"PJRT_NAMES_AND_LIBRARY_PATHS={record.name}:/path/to/library.so"
     )
+
+
+def needed_libraries(record: Record) -> tuple[str, ...]:
+    """Returns the shared libraries that the record's PJRT library needs, from its file; opens none.
+
+    Empty where there is no one library, or where it cannot be read.
+    """
+    from plugrt.capi.loading.elf import NotElf, read_elf
+
+    try:
+        path = record.library or (find_library(record) if record.made_for_others else "")
+        return read_elf(path).needed if path else ()
+    except (PluginIncompatible, NotElf, OSError):
+        return ()
 
 
 def _files(record: Record) -> list[Path]:
