@@ -89,7 +89,11 @@ def test_a_later_name_that_cannot_start_fails_each_time_and_closes_the_first() -
 
 
 def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
-    """JAX 0.10: `cuda` without a GPU is a bare AssertionError, `cuda,cpu` silently cpu."""
+    """JAX 0.10 has a bare AssertionError for `cuda` alone.
+
+    Differs from JAX: `JAX_PLATFORMS=cuda,cpu` without a GPU | goes on with cpu; `gpu,cpu` raises |
+    both raise `PluginUnavailable`, which says what to leave out.
+    """
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
     message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     assert "no such device on the bus" in message
