@@ -192,6 +192,7 @@ def test_no_client_is_created_in_the_child(why: str, site: Path, log: Path) -> N
     [
         (("cuda",), {}, True),
         (("xla_cuda12",), {"memory_fraction": 0.5}, True),
+        (("tpu", "xla_cudagraphs"), {}, False),
         (("mine",), {"preallocate": True}, True),
         (("mine",), {"n": 1}, False),
         (("tpu",), {}, False),

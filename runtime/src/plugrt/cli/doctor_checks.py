@@ -267,7 +267,7 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
     problem = f"the process {outcome.ending} while {step['step']}"
     if done:
         problem = f"the process {outcome.ending} when {step['step']}"
-    if last := outcome.last_output():
+    if outcome.how != "lost" and (last := outcome.last_output()):
         problem += f"; its last output: {last}"
     if step["of"] is None:
         found.problems.append(problem)

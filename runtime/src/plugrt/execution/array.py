@@ -78,6 +78,11 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         return self._signature.dtype
 
     @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to that of other operands, as a Python scalar's does."""
+        return self._signature.weak
+
+    @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return self._signature.ndim

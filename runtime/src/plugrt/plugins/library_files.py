@@ -51,6 +51,18 @@ def find_unannounced(
                 continue
             if file.is_file() and _exports_pjrt(file):
                 yield distribution, file
+def needed_libraries(record: Record) -> tuple[str, ...]:
+    """Returns the shared libraries that the record's PJRT library needs, from its file; opens none.
+
+    Empty where there is no one library, or where it cannot be read.
+    """
+    from plugrt.capi.loading.elf import NotElf, read_elf
+
+    try:
+        path = record.library or (find_library(record) if record.made_for_others else "")
+        return read_elf(path).needed if path else ()
+    except (PluginIncompatible, NotElf, OSError):
+        return ()
 
 
 def _files(record: Record) -> list[Path]:

@@ -35,7 +35,13 @@ def cache_folder() -> Path:
 
 
 def fingerprint(library: str, options: Mapping[str, OptionValue] | None) -> str:
-    """Returns a digest of this file and the options it was started with; None: only opened."""
+    """Returns a digest of this file and the options it was started with; None: only opened.
+
+    Raises `OSError` for a file that is not there, and for a name without a folder: only the dynamic
+    loader knows its file, so that such a library is tried each time.
+    """
+    if os.sep not in library:
+        raise FileNotFoundError(library)
     path = os.path.realpath(library)
     found = os.stat(path)
     times = found.st_mtime_ns, found.st_ctime_ns

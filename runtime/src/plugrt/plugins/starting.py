@@ -48,7 +48,7 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
     plugin = load(row, table)
     if row.failure is not None:
         raise copy_error(row.failure)
-    begin = time.perf_counter()
+    begin, row.cure = time.perf_counter(), ""
     try:
         client = _start(plugin, row, table, distributed)
         row.client, row.platform = client, client.platform
@@ -235,13 +235,27 @@ def _try_in_child(
     probe_cache.record_good(library, options)
 
 
+def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | None:
+    """Returns the error of a library that lacks those of an absent device's vendor, else None."""
+    from plugrt.capi.loading.elf import missing_libraries
+
+    missing = [name for name, _ in missing_libraries(row.library)] if row.library else []
+    hardware = vendors.absent_hardware(missing)
+    if hardware is None:
+        return None
+    words = read_message(error).removeprefix(f"{row}: ")
+    return PluginUnavailable(
+        f"{row} cannot work here: this machine shows no sign of {hardware.label}, and {words}"
+    )
+
+
 def _failure(row: Record, error: BaseException) -> PluginError:
     """Returns the `PluginError` for a plugin's exception; the message names the plugin."""
     for cls in (PluginUnavailable, PluginIncompatible):
         if isinstance(error, cls):
             return cls(name_owner(row, error))
     if isinstance(error, PluginError):
-        return PluginBroken(name_owner(row, error))
+        return _absent_hardware(row, error) or PluginBroken(name_owner(row, error))
     if isinstance(error, SystemExit):
         return PluginBroken(f"{row}: starting it called sys.exit({read_message(error)})")
     if isinstance(error, Unimplemented):
