@@ -84,7 +84,7 @@ def find_module(code: bytes) -> bytes | None:
 
 
 def _is_module(content: Content) -> bool:
-    """Whether a message has what each module has: a name, a signature, and computations."""
+    """Whether a message has a name, a signature and computations, as each module."""
     computations = messages(content, _COMPUTATIONS)
     return (
         len(messages(content, _MODULE_NAME)) == 1

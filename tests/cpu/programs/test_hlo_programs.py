@@ -59,7 +59,7 @@ def _takes_hlo() -> None:
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_hlo_runs_as_the_function_does(name: str, form: str, tupled: bool | None) -> None:
-    """No HLO went in anywhere, and what was said was that it is no StableHLO."""
+    """No HLO went in anywhere: the error was that it is no StableHLO."""
     function, arguments = FUNCTIONS[name]
     computation = plugrt.xla_computation(function, tuple_args=tupled)(*arguments)
     program = plugrt.load_program(FORMS[form](computation))

@@ -1,4 +1,4 @@
-"""The PJRT library among a package's files, and what it needs; none of its code runs."""
+"""The PJRT library among a package's files, and its dependencies; none of its code runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in HLO, as XLA takes and dumps them: text, ``HloModuleProto`` and ``HloProto``."""
+"""Programs in HLO, in the forms of XLA and its dumps: text, ``HloModuleProto`` and ``HloProto``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _parse_text(code: bytes, header: bytes, title: str) -> bytes:
                 f"{title} is HLO for several devices ({count.decode()}={int(number)}), and only "
                 "HLO for one device can be run. StableHLO states such counts"
             )
-    if _LEFT_OUT.search(code):  # XLA's parser takes zeros for them
+    if _LEFT_OUT.search(code):  # XLA's parser reads zeros there
         raise ProgramError(
             f"{title} is HLO text without its large constants, which are written "
             "constant({...}); print it with them: as_hlo_text(print_large_constants=True), or "
@@ -71,7 +71,7 @@ def read_parameters(program: Program) -> tuple[tuple[TensorType, ...], bool]:
 
 
 def require_format(program: Program, client: Client) -> None:
-    """Raises `Unimplemented` for a backend that does not take programs of that format."""
+    """Raises `Unimplemented` for a backend without that format of programs."""
     taken = client.capabilities.program_formats
     if program.format not in taken:
         raise Unimplemented(
