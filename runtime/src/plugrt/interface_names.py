@@ -1,4 +1,4 @@
-"""Names that JAX's devices and clients have besides: the facts of a backend, or what to use."""
+"""Names that JAX's devices and clients have besides: the facts of a backend, or a hint."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OF_CLIENTS: Mapping[str, str] = {
         "addresses of the library's own are not given out",
     ),
 }
-"""What is said of names that JAX's objects have besides."""
+"""Names that JAX's objects have besides, to a hint."""
 
 
 def find_attribute(owner: Any, name: str, hints: Mapping[str, str]) -> Any:
     """Returns the fact of that name in an object's ``attributes``.
 
-    Raises AttributeError, with what to use instead, where the backend does not state it.
+    Raises AttributeError with a hint where the backend does not state it.
     """
     # A property that raises AttributeError comes here, too: `attributes` would without end.
     stated = {} if name.startswith("_") or name == "attributes" else owner.attributes

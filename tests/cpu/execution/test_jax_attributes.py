@@ -41,7 +41,7 @@ def pairs() -> dict[str, tuple[Any, Any]]:
 def test_each_public_attribute_is_there_or_says_what_to_use(kind: str) -> None:
     """`device_kind`, the first line of many scripts, was an AttributeError without a word.
 
-    Same as JAX: public attributes of devices and clients that the backend knows.
+    Same as JAX: public attributes of devices and clients, where the backend has them.
     """
     theirs, ours = pairs()[kind]
     lacking = sorted(name for name in public(theirs) if not hasattr(ours, name))
@@ -75,7 +75,7 @@ FACTS: dict[str, interface.OptionValue] = {
 
 
 def test_a_fact_that_the_backend_states_is_an_attribute() -> None:
-    """As those of TPUs and GPUs are in JAX; others are named, with what is stated."""
+    """As of TPUs and GPUs in JAX; the error for another lists them."""
 
     class Stating(FakeDevice):
         attributes = FACTS

@@ -162,9 +162,9 @@ def test_one_tuple_above_a_hundred_arguments() -> None:
     jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
 )
 def test_shapes_of_results() -> None:
-    """What a function returns, as shapes and dtypes.
+    """Results as shapes and dtypes.
 
-    Differs from JAX: `named_shape` of what `xla_computation(…, return_shape=True)` gives | until
+    Differs from JAX: `named_shape` of the shapes of `xla_computation(…, return_shape=True)` | until
     0.4.30 the sizes of the `axis_env`'s axes that a value varies over | not there: no type here
     states axes.
     """

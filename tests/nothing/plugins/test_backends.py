@@ -92,7 +92,7 @@ def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
     """JAX 0.10 has a bare AssertionError for `cuda` alone.
 
     Differs from JAX: `JAX_PLATFORMS=cuda,cpu` without a GPU | goes on with cpu; `gpu,cpu` raises |
-    both raise `PluginUnavailable`, which says what to leave out.
+    both raise `PluginUnavailable`, with the cure.
     """
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
     message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
@@ -160,7 +160,7 @@ def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
 def test_the_first_of_equal_priorities_is_chosen(
     names: tuple[str, ...], site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the order in which they were registered, or stated; the first of the alphabet was.
+    """In the order of registration, or as stated; the first of the alphabet was.
 
     Same as JAX: of libraries in PJRT_NAMES_AND_LIBRARY_PATHS the first one is the default.
     """

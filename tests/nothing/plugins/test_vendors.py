@@ -58,7 +58,7 @@ def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label:
 def sentences(
     root: Path, monkeypatch: pytest.MonkeyPatch, *plugins: FakePlugin, path: Path | None = None
 ) -> list[str]:
-    """Returns what a table says of the accelerators under ``root``."""
+    """Returns a table's sentences about the accelerators under ``root``."""
     seen = vendors.hardware_seen(root)
     monkeypatch.setattr(vendors, "hardware_seen", lambda *_: seen)
     return registry(*plugins, path=path).table.missing_plugins()

@@ -1,4 +1,4 @@
-"""Functions that one backend compiled and saved, on another: the error says whose they are."""
+"""Functions that one backend compiled and saved, on another: the error names the former."""
 
 from __future__ import annotations
 

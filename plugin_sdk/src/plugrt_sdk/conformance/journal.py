@@ -43,15 +43,15 @@ class Journal:
         """Returns what the end of the process says of the check that was open, or the last."""
         after = bool(self.begun) and not self.open
         last = outcome.last_output()
-        said = f"; its last output: {last}" if last else ""
+        output = f"; its last output: {last}" if last else ""
         if outcome.how == "deadline":
             late = "the check had ended, and the process had not" if after else "it had not ended"
-            return Result(Verdict.TIMEOUT, f"an end within {seconds:g} s", late + said)
+            return Result(Verdict.TIMEOUT, f"an end within {seconds:g} s", late + output)
         when = " after the check had ended" if after else "" if self.begun else " before the check"
         ending = f"the process {outcome.ending}{when}"
         if outcome.lost_report:
             ending = f"the process closed a file that is not its own{when}"
-        return Result(Verdict.CRASH, "the process to live", ending + said)
+        return Result(Verdict.CRASH, "the process to live", ending + output)
 
 
 def read_ends(

@@ -79,7 +79,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype yields to that of other operands, as a Python scalar's does."""
+        """Whether the dtype yields to other operands', as a Python scalar's does."""
         return self._signature.weak
 
     @property

@@ -1,4 +1,4 @@
-"""`Missing`: an attribute that JAX's or NumPy's arrays have and these lack; its error says why."""
+"""`Missing`: an attribute of JAX's or NumPy's arrays that these lack; its error has a hint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("argpartition", "choose", "compress"), _ON_THE_HOST),
     "byteswap": "arrays have the byte order of the machine",
 }
-"""Name to what is used in its place."""
+"""Name to the hint."""
 
 
 class Missing:

@@ -35,7 +35,7 @@ from plugrt.plugins.registered_names import read_registered_name
 def collect_registrations(record: Record) -> list[Registration]:
     """Returns what a plugin made for JAX registers: that of the record's name first.
 
-    Where its code registers nothing, its files decide, and what the code raised is the record's
+    Where its code registers nothing, its files decide, and the code's error is the record's
     note. If there is no one library among them either, that is raised: `PluginBroken` for a module
     without ``initialize()``, `PluginUnavailable` where nothing was registered, else its exception.
     """

@@ -54,7 +54,7 @@ class LibraryPlugin(Plugin):
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
     called when a client is about to be started; options from the settings take precedence. Subclass
     it to compute the path (override `library`), to probe for hardware, or to prepare the
-    environment. What is not given as an argument is the attribute of the class.
+    environment. An argument that is not given is the attribute of the class.
     """
 
     exclusive: bool = False

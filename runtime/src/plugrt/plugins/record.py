@@ -52,9 +52,9 @@ class Record:
     far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
     equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
     is unknown, because it cannot be read. ``order`` is its place among those that the user or the
-    program named one after the other. ``registers`` is the name by which JAX knows a plugin made
-    for it, empty if its source does not state one, and None before that is read. ``note`` is what
-    is known besides its state, such as why its own code could not be used.
+    program named one after the other. ``registers`` is JAX's name of a plugin made for it,
+    empty if its source does not state one, and None before that is read. ``note`` adds to the
+    reason, such as why its own code could not be used.
     """
 
     name: str

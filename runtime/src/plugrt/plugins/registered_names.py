@@ -1,4 +1,4 @@
-"""`read_registered_name`: the name by which JAX knows a plugin, read from the plugin's source."""
+"""`read_registered_name`: JAX's name of a plugin, read from the plugin's source."""
 
 from __future__ import annotations
 

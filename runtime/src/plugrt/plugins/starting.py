@@ -236,7 +236,7 @@ def _try_in_child(
 
 
 def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | None:
-    """Returns the error of a library that lacks those of an absent device's vendor, else None."""
+    """Returns the error of a library that lacks its vendor's, for want of the device, else None."""
     from plugrt.capi.loading.elf import missing_libraries
 
     missing = [name for name, _ in missing_libraries(row.library)] if row.library else []

@@ -284,7 +284,7 @@ class Table:
 
 
 def _is_for(row: Record, hardware: vendors.Hardware) -> bool:
-    """Whether a candidate is for a device type, by its names or by what its library needs."""
+    """Whether a candidate is for a device type, by its names or its library's dependencies."""
     if any(map(row.matches_name, hardware.plugins)):
         return True
     return bool(hardware.libraries) and hardware.is_needed_by(needed_libraries(row))

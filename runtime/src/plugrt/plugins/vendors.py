@@ -119,7 +119,7 @@ SHARED_LIBRARIES: Mapping[str, str] = {
     "libOpenCL.so*": "an OpenCL loader, such as ocl-icd",
     "libhwloc.so*": "hwloc",
 }
-"""Patterns of shared libraries that PJRT libraries need to what brings these."""
+"""Patterns of shared libraries that PJRT libraries need, to their sources."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Hardware:
     """A device type: how to detect it, and the plugins for it.
 
     A plugin is for it if one of ``plugins`` is among its names, or if its library needs one that
-    matches one of ``libraries``, which are those of the device's vendor. ``files`` are device files
+    matches one of ``libraries``, the device vendor's own. ``files`` are device files
     made by its driver. ``vendor`` is the PCI vendor id; a device of that vendor counts if its class
     code begins with one of ``classes`` or its device id is one of ``devices``.
     """
@@ -254,7 +254,7 @@ def read_word(file: Path) -> str:
 
 
 def absent_hardware(libraries: Collection[str], root: str | Path = "/") -> Hardware | None:
-    """Returns the device type for which these libraries are, if this machine has none of it."""
+    """Returns the device type that needs these libraries, if this machine has none of it."""
     needed = [hardware for hardware in HARDWARE if hardware.is_needed_by(libraries)]
     seen = hardware_seen(root) if needed else []
     return next((hardware for hardware in needed if hardware not in seen), None)

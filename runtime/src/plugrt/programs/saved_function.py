@@ -162,7 +162,7 @@ def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray
 
 
 def _backend_name(client: Client) -> str:
-    """Returns the name by which a backend is asked for."""
+    """Returns the name to ask for a backend by."""
     return process_backends().platforms_of(client)[0]
 
 

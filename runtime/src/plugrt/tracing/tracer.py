@@ -118,7 +118,7 @@ class Tracer(Methods):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype yields to that of other operands, as a Python scalar's does."""
+        """Whether the dtype yields to other operands', as a Python scalar's does."""
         return self.weak
 
     @property

@@ -48,6 +48,14 @@ def test_what_ends_the_process_is_a_verdict(name: str, verdict: Verdict, words: 
     assert (found[AT].verdict, words in found[AT].got) == (verdict, True), found[AT]
 
 
+def test_a_hang_has_the_last_output_as_a_crash_has() -> None:
+    """The library had written why; the report had nothing but the time."""
+    target = Target("object", "support.conformance_mutants:complains_and_hangs")
+    found = run(target, [BEFORE, AT], 4.0)
+    assert found[AT].verdict is Verdict.TIMEOUT
+    assert found[AT].got == "it had not ended; its last output: No chips detected"
+
+
 def test_the_kit_s_own_processes_are_not_the_plugin_s() -> None:
     runner = Runner(Target("plugin", "numpy"), [registry.find("operations.add.float32")], 60.0)
     assert [str(result.verdict) for result in runner.run().values()] == ["PASS"]

@@ -88,8 +88,8 @@ def read_elf(path: str) -> ElfFacts:
 def _look_up(elf: Any, name: str) -> Iterable[Any]:
     """Returns the dynamic symbols of that name, by the file's hash table where it has one.
 
-    pyelftools searches the table of symbols by a dictionary of all of them, which takes seconds for
-    a library of some 100 MB.
+    pyelftools searches the table of symbols by a dictionary of all of them: seconds for a library
+    of some 100 MB.
     """
     from elftools.elf.hash import ELFHashSection, GNUHashSection
     from elftools.elf.sections import SymbolTableSection

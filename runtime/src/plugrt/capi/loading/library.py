@@ -182,7 +182,7 @@ def load_library(
     """Returns the library at ``path``, loaded once for each real path and never unloaded.
 
     A name without a folder is searched by the dynamic loader, as in JAX. ``hints`` maps patterns of
-    shared libraries' names to what brings them, for the message when one is missing. Raises
+    shared libraries' names to their sources, for the message when one is missing. Raises
     `PluginBroken` (cannot be loaded, no table) or `PluginIncompatible` (wrong machine, a version
     that does not fit).
     """

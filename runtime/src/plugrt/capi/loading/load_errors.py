@@ -24,7 +24,7 @@ _MAGICS = {
 def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginError:
     """Returns the exception for a ``path`` that the loader refused, with reason and cure.
 
-    ``hints`` maps patterns of shared libraries' names to what brings them.
+    ``hints`` maps patterns of shared libraries' names to their sources.
     """
     wrong = _wrong_file(path)
     if wrong is not None:
