@@ -105,7 +105,7 @@ static PJRT_Error *execute(const Executable *self, int id, const Execution *exec
                            Py_ssize_t first, size_t parts, PJRT_Device *device) {
   PJRT_ExecuteOptions options;
   memset(&options, 0, sizeof options);
-  options.struct_size = SIZE_OF_ExecuteOptions;
+  options.struct_size = self->client->size_of_options;
   options.launch_id = id;
   struct PJRT_LoadedExecutable_Execute_Args args;
   memset(&args, 0, sizeof args);

@@ -17,7 +17,7 @@ call_parts.c 711db7f52cdb
 calls.c 7138627b6e75
 calls.h f6813d39cedf
 capsule.c ad3385965e86
-client.c b85c3299e094
+client.c 17a86d597200
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
 core.h 33c5473ec1f1
@@ -27,7 +27,7 @@ donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
 exceptions.c 472f54021550
-executable.c ede3a72af347
+executable.c 9e6a27919476
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
 gifts.c 4b220da40c91
@@ -41,7 +41,7 @@ launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
 lent.c b3f40f8299d1
-library.h 21c3b93682f4
+library.h 3804e0b848d2
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
@@ -62,7 +62,7 @@ shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
 shards_wait.c cf2a0107428f
 signature.c c59a85ad9b48
-sizes.h 2bc32313aed7
+sizes.h f0ce231aa8b3
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
@@ -30,9 +31,17 @@ Slot = Callable[[Any], Any]
 
 
 @cache
-def struct_type(name: str) -> tuple[Any, int]:
-    """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
-    last = ffi.typeof(name).fields[-1][1]
+def struct_type(name: str, minor: int | None = None) -> tuple[Any, int]:
+    """Returns (pointer type, size to state) of a struct, for a library of that minor version.
+
+    The size ends with the last field that the version has; the struct itself is always whole.
+    Without ``minor`` the struct must be one that is the same in all versions: else `ValueError`.
+    """
+    fields, ends = ffi.typeof(name).fields, GROWN.get(name.removeprefix("struct "), ())
+    if ends and minor is None:
+        raise ValueError(f"{name} differs between versions: the library's minor is needed")
+    name_of_last = next((field for since, field in ends if minor < since), fields[-1][0])
+    last = dict(fields)[name_of_last]
     return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
 
 
@@ -53,9 +62,9 @@ def complete_types() -> None:
             gc.enable()
 
 
-def new_struct(name: str) -> Any:
-    """Returns a zeroed struct that states its size."""
-    pointer_type, size = struct_type(name)
+def new_struct(name: str, minor: int | None = None) -> Any:
+    """Returns a zeroed struct that states its size, as `struct_type` has it."""
+    pointer_type, size = struct_type(name, minor)
     made = ffi.new(pointer_type)
     made.struct_size = size
     return made
@@ -65,16 +74,23 @@ class Table(Replies):
     """A C struct that holds functions, each of which takes one argument struct.
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
-    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states
-    and ``owner`` names the library in messages.
+    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states,
+    ``owner`` names the library in messages, and ``minor`` is its version of the API.
     """
 
     prefix = "PJRT_"
 
     def __init__(
-        self, table: Any, size: int, names: Iterable[str], owner: str, addresses: AddressMap
+        self,
+        table: Any,
+        size: int,
+        names: Iterable[str],
+        owner: str,
+        addresses: AddressMap,
+        minor: int,
     ) -> None:
         self.owner = owner
+        self.minor = minor
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
         self.ways = Ways()
@@ -109,7 +125,7 @@ class Table(Replies):
         and gives NULL for a handle. ``inputs`` are kept alive until the call returns.
         """
         struct = f"{self.prefix}{name}_Args"
-        args = new_struct(f"struct {struct}")
+        args = new_struct(f"struct {struct}", self.minor)
         for field, value in inputs.items():
             try:
                 setattr(args, field, value)
@@ -232,7 +248,7 @@ class ExtensionTable(Table):
         table = ffi.cast(f"PJRT_{name}_Extension*", base)
         names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
         owner = f"the extension {name} of {library.owner}"
-        super().__init__(table, base.struct_size, names, owner, addresses)
+        super().__init__(table, base.struct_size, names, owner, addresses, library.minor)
         self._library = library
 
     def take_error(self, error: Any) -> PjrtError:

@@ -67,7 +67,7 @@ class Library(Table):
         minor, size = self.version[1], int(api.struct_size)
         if minor < _REARRANGED_MINOR:
             size = min(size, _SETTLED_TABLE)
-        super().__init__(api, size, _SLOTS, owner, addresses)
+        super().__init__(api, size, _SLOTS, owner, addresses, minor)
         self.extensions: dict[str, Any] = {}
         if minor >= _CHAIN_MINOR:
             self.extensions = read_chain(api.extension_start, path, addresses)
