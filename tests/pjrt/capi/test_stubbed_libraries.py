@@ -80,6 +80,9 @@ def test_what_negotiation_names_is_declared() -> None:
     assert QUERIES.isdisjoint(ESSENTIAL - {"Memory_Kind"})
     named = {way.partition(",")[0].partition(" ")[0] for ways in WAYS.values() for way in ways}
     assert known >= {name for name in named if "_" in name}
+    page = (Path(__file__).parents[3] / "docs/plugins.md").read_text()
+    for operation, ways in WAYS.items():
+        assert f"| {operation} | {'; '.join(ways)} |" in page
 
 
 @pytest.mark.parametrize("how", ["unimplemented", "null"])

@@ -74,8 +74,8 @@ class Table(Replies):
     """A C struct that holds functions, each of which takes one argument struct.
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
-    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states,
-    ``owner`` names the library in messages, and ``minor`` is its version of the API.
+    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct
+    states, ``owner`` names the library in messages, and ``minor`` is its version of the API.
     """
 
     prefix = "PJRT_"
