@@ -62,7 +62,7 @@ def _narrow_types(code: bytes) -> set[str]:
 def _faults_of(platform_version: str) -> Faults:
     """Returns the faults of a version of jaxlib; of all that are known for one that is not."""
     named = _VERSION.match(platform_version)
-    tried = TRIED
+    tried: tuple[str, ...] = TRIED
     if named and named[1] in TRIED:
         tried = (named[1],)
     elif named:
