@@ -26,8 +26,8 @@ pytestmark = needs_cc
 
 SLOTS = [entry.name for entry in declarations.functions()]
 NEEDED = {
-    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_ProcessIndex",
-    "Client_Devices", "Device_GetDescription", "Device_IsAddressable", "DeviceDescription_Id",
+    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_Devices",
+    "Device_GetDescription", "Device_IsAddressable", "DeviceDescription_Id",
     "DeviceDescription_ProcessIndex",
 }  # fmt: skip
 """The functions without which there is no client."""

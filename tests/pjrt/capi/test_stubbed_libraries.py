@@ -25,11 +25,11 @@ from support.xla_cpu import library_path, needs_library
 pytestmark = [needs_cc, needs_library]
 
 ESSENTIAL = {
-    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_ProcessIndex",
+    "Plugin_Initialize", "Client_Create", "Client_PlatformName",
     "Client_Devices", "Client_Compile", "Client_BufferFromHostBuffer", "DeviceDescription_Id",
-    "DeviceDescription_ProcessIndex", "Device_GetDescription", "Device_IsAddressable", "Memory_Id",
+    "DeviceDescription_ProcessIndex", "Device_GetDescription", "Device_IsAddressable",
     "Memory_Kind", "LoadedExecutable_GetExecutable", "LoadedExecutable_AddressableDevices",
-    "LoadedExecutable_Execute", "Event_Await", "Event_Destroy", "Buffer_ReadyEvent",
+    "LoadedExecutable_Execute", "Event_Destroy", "Buffer_ReadyEvent",
 }  # fmt: skip
 """Functions without which some step fails, with an error that names the function."""
 OTHERWISE = {

@@ -87,7 +87,9 @@ class Client(ClientBase):
         with suppress(Unimplemented):
             self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")
         self._compile_defaults = CompileDefaults(self._platform)
-        self._process_index = int(self._call("ProcessIndex").process_index)
+        self._process_index = 0
+        with suppress(Unimplemented):
+            self._process_index = int(self._call("ProcessIndex").process_index)
         self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()

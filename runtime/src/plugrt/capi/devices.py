@@ -71,7 +71,10 @@ class Memory(interface.Memory):
         library = client.library
         self._client = client
         self.pointer = pointer
-        self._id = int(library.call("Memory_Id", memory=pointer).id)
+        try:
+            self._id = int(library.call("Memory_Id", memory=pointer).id)
+        except Unimplemented:
+            self._id = client.count_memories()
         self._kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
 
     @property
@@ -242,6 +245,10 @@ class ClientBase(interface.Client):
             raise self.library.invalid(
                 reply, f"it named {pointer}, which is none of the client's devices"
             ) from None
+
+    def count_memories(self) -> int:
+        """Returns how many memories are known: the number of the next one."""
+        return len(self._memories)
 
     def memory_at(self, pointer: Any) -> Memory:
         """Returns the memory of a ``PJRT_Memory*``."""

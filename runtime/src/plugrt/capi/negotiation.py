@@ -22,7 +22,8 @@ from plugrt.errors import Unimplemented
 T = TypeVar("T")
 
 QUERIES = frozenset({
-    "Plugin_Attributes", "Client_PlatformVersion", "Client_AddressableMemories",
+    "Plugin_Attributes", "Client_PlatformVersion", "Client_ProcessIndex",
+    "Client_AddressableMemories", "Memory_Id",
     "Client_DefaultDeviceAssignment", "Client_TopologyDescription",
     "DeviceDescription_Attributes", "DeviceDescription_Kind", "DeviceDescription_DebugString",
     "Device_AddressableMemories", "Device_DefaultMemory", "Device_GetAttributes",
@@ -39,6 +40,7 @@ QUERIES = frozenset({
 WAYS: Mapping[str, tuple[str, ...]] = {
     "copy to a device": ("Buffer_CopyToDevice", "Buffer_CopyToMemory", "through the host"),
     "copy to a memory": ("Buffer_CopyToMemory", "Buffer_CopyToDevice", "through the host"),
+    "wait for an event": ("Event_Await", "Event_IsReady and Event_Error, polled"),
     "delete": ("Buffer_Delete", "Buffer_Destroy, with the last reference"),
     "read": ("Buffer_UnsafePointer, a view", "Buffer_ToHostBuffer"),
     "size": ("Buffer_OnDeviceSizeInBytes", "shape and dtype"),

@@ -51,6 +51,8 @@ def find_unannounced(
                 continue
             if file.is_file() and _exports_pjrt(file):
                 yield distribution, file
+
+
 def needed_libraries(record: Record) -> tuple[str, ...]:
     """Returns the shared libraries that the record's PJRT library needs, from its file; opens none.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
@@ -28,6 +29,8 @@ from plugrt.errors import (
 )
 
 Slot = Callable[[Any], Any]
+_FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
+"""Seconds between two questions whether an event has come."""
 
 
 @cache
@@ -38,9 +41,11 @@ def struct_type(name: str, minor: int | None = None) -> tuple[Any, int]:
     Without ``minor`` the struct must be one that is the same in all versions: else `ValueError`.
     """
     fields, ends = ffi.typeof(name).fields, GROWN.get(name.removeprefix("struct "), ())
-    if ends and minor is None:
-        raise ValueError(f"{name} differs between versions: the library's minor is needed")
-    name_of_last = next((field for since, field in ends if minor < since), fields[-1][0])
+    name_of_last = fields[-1][0]
+    if ends:
+        if minor is None:
+            raise ValueError(f"{name} differs between versions: the library's minor is needed")
+        name_of_last = next((field for since, field in ends if minor < since), name_of_last)
     last = dict(fields)[name_of_last]
     return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
 
@@ -110,6 +115,9 @@ class Table(Replies):
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
                 return function
+        if name == "Event_Await":
+            self.missing.add(name)
+            return self._await_by_polling
         self._forget(name, f"{full} is not implemented by {self.owner}")
         return self.slots[name]
 
@@ -135,7 +143,10 @@ class Table(Replies):
                 ) from None
         error = self.slots[name](args)
         if error:
-            raise self.error_of(name, error)
+            found = self.error_of(name, error)
+            if self.substitute(name, found):
+                return self.call(name, **inputs)
+            raise found
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
         return args
@@ -153,6 +164,28 @@ class Table(Replies):
         if name in QUERIES:
             self._forget(name, told)
         return Unimplemented(told)
+
+    def substitute(self, name: str, error: PjrtError) -> bool:
+        """Replaces ``Event_Await`` after that answer by another way; whether it did so now."""
+        if name != "Event_Await" or not isinstance(error, Unimplemented) or name in self.missing:
+            return False
+        self.missing.add(name)
+        self.slots[name] = self._await_by_polling
+        return True
+
+    def _await_by_polling(self, args: Any) -> Any:
+        """Waits as ``PJRT_Event_Await``; returns the event's error."""
+        asked = new_struct("struct PJRT_Event_IsReady_Args")
+        asked.event = args.event
+        pause = _FIRST_PAUSE
+        while not (error := self.slots["Event_IsReady"](asked)) and not asked.is_ready:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        if error:
+            return error
+        failed = new_struct("struct PJRT_Event_Error_Args")
+        failed.event = args.event
+        return self.slots["Event_Error"](failed)
 
     def _forget(self, name: str, message: str) -> None:
         """Replaces a function by a stub that raises `Unimplemented`."""
