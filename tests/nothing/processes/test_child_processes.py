@@ -217,3 +217,10 @@ os.kill(os.getpid(), 9)
     assert not Path(f"/proc/{child}").exists()
     for pid in processes_with(token):
         os.kill(pid, signal.SIGKILL)  # the fork
+
+
+def test_the_last_output_is_the_reason_and_not_the_stack() -> None:
+    """jax-tt-plugin and XLA print a stack after the reason."""
+    stack = [" --- /lib/libc.so.6(+0x2724a) [0x7fd3f304524a]", "    @     0x7f3d72592d27  f()"]
+    assert Outcome("signal", 6, errors="\n".join(["No chips", *stack])).last_output() == "No chips"
+    assert Outcome("signal", 6, errors="\n".join(stack)).last_output(1) == stack[1].strip()
