@@ -192,7 +192,7 @@ def test_what_cannot_be_is_refused(function: Any, error: type[Exception], messag
     ],
 )
 def test_reductions_are_as_weakly_typed_as_in_jax(of: str, kind: type) -> None:
-    """What they reduce is a weakly typed parameter: the dtype of a product with an array shows."""
+    """The dtype of a product with an array shows whether a result is weakly typed."""
     narrow = np.ones(2, np.float16 if kind is float else np.int8)
 
     def scaled(n: Any) -> Any:

@@ -92,7 +92,7 @@ def placed_on(arg: Arg) -> frozenset[int]:
 
 
 def differs_only(case: Case, difference: Difference, where: Callable[..., Any]) -> bool:
-    """Whether values differ at most at elements for whose operands ``where`` holds.
+    """Whether values differ only where ``where`` holds for the operands.
 
     For functions of ``x``, or of ``x`` and ``y``, whose operands broadcast to the result; each
     replica of ``pmap`` has its own.

@@ -50,7 +50,7 @@ class Draw:
         case: Case = getattr(self, f"{self.form}_case")()
         if self.chance(0.1):
             object.__setattr__(case, "setting", self.pick(SETTINGS))
-        # What is drawn below came later: the cases of older seeds stay as they were.
+        # Drawn last, so that older seeds still give the same cases.
         if self.chance(0.08):
             return self.on_default_device(case)
         return self.in_memory(case) if self.chance(0.05) else case

@@ -100,7 +100,7 @@ def run(case: Case, ours: bool) -> Outcome:
 _MADE = {"call": "r", "again": "again", "then": "s"}
 """What steps leave to be compared."""
 _STATED = {"in_avals": "call.in_avals[0]", "out_info": "call.out_info"}
-"""What a compiled program states of its arguments and results."""
+"""Attributes of a compiled program: the types of its arguments and results."""
 
 
 def _run_steps(case: Case, names: dict[str, Any], ours: bool, outcome: Outcome) -> None:
