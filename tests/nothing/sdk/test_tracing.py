@@ -32,7 +32,7 @@ HOST = """
 import sys
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.library import load_library
-from plugrt.capi.loading.function_table import new_struct
+from plugrt.capi.abi.structs import new_struct
 from plugrt.errors import PlugrtError
 
 library = load_library(sys.argv[1])
