@@ -28,7 +28,7 @@ def public(name: str) -> Iterator[tuple[str, Any]]:
     """Yields (what, result) of the public functions on all devices of a backend."""
     devices = plugrt.devices(name)
     yield "devices", [(d.id, d.kind, [m.kind for m in d.memories()]) for d in devices]
-    shape = plugrt.ShapeDtypeStruct((3, 4), np.float32)
+    shape = plugrt.ShapeDtypeStruct((3, 4), np.dtype(np.float32))
     add_one = plugrt.jit(lambda a: plugrt.pure_callback(lambda v: np.asarray(v) + 1, shape, a) * 2)
     for device in (devices[0], devices[-1]):
         yield "statistics", _try(device.memory_stats)

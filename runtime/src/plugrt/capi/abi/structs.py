@@ -16,11 +16,13 @@ def struct_type(name: str, minor: int | None = None) -> tuple[Any, int]:
     The size ends with the last field that the version has; the struct itself is always whole.
     Without ``minor`` the struct must be one that is the same in all versions: else `ValueError`.
     """
-    fields, ends = ffi.typeof(name).fields, GROWN.get(name.removeprefix("struct "), ())
-    if ends and minor is None:
-        raise ValueError(f"{name} differs between versions: the library's minor is needed")
-    name_of_last = next((field for since, field in ends if minor < since), fields[-1][0])
-    last = dict(fields)[name_of_last]
+    fields, ends = dict(ffi.typeof(name).fields), GROWN.get(name.removeprefix("struct "), ())
+    name_of_last = next(reversed(fields))
+    if ends:
+        if minor is None:
+            raise ValueError(f"{name} differs between versions: the library's minor is needed")
+        name_of_last = next((field for since, field in ends if minor < since), name_of_last)
+    last = fields[name_of_last]
     return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
 
 
