@@ -57,7 +57,7 @@ def measure(mode: str) -> list[Row]:
 def caller(library: Any) -> Any:
     """Returns a function that makes one cheap call of a library."""
     library.initialize()
-    from plugrt.capi.loading.function_table import new_struct
+    from plugrt.capi.abi.structs import new_struct
 
     client = library.call("Client_Create").client
     args = new_struct("struct PJRT_Client_PlatformName_Args")

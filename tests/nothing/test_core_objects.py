@@ -35,7 +35,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
     a, b, c, d, e = (Held() for _ in range(5))
     call = lambda *_: None  # noqa: E731
-    client = core.Client(*[0] * 4, *[64] * 5, a, b, c)
+    client = core.Client(*[0] * 4, *[64] * 5, a, b, c, 144)
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
@@ -56,7 +56,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     references = core.References(client, 0, 0, lock)
     dtype = np.dtype("f4")
     reader = core.Reader(references, (0,) * 3, c, (16,), dtype, True)
-    eventless = core.References(core.Client(*[0] * 6, 64, 0, 0, a, b, c), 0, 0, lock)
+    eventless = core.References(core.Client(*[0] * 6, 64, 0, 0, a, b, c, 144), 0, 0, lock)
     with pytest.raises(TypeError, match="of a client that has events"):  # it would call address 0
         core.Reader(eventless, (0,) * 3, c, (16,), dtype, True)
     reads = core.FunctionReader(Held, a, b, lock, call, (16,), dtype, (d,))
@@ -218,9 +218,9 @@ def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None
             seen.append(1)
 
     seen: list[int] = []
-    client = core.Client(*[0] * 9, None, None, None)
+    client = core.Client(*[0] * 9, None, None, None, 144)
     made: list[Any] = [
-        core.Client(*[0] * 9, Collecting(), None, None),
+        core.Client(*[0] * 9, Collecting(), None, None, 144),
         core.Executable(client, 0, Collecting(), 1, (None,)),
         core.Launcher(core.Executable(client, 0, None, 1, (None,)), Collecting(), None),
         core.FunctionLauncher(Collecting(), 1, None, (), None, (), None),

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.structs import struct_type
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.client_handle import _OF_CORE
 from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
@@ -67,6 +69,7 @@ class LibraryCalls:
             free_buffer=lambda address: None,
             log_failure=lambda name, error: self.logged.append((name, error)),
             pointer=self._functions,
+            size_of_options=struct_type("PJRT_ExecuteOptions", API_MINOR)[1],
         )
         self.spec = SimpleNamespace(handle=SimpleNamespace(core=self.core))
 

@@ -8,8 +8,8 @@ import pytest
 
 from plugrt.capi.abi import declarations, generate
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES
-from plugrt.capi.loading.function_table import new_struct, struct_type
 from plugrt.capi.loading.library import OLDEST_MINOR
 from support.clib import compile_c, needs_cc
 from support.markdown import load_script

@@ -31,15 +31,15 @@ from support.compiled_core import preloads_tracer
 HOST = """
 import sys
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.loading.library import load_library
-from plugrt.capi.loading.function_table import new_struct
 from plugrt.errors import PlugrtError
 
 library = load_library(sys.argv[1])
 
 def call(name, **fields):
     "Calls a function as a host in C would: no error is freed."
-    args = new_struct(f"struct PJRT_{name}_Args")
+    args = new_struct(f"struct PJRT_{name}_Args", library.minor)
     for field, value in fields.items():
         setattr(args, field, value)
     return args, library.slots[name](args)

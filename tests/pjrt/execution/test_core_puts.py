@@ -205,7 +205,7 @@ class Counting:
             self.functions.append(ffi.callback(kind, self._count(name, slots[name])))
         addresses = [int(ffi.cast("uintptr_t", f)) for f in self.functions]
         log = lambda *_: None  # noqa: E731
-        self.core = core.Client(*addresses, log, log, handle.pointer)
+        self.core = core.Client(*addresses, log, log, handle.pointer, 144)
 
     def _count(self, name: str, function: Any) -> Any:
         def call(args: Any) -> Any:

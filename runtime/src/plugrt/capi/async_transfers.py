@@ -11,6 +11,7 @@ import numpy as np
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_to_element_type
+from plugrt.capi.abi.structs import struct_type
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Memory
@@ -40,7 +41,7 @@ class AsyncTransfer:
         for spec, t in zip(specs, self.types, strict=True):
             dims = ffi.new("int64_t[]", list(t.shape))
             keep.append(dims)
-            spec.struct_size = ffi.sizeof("PJRT_ShapeSpec")
+            _, spec.struct_size = struct_type("PJRT_ShapeSpec")
             spec.dims, spec.num_dims = dims, len(t.shape)
             spec.element_type = dtype_to_element_type(t.dtype, handle.library.version[1])
         args = handle.library.call(

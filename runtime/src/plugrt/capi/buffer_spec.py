@@ -9,9 +9,9 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_to_element_type, element_bits
+from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device, Memory
-from plugrt.capi.loading.function_table import new_struct
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Layout, TensorType
 
@@ -90,7 +90,7 @@ def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
     order = ffi.new("int64_t[]", minor_to_major)
     layout = new_struct("PJRT_Buffer_MemoryLayout")
     layout.type = 0
-    layout.tiled.struct_size = ffi.sizeof("PJRT_Buffer_MemoryLayout_Tiled")
+    _, layout.tiled.struct_size = struct_type("PJRT_Buffer_MemoryLayout_Tiled")
     layout.tiled.minor_to_major = order
     layout.tiled.minor_to_major_size = len(minor_to_major)
     return layout, order

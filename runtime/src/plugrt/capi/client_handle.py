@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.callback_threads import run_outside_callbacks
-from plugrt.capi.loading.function_table import Slot, new_struct, struct_type
+from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import is_memory
 from plugrt.capi.ownership import own

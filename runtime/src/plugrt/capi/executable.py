@@ -11,10 +11,10 @@ from plugrt import hlo_proto, interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.extensions import layouts, shardings
 from plugrt.capi.extensions.abi_version import executable_abi
-from plugrt.capi.loading.function_table import new_struct
 from plugrt.capi.loading.library import Library
 from plugrt.capi.serialized_envelope import Origin, encode_envelope
 from plugrt.errors import InvalidArgument, InvalidReply, Unimplemented, UnsupportedDtype

@@ -12,12 +12,13 @@ from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.bounded_cache import BoundedCache
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec, tiled_layout
 from plugrt.capi.compiled_put import ARGS, MADE, compile_put, is_known
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import lend
-from plugrt.capi.loading.function_table import Slot, new_struct
+from plugrt.capi.loading.function_table import Slot
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,

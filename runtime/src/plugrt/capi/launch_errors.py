@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.donation import Donation
 from plugrt.capi.executable import Executable
 from plugrt.capi.launch_args import LaunchArgs
 from plugrt.capi.launch_faults import LaunchFaults
-from plugrt.capi.loading.function_table import new_struct
 from plugrt.errors import FailedPrecondition, InvalidArgument, InvalidReply
 from plugrt.interface import Shards
 

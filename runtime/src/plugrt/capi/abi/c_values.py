@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import struct_type
 from plugrt.capi.loading.process_map import read_memory
 from plugrt.errors import InvalidArgument, InvalidReply
 from plugrt.interface import OptionValue
@@ -112,7 +113,7 @@ def named_values(options: Mapping[str, Any]) -> tuple[Any, int, list[Any]]:
     array = ffi.new("PJRT_NamedValue[]", len(options))
     keep: list[Any] = [array]
     for item, (name, value) in zip(array, options.items(), strict=True):
-        item.struct_size = ffi.sizeof("PJRT_NamedValue")
+        _, item.struct_size = struct_type("PJRT_NamedValue")
         pointer, item.name_size = chars(name)
         item.name = pointer
         keep += [pointer, _fill(item, name, value)]

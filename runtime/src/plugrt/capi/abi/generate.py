@@ -162,7 +162,7 @@ HANDLES: dict[str, tuple[str, ...]] = {{
 
 
 def grown() -> dict[str, tuple[tuple[int, str], ...]]:
-    """Returns each struct to which fields were appended: see `declarations.Entry.ends`."""
+    """Returns each struct that has grown, with its `declarations.Entry.ends`."""
     members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
     structs = [*d.entries(d.STRUCTS), *d.entries(EXTENSION_STRUCTS)]
     found = {f"PJRT_{e.name}_Args": e.ends for e in members}

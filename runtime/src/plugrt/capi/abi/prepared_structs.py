@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.loading.function_table import struct_type
+from plugrt.capi.abi.structs import struct_type
 
 _WORD = 8
 """The alignment of every struct of the API, in bytes."""

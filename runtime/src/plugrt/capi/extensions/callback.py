@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.errors import PjrtError, error_from_code
 
@@ -50,8 +51,7 @@ def _register(client: Client, event: int, run: Callable[[Any, Any], None]) -> No
 def invoke_prefatal(client: Client, error: PjrtError) -> None:
     """Makes the client call its prefatal callbacks, for tests."""
     handle = client.handle()
-    told = ffi.new("PJRT_Callback_PrefatalArgs*")
-    told.struct_size = ffi.sizeof("PJRT_Callback_PrefatalArgs")
+    told = new_struct("PJRT_Callback_PrefatalArgs")
     message, told.error_message_size = c_values.chars(error.message)
     told.error_code, told.error_message = error.code, message
     handle.library.extension("Callback").call(

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
 from plugrt.capi.negotiation import QUERIES, Ways
@@ -34,23 +34,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
 
 
 @cache
-def struct_type(name: str, minor: int | None = None) -> tuple[Any, int]:
-    """Returns (pointer type, size to state) of a struct, for a library of that minor version.
-
-    The size ends with the last field that the version has; the struct itself is always whole.
-    Without ``minor`` the struct must be one that is the same in all versions: else `ValueError`.
-    """
-    fields, ends = ffi.typeof(name).fields, GROWN.get(name.removeprefix("struct "), ())
-    name_of_last = fields[-1][0]
-    if ends:
-        if minor is None:
-            raise ValueError(f"{name} differs between versions: the library's minor is needed")
-        name_of_last = next((field for since, field in ends if minor < since), name_of_last)
-    last = dict(fields)[name_of_last]
-    return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
-
-
-@cache
 def complete_types() -> None:
     """Has cffi make all struct types at once, before a finaliser can run while one is made.
 
@@ -65,14 +48,6 @@ def complete_types() -> None:
     finally:
         if collecting:
             gc.enable()
-
-
-def new_struct(name: str, minor: int | None = None) -> Any:
-    """Returns a zeroed struct that states its size, as `struct_type` has it."""
-    pointer_type, size = struct_type(name, minor)
-    made = ffi.new(pointer_type)
-    made.struct_size = size
-    return made
 
 
 class Table(Replies):

@@ -9,7 +9,7 @@ brought it (those without were there before 0.29, the oldest version accepted), 
 the library fills in. ``@since`` before a field: in the headers of earlier minor versions the size
 that a struct states ends before that field. A few of them had the field already and had forgotten
 to raise the size, which a strict library compares all the same. Where headers of one minor version
-differ (0.44, 0.61 to 0.63, 0.65, 0.71), the mark is that of the first with the field: XLA's
+differ (0.44, 0.61 to 0.63, 0.65, 0.71), the mark names the first with the field: XLA's
 libraries refuse a struct that is smaller than theirs, and accept a larger one. Names lack their
 prefix ``PJRT_``. Each function takes one pointer to a
 struct ``PJRT_<Name>_Args`` that begins with ``size_t struct_size`` and ``extension_start``; a

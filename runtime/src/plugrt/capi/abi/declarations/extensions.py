@@ -24,7 +24,7 @@ Shardings_Executable_OutputShardings: Executable* executable; =size_t num_output
 """,
     "FFI": """
 FFI_Type_Register: const char* type_name; size_t type_name_size; int64_t type_id;
-    FFI_Type_Info* type_info
+    @80 FFI_Type_Info* type_info
 FFI_UserData_Add: ExecuteContext* context; FFI_UserData user_data
 !FFI_Register_Handler: const char* target_name; size_t target_name_size; void* handler;
     const char* platform_name; size_t platform_name_size; int traits
@@ -32,7 +32,7 @@ FFI_UserData_Add: ExecuteContext* context; FFI_UserData user_data
     "MemoryDescriptions": """
 DeviceDescription_MemoryDescriptions: DeviceDescription* device_description;
     =const MemoryDescription* const* memory_descriptions; =size_t num_memory_descriptions;
-    @67 =size_t default_memory_index
+    @61 =size_t default_memory_index
 MemoryDescription_Kind: const MemoryDescription* memory_description; =const char* kind;
     =size_t kind_size; =int kind_id
 """,

@@ -1,0 +1,113 @@
+"""Argument structs have the size of the library's version, for which a strict library looks."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.capi import create_client
+from plugrt.capi.abi import declarations
+from plugrt.capi.abi.structs import struct_type
+from plugrt.errors import Unimplemented
+from plugrt.interface import CompileOptions
+from support import children
+from support.apart import runs_apart
+from support.clib import compile_c, needs_cc
+from support.strict_library import NESTED, header, read_api, seen_by, strict_library
+from support.xla_cpu import add, library_path, needs_library
+
+pytestmark = [needs_cc, needs_library]
+TESTS = Path(__file__).parents[2]
+FEWEST = 90
+"""How many of the library's 118 functions the walks call between them, at the least."""
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return strict_library(tmp_path_factory.mktemp("strict"))
+
+
+def walk(library: Path | None, devices: int, core: str = "") -> dict[str, Any]:
+    """Returns what a process of its own reports that uses the library."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_P", "PJRT_"))}
+    env |= {"PYTHONPATH": str(TESTS), "TF_CPP_MIN_LOG_LEVEL": "3", "PLUGRT_CORE": core}
+    command = [sys.executable, "-m", "support.strict_walk", str(library), str(devices)]
+    done = children.run(command, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_sizes_are_those_of_the_library_s_header(tmp_path: Path) -> None:
+    api = read_api()
+    structs = [f"{name}_Args" for name in api.functions]
+    structs += {kind for _, kind, _ in NESTED.values()}
+    sizes_in_c = ", ".join(f"{struct}_STRUCT_SIZE" for struct in structs)
+    text = f"#include HEADER\nsize_t sizes[] = {{{sizes_in_c}}};"
+    library = ctypes.CDLL(str(compile_c(tmp_path, text, f'-DHEADER="{header()}"')))
+    sizes = (ctypes.c_size_t * len(structs)).in_dll(library, "sizes")
+    names = [f"struct {s}" if s.endswith("_Args") else s for s in structs]
+    ours = [struct_type(name, api.version[1])[1] for name in names]
+    assert dict(zip(structs, ours, strict=True)) == dict(zip(structs, sizes, strict=True))
+    assert len(api.functions) == 118
+
+
+@pytest.mark.parametrize(
+    ("struct", "sizes"),
+    {
+        "struct PJRT_Device_MemoryStats_Args": {81: 185, 112: 185, 113: 201, 200: 201},
+        "struct PJRT_Executable_GetCompiledMemoryStats_Args": {
+            40: 64, 43: 104, 71: 104, 72: 112, 89: 112, 90: 120, 104: 144,
+        },
+        "PJRT_ExecuteOptions": {29: 52, 46: 72, 64: 80, 76: 88, 78: 112, 97: 120, 108: 121},
+        "struct PJRT_Plugin_Attributes_Args": {70: 24, 71: 32},
+    }.items(),
+)  # fmt: skip
+def test_the_sizes_of_versions(struct: str, sizes: dict[int, int]) -> None:
+    assert {minor: struct_type(struct, minor)[1] for minor in sizes} == sizes
+    with pytest.raises(ValueError, match="the library's minor is needed"):
+        struct_type(struct)
+
+
+def test_a_struct_that_never_changed_needs_no_version() -> None:
+    for entry in declarations.functions():
+        name = f"struct PJRT_{entry.name}_Args"
+        if not entry.ends:
+            assert struct_type(name) == struct_type(name, 29) == struct_type(name, 200)
+
+
+def test_programs_run_on_a_strict_library(strict: Path) -> None:
+    client = create_client(strict, {"cpu_device_count": 2}, name="strict")
+    x = client.buffer_from_host(np.ones(4, np.float32), client.devices()[0])
+    loaded = client.compile(add(), CompileOptions())
+    restored = client.deserialize_executable(loaded.executable.serialize(), CompileOptions())
+    for program in (loaded, loaded, restored):
+        (((result,),),) = (program.execute([(x,), (x,)]),)
+        assert result.to_host().tolist() == [2.0] * 4
+    assert loaded.executable.memory_analysis().argument_size_in_bytes == 32
+    with pytest.raises(Unimplemented, match="GetAllocatorStats"):  # as without the shim
+        client.devices()[0].memory_stats()
+    client.close()
+    seen = seen_by(strict)
+    assert seen.refused == []
+    assert "PJRT_Executable_DeserializeAndLoad" in seen.called
+
+
+@runs_apart("test-lifetimes")
+def test_all_runs_on_a_strict_library_as_without_it(strict: Path) -> None:
+    called: set[str] = set()
+    for devices in (0, 1, 8):
+        expected = walk(library_path(), devices)["results"]
+        for core in ("", "python"):
+            found = walk(strict, devices, core)
+            assert found["results"] == expected
+            assert found["refused"] == []
+            called |= set(found["called"])
+    assert len(called) >= FEWEST, sorted(set(read_api().functions) - called)

@@ -1,0 +1,135 @@
+"""A PJRT library around xla-cpu-pjrt that refuses structs of another size than its header states.
+
+Its C text is made from the header in that library's wheel, not from plugrt's declarations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+
+from plugrt_sdk.abi.api import Api
+from plugrt_sdk.abi.header import read_header
+from support.clib import compile_c
+from support.xla_cpu import header_path, library_path
+
+NESTED = {
+    "PJRT_Client_Create": ("create_options", "PJRT_NamedValue", "num_options"),
+    "PJRT_Client_Compile": ("program", "PJRT_Program", "1"),
+    "PJRT_Client_BufferFromHostBuffer": ("device_layout", "PJRT_Buffer_MemoryLayout", "1"),
+    "PJRT_Client_CreateBuffersForAsyncHostToDevice": (
+        "shape_specs", "PJRT_ShapeSpec", "num_shape_specs",
+    ),
+    "PJRT_LoadedExecutable_Execute": ("options", "PJRT_ExecuteOptions", "1"),
+    "PJRT_Executable_OptimizedProgram": ("program", "PJRT_Program", "1"),
+    "PJRT_Buffer_ToHostBuffer": ("host_layout", "PJRT_Buffer_MemoryLayout", "1"),
+}  # fmt: skip
+"""Function to the structs that its arguments point to: field, type, number."""
+
+PROLOGUE = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include HEADER
+static PJRT_Api real, api;
+static char text[200], refused[1 << 16];
+static long calls[200];
+const char* all_refused(void) { return refused; }
+long calls_of(int slot) { return calls[slot]; }
+static int differs(const char* name, size_t given, size_t wanted) {
+  if (given == wanted) return 0;
+  snprintf(text, sizeof text, "%s: struct_size is %zu, not %zu\n", name, given, wanted);
+  strncat(refused, text, sizeof refused - strlen(refused) - 1);
+  return 1;
+}
+static int ours(const void* error) { return error == text; }
+static void error_destroy(PJRT_Error_Destroy_Args* a) {
+  if (!ours(a->error)) real.PJRT_Error_Destroy(a);
+}
+static void error_message(PJRT_Error_Message_Args* a) {
+  if (!ours(a->error)) { real.PJRT_Error_Message(a); return; }
+  a->message = text;
+  a->message_size = strlen(text);
+}
+static PJRT_Error* error_code(PJRT_Error_GetCode_Args* a) {
+  if (!ours(a->error)) return real.PJRT_Error_GetCode(a);
+  a->code = PJRT_Error_Code_INVALID_ARGUMENT;
+  return 0;
+}
+"""
+OWN = {
+    "PJRT_Error_Destroy": "error_destroy",
+    "PJRT_Error_Message": "error_message",
+    "PJRT_Error_GetCode": "error_code",
+}
+
+EPILOGUE = r"""
+const PJRT_Api* GetPjrtApi(void) {
+  void* library = dlopen(REAL, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  real = *((const PJRT_Api* (*)(void))dlsym(library, "GetPjrtApi"))();
+  api = real;
+  SLOTS
+  return &api;
+}
+"""
+
+
+def header() -> Path:
+    """Returns the header in the wheel."""
+    path = header_path()
+    assert path is not None
+    return path
+
+
+def read_api() -> Api:
+    """Returns what the header in the wheel declares."""
+    return read_header(header())
+
+
+def _wrapper(slot: int, name: str, signature: str) -> str:
+    void = signature.startswith("void(")
+    refuse = "" if void else "return (PJRT_Error*)text;"
+    checks = [f'if (differs("{name}", a->struct_size, {name}_Args_STRUCT_SIZE)) {{ {refuse} }}']
+    if name in NESTED:
+        field, kind, number = NESTED[name]
+        count = number if number == "1" else f"a->{number}"
+        checks.append(
+            f"for (size_t i = 0; a->{field} && i < {count}; i++)\n"
+            f'    if (differs("{kind} of {name}", a->{field}[i].struct_size, '
+            f"{kind}_STRUCT_SIZE)) return (PJRT_Error*)text;"
+        )
+    call = f"{OWN.get(name, f'real.{name}')}(a);"
+    result, call = ("void", call) if void else ("PJRT_Error*", f"return {call}")
+    lines = [f"static {result} w_{name}({name}_Args* a) {{", f"calls[{slot}]++;", *checks, call]
+    return "\n  ".join(lines) + "\n}"
+
+
+def source(api: Api) -> str:
+    """Returns the C text, which needs ``REAL``, the library's path, and ``HEADER`` as strings."""
+    wrappers = [_wrapper(i, n, api.signatures[n]) for i, n in enumerate(api.functions)]
+    slots = [f"if (real.{name}) api.{name} = w_{name};" for name in api.functions]
+    return "\n".join([PROLOGUE, *wrappers, EPILOGUE.replace("SLOTS", "\n  ".join(slots))])
+
+
+def strict_library(folder: Path) -> Path:
+    """Returns the library's path, compiled in ``folder``."""
+    flags = (f'-DREAL="{library_path()}"', f'-DHEADER="{header()}"')
+    return compile_c(folder, source(read_api()), *flags)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a loaded strict library has seen."""
+
+    refused: list[str]
+    called: set[str]
+
+
+def seen_by(path: Path | str) -> Seen:
+    """Returns what a strict library that this process has loaded has seen."""
+    library = ctypes.CDLL(str(path))
+    library.all_refused.restype = ctypes.c_char_p
+    library.calls_of.restype = ctypes.c_long
+    called = {name for i, name in enumerate(read_api().functions) if library.calls_of(i)}
+    return Seen(library.all_refused().decode().splitlines(), called)
