@@ -20,7 +20,7 @@ capsule.c ad3385965e86
 client.c b85c3299e094
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h fc2c7537e0c1
+core.h 12e88749ceb6
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
@@ -31,6 +31,8 @@ executable.c e3185f793563
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
 gifts.c 4b220da40c91
+guard.c 2fcf78efa7f7
+guard.h a9d69f93c8ba
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c 03849a88557b
@@ -45,7 +47,7 @@ library.h ae58a9938fbd
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c c42eb337fcc1
+module.c d75f03a43226
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
@@ -66,6 +68,7 @@ sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b
+trampolines.cc 45841d10e450
 tree.c ff14868e1b4c
 view.c ce8662fca2c1
 wait.c 195f220e1591

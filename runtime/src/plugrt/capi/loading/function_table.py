@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
 from plugrt.capi.ownership import own
@@ -91,7 +92,7 @@ class Table(Replies):
                     raise PluginBroken(
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
-                return function
+                return guard(function, full, self.owner)
         self.missing.add(name)
 
         def stub(args: Any) -> NoReturn:
