@@ -64,7 +64,7 @@ static const char core_sources[] =
     "spares.c ae3d191acf16\n"
     "static_arguments.c 02c2b2e7b0e8\n"
     "thread_state.c 514f17b45c1b\n"
-    "trampolines.cc 45841d10e450\n"
+    "trampolines.cc 2def2bd38ef5\n"
     "tree.c ff14868e1b4c\n"
     "view.c ce8662fca2c1\n"
     "wait.c 195f220e1591\n"

@@ -68,7 +68,7 @@ sizes.h 2bc32313aed7
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b
-trampolines.cc 45841d10e450
+trampolines.cc 2def2bd38ef5
 tree.c ff14868e1b4c
 view.c ce8662fca2c1
 wait.c 195f220e1591
