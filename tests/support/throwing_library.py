@@ -82,6 +82,16 @@ def throwing_library(folder: Path, *flags: str) -> Path:
     (folder / "pjrt.h").write_text(header)
     source, target = folder / "throwing.cc", folder / "libthrowing.so"
     source.write_text(_SOURCE)
-    command = ["c++", "-std=c++17", "-shared", "-fPIC", "-O0", "-w", f"-I{folder}", "-o", target]
+    command: list[str | Path] = [
+        "c++",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        "-O0",
+        "-w",
+        f"-I{folder}",
+        "-o",
+        target,
+    ]
     subprocess.run([*command, source, *flags, "-ldl"], check=True, capture_output=True)
     return target

@@ -85,14 +85,15 @@ class Table(Replies):
     def _slot(self, table: Any, name: str, inside: bool, addresses: AddressMap) -> Slot:
         full = self.prefix + name
         if inside:
-            function: Slot = getattr(table, name)
+            function = getattr(table, name)
             address = int(ffi.cast("uintptr_t", function))
             if address:
                 if not addresses.executable(address):
                     raise PluginBroken(
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
-                return guard(function, full, self.owner)
+                guarded: Slot = guard(function, full, self.owner)
+                return guarded
         self.missing.add(name)
 
         def stub(args: Any) -> NoReturn:
