@@ -26,6 +26,10 @@ FLAGS += ["-include", "core/old_glibc.h"]
 TOGETHER = ["-O3", "-flto=auto", "-flto-partition=one"]
 # Where the functions of old_glibc.h are before glibc 2.34; later ones have these files, too.
 OLD_LIBRARIES = ["-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"]
+# Left out where the compiler has no C++; setuptools knows no flags for one file of an extension.
+CPLUSPLUS: list[str] = []
+CPLUSPLUS_FLAGS = ["-std=c++14", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+RUNTIME_OF_CPLUSPLUS = "c++" if sys.platform == "darwin" else "stdc++"
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no" and sys.platform == "linux"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -42,7 +46,23 @@ class Build(build_ext):
         if OLD_LIBRARIES and self._takes(OLD_LIBRARIES):
             for extension in self.extensions:
                 extension.extra_link_args = [*extension.extra_link_args, *OLD_LIBRARIES]
+        if CPLUSPLUS:
+            self._add_cplusplus(self.extensions[0])
         super().build_extensions()
+
+    def _add_cplusplus(self, extension: Extension) -> None:
+        library = [f"-l{RUNTIME_OF_CPLUSPLUS}"]
+        try:
+            objects = self.compiler.compile(
+                CPLUSPLUS, output_dir=self.build_temp, extra_postargs=CPLUSPLUS_FLAGS
+            )
+            made = str(Path(self.build_temp) / "trial.so")
+            self.compiler.link_shared_object(objects, made, extra_postargs=library)
+        except (CompileError, LinkError):
+            return
+        extension.extra_objects = [*extension.extra_objects, *objects]
+        extension.extra_link_args = [*extension.extra_link_args, *library]
+        extension.define_macros = [*extension.define_macros, ("PLUGRT_CATCHES", "1")]
 
     def _takes(self, flags: list[str]) -> bool:
         with TemporaryDirectory() as folder:

@@ -6,6 +6,7 @@ installed without it, and Python does the same. The SDK's ``setup.py`` builds it
 """
 
 import os
+import sys
 import sysconfig
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,10 @@ FLAGS = ["-std=c11", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 TOGETHER = ["-O3", "-flto=auto"]
 # The SDK's parts in C link libraries of older versions of glibc; the runtime's call none of them.
 OLD_LIBRARIES: list[str] = []
+# Left out where the compiler has no C++; setuptools knows no flags for one file of an extension.
+CPLUSPLUS: list[str] = ["core/trampolines.cc"]
+CPLUSPLUS_FLAGS = ["-std=c++14", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+RUNTIME_OF_CPLUSPLUS = "c++" if sys.platform == "darwin" else "stdc++"
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no"
 built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -37,7 +42,23 @@ class Build(build_ext):
         if OLD_LIBRARIES and self._takes(OLD_LIBRARIES):
             for extension in self.extensions:
                 extension.extra_link_args = [*extension.extra_link_args, *OLD_LIBRARIES]
+        if CPLUSPLUS:
+            self._add_cplusplus(self.extensions[0])
         super().build_extensions()
+
+    def _add_cplusplus(self, extension: Extension) -> None:
+        library = [f"-l{RUNTIME_OF_CPLUSPLUS}"]
+        try:
+            objects = self.compiler.compile(
+                CPLUSPLUS, output_dir=self.build_temp, extra_postargs=CPLUSPLUS_FLAGS
+            )
+            made = str(Path(self.build_temp) / "trial.so")
+            self.compiler.link_shared_object(objects, made, extra_postargs=library)
+        except (CompileError, LinkError):
+            return
+        extension.extra_objects = [*extension.extra_objects, *objects]
+        extension.extra_link_args = [*extension.extra_link_args, *library]
+        extension.define_macros = [*extension.define_macros, ("PLUGRT_CATCHES", "1")]
 
     def _takes(self, flags: list[str]) -> bool:
         with TemporaryDirectory() as folder:
@@ -72,7 +93,7 @@ setup(
         Extension(
             "plugrt._core",
             CORE,
-            depends=HEADERS,
+            depends=[*HEADERS, *CPLUSPLUS],
             define_macros=[("Py_LIMITED_API", LIMITED)],
             extra_compile_args=FLAGS,
             py_limited_api=True,

@@ -101,6 +101,8 @@ int add_outputs(PyObject *module);
 int add_runner(PyObject *module);
 int add_reordered(PyObject *module);
 int add_calls(PyObject *module);
+PyObject *guard(PyObject *module, PyObject *args);
+PyObject *take_caught(PyObject *module, PyObject *address);
 PyObject *set_buffer_class(PyObject *module, PyObject *args);
 PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *set_array_class(PyObject *module, PyObject *cls);

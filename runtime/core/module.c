@@ -78,6 +78,13 @@ static PyMethodDef functions[] = {
      "delete_later(buffer): whether it is held, and is deleted when the last hold ends."},
     {"is_readable", is_readable, METH_O,
      "is_readable(address): whether it is memory; None where the system does not say."},
+#ifdef PLUGRT_CATCHES
+    {"guard", guard, METH_VARARGS,
+     "guard(address, kind, label): the address of a function that calls that of a library, and returns an "
+     "error for its C++ exceptions; None if none is left."},
+    {"take_caught", take_caught, METH_O,
+     "take_caught(address): the text of an error that is one of an exception, and frees it; else None."},
+#endif
     {"capsule_destructor", capsule_destructor, METH_NOARGS,
      "capsule_destructor(): the address of what frees DLPack capsules, also while an error is under way."},
     {"tensor_deleter", tensor_deleter, METH_O,

@@ -65,7 +65,7 @@ def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
     header = (ROOT / folder / HEADER).read_text(encoding="utf-8")
     assert re.findall(r'^ *"(.*)\\n"$', header, re.M) == lines
     assert {line.split()[0] for line in lines} == {
-        path.name for path in (ROOT / folder).iterdir() if path.suffix in (".c", ".h")
+        path.name for path in (ROOT / folder).iterdir() if path.suffix in (".c", ".h", ".cc")
     } - {HEADER}
 
 

@@ -20,7 +20,7 @@ capsule.c ad3385965e86
 client.c 17a86d597200
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 33c5473ec1f1
+core.h 2e5ffc308388
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
@@ -31,6 +31,8 @@ executable.c 9e6a27919476
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
 gifts.c 4b220da40c91
+guard.c 2fcf78efa7f7
+guard.h a9d69f93c8ba
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c 03849a88557b
@@ -45,7 +47,7 @@ library.h 3804e0b848d2
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c 8f19f5cc070a
+module.c 66b480814a1b
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
@@ -66,6 +68,7 @@ sizes.h f0ce231aa8b3
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8
 thread_state.c 514f17b45c1b
+trampolines.cc 2def2bd38ef5
 tree.c ff14868e1b4c
 view.c ce8662fca2c1
 wait.c 195f220e1591

@@ -20,7 +20,8 @@ def source_lines(folder: Path) -> list[str]:
     """Returns a line for each source in ``folder``; a line each, that git may merge them."""
     import hashlib  # for those who develop the core: a program needs only the comparison
 
-    found = [path for path in sorted(folder.glob("*.[ch]")) if path.name != HEADER]
+    paths = sorted(path for end in ("[ch]", "cc") for path in folder.glob(f"*.{end}"))
+    found = [path for path in paths if path.name != HEADER]
     return [f"{p.name} {hashlib.sha256(p.read_bytes()).hexdigest()[:12]}" for p in found]
 
 

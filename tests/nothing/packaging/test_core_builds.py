@@ -52,9 +52,11 @@ def test_both_parts_in_c_are_compiled_in_one_way(monkeypatch: pytest.MonkeyPatch
         core = Path("core")
         found = (ROOT / project / core).glob
         assert sorted(extension.sources) == sorted(str(core / p.name) for p in found("*.c"))
-        assert sorted(extension.depends) == sorted(str(core / p.name) for p in found("*.h"))
+        headers_and_more = [*found("*.h"), *found("*.cc")]  # setuptools has no flags for these
+        assert sorted(extension.depends) == sorted(str(core / p.name) for p in headers_and_more)
         manifest = (ROOT / project / "MANIFEST.in").read_text(encoding="utf-8")
         assert "recursive-include core *.h *.c" in manifest
+        assert not list(found("*.cc")) or "*.cc" in manifest
 
 
 @pytest.mark.parametrize("why", ["PLUGRT_BUILD_CORE=no", "a Python without the GIL"])
@@ -95,18 +97,24 @@ class _Compiler:
         self.refusing = refusing
 
     def compile(self, sources: list[str], output_dir: str, extra_postargs: list[str]) -> list[str]:
+        if sources == ["core/trampolines.cc"]:
+            if self.refusing == "C++":
+                raise errors.CompileError("no C++")
+            return ["trampolines.o"]
         assert "trial" in Path(sources[0]).read_text(encoding="utf-8")
         if self.refusing == "compile":
             raise errors.CompileError(f"unknown: {extra_postargs}")
         return ["trial.o"]
 
     def link_shared_object(self, objects: list[str], to: str, extra_postargs: list[str]) -> None:
+        if objects == ["trampolines.o"]:
+            return
         assert objects == ["trial.o"]
         if self.refusing == "link":
             raise errors.LinkError(f"unknown: {extra_postargs}")
 
 
-@pytest.mark.parametrize("refusing", ["nothing", "compile", "link"])
+@pytest.mark.parametrize("refusing", ["nothing", "C++", "compile", "link"])
 def test_files_are_optimised_together_where_a_trial_succeeds(
     refusing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,13 +130,22 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
         build.extensions = [
             setuptools.Extension(name, [], extra_compile_args=shared) for name in "ab"
         ]
-        build.compiler = _Compiler(refusing)
+        build.compiler, build.build_temp = _Compiler(refusing), "build"
         build.build_extensions()
         found = [(e.extra_compile_args, e.extra_link_args) for e in build.extensions]
         assert shared == ["-Wall"]
-        added = [] if refusing != "nothing" else ["-O3", "-flto=auto", *more]
-        linked = [*added, *libraries] if refusing == "nothing" else []
-        assert found == [(["-Wall", *added], linked)] * 2
+        refuses_flags = refusing in ("compile", "link")
+        added = [] if refuses_flags else ["-O3", "-flto=auto", *more]
+        linked = [] if refuses_flags else [*added, *libraries]
+        catches = project == "runtime" and refusing != "C++"
+        cplusplus = ["-lstdc++"] if catches else []
+        assert found == [
+            (["-Wall", *added], [*linked, *cplusplus]),
+            (["-Wall", *added], linked),
+        ]
+        first = build.extensions[0]
+        assert first.extra_objects == (["trampolines.o"] if catches else [])
+        assert first.define_macros == ([("PLUGRT_CATCHES", "1")] if catches else [])
 
 
 def test_both_have_the_same_classes_of_builds_and_wheels(monkeypatch: pytest.MonkeyPatch) -> None:

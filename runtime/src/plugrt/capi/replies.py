@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.errors import InvalidReply, escape_controls
 from plugrt.interface import OptionValue
@@ -116,4 +117,5 @@ class Replies:
         address = int(ffi.cast("uintptr_t", found))
         if address and not AddressMap().executable(address):
             raise self.invalid(args, f"its {field} is at {address:#x}, where there is no code")
-        return found if address else None
+        name = f"{field} of {_get_function_name(args)}"
+        return guard(found, name, self.owner) if address else None

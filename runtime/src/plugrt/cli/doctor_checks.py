@@ -155,6 +155,14 @@ def _examine_core(found: Examination, settings: Config) -> None:
             found.problems.append(str(error))
     else:
         found.core = f"{'c' if core else 'python'} ({reason})"
+        if not hasattr(core, "guard"):
+            found.core += f"; {_UNCAUGHT}"
+
+
+_UNCAUGHT = (
+    "C++ exceptions of PJRT libraries are not caught, and end the process: that needs the compiled "
+    "core, built with a C++ compiler"
+)
 
 
 def _as_written(value: object) -> str:

@@ -12,6 +12,7 @@ from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.structs import new_struct
+from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
 from plugrt.capi.negotiation import QUERIES, Ways
@@ -82,14 +83,15 @@ class Table(Replies):
     def _slot(self, table: Any, name: str, inside: bool, addresses: AddressMap) -> Slot:
         full = self.prefix + name
         if inside:
-            function: Slot = getattr(table, name)
+            function = getattr(table, name)
             address = int(ffi.cast("uintptr_t", function))
             if address:
                 if not addresses.executable(address):
                     raise PluginBroken(
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
-                return function
+                guarded: Slot = guard(function, full, self.owner)
+                return guarded
         if name == "Event_Await":
             self.missing.add(name)
             return self._await_by_polling

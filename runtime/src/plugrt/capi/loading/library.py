@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations.ownership import DESTROYS
 from plugrt.capi.loading.elf import is_cut_short
+from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
 from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
 from plugrt.capi.loading.load_errors import no_function, why_not_loaded
@@ -239,7 +240,11 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
             f"{path} is a shared library but not a PJRT plugin: its GetPjrtApi is at {address:#x}, "
             "where there is no code to run"
         )
-    return entry()
+    table = guard(entry, "GetPjrtApi", path)()
+    caught = take_caught(table)
+    if caught is not None:
+        raise PluginBroken(caught)
+    return table
 
 
 def _daemons() -> list[threading.Thread]:

@@ -1,0 +1,55 @@
+"""`guard`: the functions of libraries, called so that C++ exceptions become errors.
+
+cffi and the compiled core are C, where nothing can catch an exception: it would end the process.
+`core.guard` gives a function in C++ for each of the library's, which calls it and returns an error
+of its own for an exception; what reads and frees errors knows these. Without the core, or with one
+built without a C++ compiler, functions are called as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.compiled_core import core
+
+CATCHES = hasattr(core, "guard")
+"""Whether C++ exceptions become errors; `plugrt doctor` says where they do not."""
+
+_POINTER, _NOTHING = 0, 1
+_OF_ERRORS = {
+    "struct PJRT_Error_Destroy_Args": 2,
+    "struct PJRT_Error_Message_Args": 3,
+    "struct PJRT_Error_GetCode_Args": 4,
+    "struct PJRT_Error_ForEachPayload_Args": 5,
+}
+"""The kinds of functions, as in guard.h: what takes these may be given an error made here."""
+
+# Process-wide: functions in C++ are limited in number, and the addresses are the process's.
+_GUARDED: dict[tuple[int, int], int] = {}
+
+
+def guard(function: Any, name: str, owner: str) -> Any:
+    """Returns a function that calls this one, of at most one argument, a pointer.
+
+    Returns ``function`` itself where exceptions cannot be caught. ``name`` is of the C API, and
+    messages say that it is of ``owner``.
+    """
+    kind = ffi.typeof(function)
+    takes = [a.item.cname if a.kind == "pointer" else "" for a in kind.args]
+    if not CATCHES or len(takes) > 1 or "" in takes or kind.result.kind not in ("pointer", "void"):
+        return function
+    returns = _NOTHING if kind.result.kind == "void" else _POINTER
+    of_errors = _OF_ERRORS.get(takes[0]) if takes else None
+    key = int(ffi.cast("uintptr_t", function)), returns if of_errors is None else of_errors
+    if key not in _GUARDED:
+        made = core.guard(*key, f"{name} of {owner}")
+        if made is None:
+            return function  # thousands of functions of other libraries are guarded already
+        _GUARDED[key] = made
+    return ffi.cast(kind, _GUARDED[key])
+
+
+def take_caught(pointer: Any) -> str | None:
+    """Returns what a guarded function caught, where ``pointer`` is what it returned for that."""
+    return core.take_caught(int(ffi.cast("uintptr_t", pointer))) if CATCHES else None

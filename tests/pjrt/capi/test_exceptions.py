@@ -1,0 +1,168 @@
+"""A library in C++ that throws: its exceptions are errors of Python, and the process goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import children
+from support.compiled_core import needs_core, unsanitized
+from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = [
+    needs_core,
+    needs_cxx,
+    unsanitized("the sanitizer's runtime replaces what throws"),
+]
+
+_PREPARE = """
+import ctypes, json, os, sys
+what, path = int(sys.argv[1]), sys.argv[2]
+control = ctypes.CDLL(path)
+import plugrt
+from plugrt.capi.loading.library import load_library
+places = list(load_library(path).slots)
+def arm(name):
+    control.arm(ctypes.c_size_t(places.index(name) if name else len(places)), what)
+def attempt(name, action):
+    arm(name)
+    try:
+        action()
+        found = None
+    except plugrt.errors.PlugrtError as error:
+        found = [type(error).__name__, str(error)]
+    times = control.times_thrown()
+    arm(None)
+    return [times, found]
+"""
+
+_EACH_FUNCTION = (
+    _PREPARE
+    + """
+from plugrt.capi.loading.function_table import new_struct
+library, outcomes = load_library(path), {}
+for name in places:
+    def call():
+        error = library.slots[name](new_struct(f"struct PJRT_{name}_Args"))
+        if error:
+            raise library.take_error(error)
+    outcomes[name] = attempt(name, call)
+    for _ in range(3 if name == "Client_Create" else 0):
+        for _ in range(50):  # more than there are at a time: each is freed
+            assert attempt(name, call) == outcomes[name]
+print(json.dumps(outcomes))
+"""
+)
+
+_PROGRAMS = (
+    _PREPARE
+    + """
+import ml_dtypes
+import numpy as np
+from plugrt.capi import create_client, create_topology
+host = np.arange(4, dtype=np.float32)
+outcomes = {}
+def note(name, action):
+    outcomes[name] = attempt(name, action)
+note("Client_Create", lambda: create_client(path, {}, name="throwing"))
+device, other = plugrt.devices()[:2]
+note("Client_BufferFromHostBuffer", lambda: plugrt.device_put(host, device))
+array = plugrt.device_put(host, device)
+note("Buffer_CopyToDevice", lambda: plugrt.device_put(array, other).block_until_ready())
+note("Client_Compile", lambda: plugrt.jit(lambda x: x * 3)(array))
+double = plugrt.jit(lambda x: x + x)
+for _ in range(3):
+    double(array).block_until_ready()
+note("LoadedExecutable_Execute", lambda: double(array))
+note("Buffer_ReadyEvent", lambda: double(array).block_until_ready())
+note("Buffer_UnsafePointer", lambda: np.asarray(double(array)))
+small = plugrt.device_put(np.ones(4, ml_dtypes.int4), device)  # not viewed: its numbers are packed
+note("Buffer_ToHostBuffer", lambda: np.asarray(small))
+note("Buffer_Destroy", lambda: double(array).delete())
+low = create_client(path, {}, name="throwing")
+note("Client_TopologyDescription", low.topology)
+note("Client_DefaultDeviceAssignment", lambda: low.default_device_assignment(1, 1))
+note("Event_Destroy", lambda: np.asarray(double(array)))
+note("TopologyDescription_Create", lambda: create_topology(load_library(path), "", {}))
+note("Error_Message", lambda: create_topology(load_library(path), "no such", {"no": "such"}))
+np.testing.assert_array_equal(np.asarray(double(array)), host + host)
+print(json.dumps(outcomes))
+"""
+)
+
+
+@pytest.fixture(scope="module", params=["shared", "static"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, with the process's C++ runtime or with one of its own."""
+    flags = STATIC if request.param == "static" else ()
+    return throwing_library(tmp_path_factory.mktemp(request.param), *flags)
+
+
+def _run(code: str, library: Path, what: int, **environ: str) -> dict[str, tuple[int, list[str]]]:
+    done = children.run(
+        [sys.executable, "-c", code, what, library], env={**os.environ, **environ}, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes: dict[str, tuple[int, list[str]]] = json.loads(done.stdout)
+    return outcomes
+
+
+@pytest.mark.parametrize("what", THROWN)
+def test_each_function_of_a_table_may_throw(library: Path, what: int) -> None:
+    outcomes = _run(_EACH_FUNCTION, library, what)
+    assert len(outcomes) > 130
+    for name, (times, found) in outcomes.items():
+        assert times == 1, name
+        if name in ("Error_Destroy", "Error_Message"):
+            assert found is None, name  # they return nothing: it is reported
+        else:
+            assert found[0] == "Internal", name
+            assert f"PJRT_{name} of {library}" in found[1]
+            assert THROWN[what] in found[1]
+
+
+@needs_library
+@pytest.mark.parametrize("what", THROWN)
+def test_programs_go_on_after_an_exception(library: Path, what: int) -> None:
+    outcomes = _run(
+        _PROGRAMS,
+        library,
+        what,
+        JAX_PLATFORMS="throwing",
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"throwing:{library}",
+        PATH_OF_LIBRARY=str(library_path()),
+        PLUGRT_CLIENT_CREATE_OPTIONS="throwing:cpu_device_count:2",
+        TF_CPP_MIN_LOG_LEVEL="3",
+    )
+    assert len(outcomes) >= 12
+    for name, (times, found) in outcomes.items():
+        assert times >= 1, name
+        if name in ("Buffer_Destroy", "Event_Destroy"):
+            assert found is None, name  # nobody waits for these: they are logged
+        elif name == "Error_Message":
+            assert found[0] == "Unimplemented", name  # the library's own error
+        else:
+            assert found[0] == "Internal", name
+            assert f"PJRT_{name} of {library}" in found[1]
+            assert THROWN[what] in found[1]
+
+
+@pytest.mark.parametrize("what", THROWN)
+def test_a_library_may_throw_where_its_table_is_asked_for(library: Path, what: int) -> None:
+    code = """
+import json, sys
+from plugrt.capi import load_library
+from plugrt.errors import PluginBroken
+try:
+    load_library(sys.argv[2])
+except PluginBroken as error:
+    print(json.dumps({"": [1, [str(error)]]}))
+"""
+    [(_, [message])] = _run(code, library, what, THROW_AT_ENTRY=str(what)).values()
+    assert f"GetPjrtApi of {library}" in message
+    assert THROWN[what] in message

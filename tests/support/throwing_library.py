@@ -1,0 +1,97 @@
+"""A PJRT library in C++ each of whose functions throws an exception when it is asked to."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from plugrt.capi.abi.generate import cdef
+from support.requirements import needs
+
+needs_cxx = needs(shutil.which("c++"), "a C++ compiler")
+
+STATIC = ("-static-libstdc++", "-static-libgcc")
+"""The flags that give the library a C++ runtime of its own."""
+
+THROWN = {
+    1: "std::runtime_error: no chips here",
+    2: "int",
+    3: "Strange",
+}
+"""What the library can throw, by the numbers for it, and what messages say of each."""
+
+_SOURCE = r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdexcept>
+#include <utility>
+extern "C" {
+#include "pjrt.h"
+}
+
+struct Strange { int number; };
+using Function = void *(*)(void *);
+constexpr size_t FIRST = offsetof(PJRT_Api, Error_Destroy);
+constexpr size_t COUNT = (sizeof(PJRT_Api) - FIRST) / sizeof(Function);
+static PJRT_Api api;
+static Function real[COUNT];
+static size_t throwing = COUNT;
+static int thrown, times;
+
+static void raise_one() {
+  times++;
+  if (thrown == 1) throw std::runtime_error("no chips here");
+  if (thrown == 2) throw 5;
+  throw Strange{7};
+}
+template <size_t N> static void *enter(void *args) {
+  if (throwing == N) raise_one();
+  return real[N] ? real[N](args) : nullptr;
+}
+template <size_t... N> static void fill(Function *slots, std::index_sequence<N...>) {
+  ((slots[N] = enter<N>), ...);
+}
+/* Has the function at that place of the table throw; behind its end: none. */
+extern "C" void arm(size_t place, int what) { throwing = place; thrown = what; times = 0; }
+extern "C" int times_thrown() { return times; }
+extern "C" const PJRT_Api *GetPjrtApi() {
+  if (getenv("THROW_AT_ENTRY")) { thrown = atoi(getenv("THROW_AT_ENTRY")); raise_one(); }
+  if (api.struct_size) return &api;
+  Function *slots = reinterpret_cast<Function *>(reinterpret_cast<char *>(&api) + FIRST);
+  if (const char *path = getenv("PATH_OF_LIBRARY")) {
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    auto *theirs = reinterpret_cast<const PJRT_Api *(*)()>(dlsym(opened, "GetPjrtApi"))();
+    memcpy(&api, theirs, theirs->struct_size < sizeof api ? theirs->struct_size : sizeof api);
+    memcpy(real, slots, sizeof real);
+  } else {
+    api.struct_size = sizeof api;
+    api.pjrt_api_version.struct_size = sizeof api.pjrt_api_version;
+    api.pjrt_api_version.minor_version = 114;
+  }
+  fill(slots, std::make_index_sequence<COUNT>());
+  return &api;
+}
+"""
+
+
+def throwing_library(folder: Path, *flags: str) -> Path:
+    """Returns a library that passes calls on to that of ``PATH_OF_LIBRARY``, if there is one."""
+    header = "#include <stddef.h>\n#include <stdint.h>\n" + cdef()
+    (folder / "pjrt.h").write_text(header)
+    source, target = folder / "throwing.cc", folder / "libthrowing.so"
+    source.write_text(_SOURCE)
+    command: list[str | Path] = [
+        "c++",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        "-O0",
+        "-w",
+        f"-I{folder}",
+        "-o",
+        target,
+    ]
+    subprocess.run([*command, source, *flags, "-ldl"], check=True, capture_output=True)
+    return target
