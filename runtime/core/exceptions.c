@@ -92,7 +92,7 @@ static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
 }
 
 /* In one function of C: an interrupt comes within one of the two, and the second begins anew then. */
-static PyObject *call_guarded(PyObject *pair, PyObject *arguments) {
+static PyObject *call_catching(PyObject *pair, PyObject *arguments) {
   PyObject *answer = PyObject_CallObject(PyTuple_GetItem(pair, 0), arguments);
   for (int anew = !answer; anew; anew = !answer && is_interrupted())
     answer = settle_raised(PyTuple_GetItem(pair, 1), arguments);
@@ -101,10 +101,10 @@ static PyObject *call_guarded(PyObject *pair, PyObject *arguments) {
   return NULL;
 }
 
-PyObject *guard(PyObject *module, PyObject *pair) {
-  static PyMethodDef guarded = {"guarded", call_guarded, METH_VARARGS, NULL};
+PyObject *catching(PyObject *module, PyObject *pair) {
+  static PyMethodDef method = {"catching", call_catching, METH_VARARGS, NULL};
   PyObject *function, *settle;
   (void)module;
   if (!PyArg_ParseTuple(pair, "OO", &function, &settle)) return NULL;
-  return PyCFunction_New(&guarded, pair);
+  return PyCFunction_New(&method, pair);
 }

@@ -66,7 +66,7 @@ new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else c
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
 
-def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
+def _catching(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any) -> Any:
         try:
             return function(*arguments)
@@ -79,12 +79,12 @@ def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable
     return guarded
 
 
-guard: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = (
-    _guard if core is None else core.guard
+catching: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = (
+    _catching if core is None else core.catching
 )
 """Returns a function as a library calls it, which gets no exceptions but errors of its own kind.
 
-``guard(function, settle)`` calls ``function(*arguments)``. What that raises goes to
+``catching(function, settle)`` calls ``function(*arguments)``. What that raises goes to
 ``settle(error, *arguments)``, whose answer is returned, or raised if it is an exception. In C an
 interrupt comes within one of the two and is settled as well; in Python it may also come at the
 entry of the function that is returned.

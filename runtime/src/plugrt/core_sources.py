@@ -20,13 +20,13 @@ capsule.c ad3385965e86
 client.c 17a86d597200
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
-core.h 2e5ffc308388
+core.h 52a5b502cd51
 deletion.c 64b78b766334
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
-exceptions.c 472f54021550
+exceptions.c 2be38d67626a
 executable.c 9e6a27919476
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
@@ -47,7 +47,7 @@ library.h 3804e0b848d2
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
-module.c 66b480814a1b
+module.c 7a0c78229b8a
 nodes.c 75ac6061aba5
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa

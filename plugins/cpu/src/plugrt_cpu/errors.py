@@ -24,7 +24,7 @@ _INTERRUPTED = re.compile(
     r"CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b",
     re.DOTALL | re.MULTILINE,
 )
-"""Without the core, where Ctrl-C came at the entry of `plugrt.compiled_core.guard`'s function."""
+"""Without the core: Ctrl-C came at the entry of the function of `plugrt.compiled_core.catching`."""
 
 _EXCHANGE = "Gloo "
 """What names jaxlib's exchange with other processes in the errors of programs."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.callback_exits import as_failure
-from plugrt.compiled_core import guard
+from plugrt.compiled_core import catching
 from plugrt.host_callbacks import is_partitioned
 from plugrt.interface import Handler, HostCallback
 from plugrt.stablehlo.bindings import ir
@@ -78,4 +78,4 @@ def _without_token(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
         return tuple(callback(arguments))  # type: ignore[arg-type]
 
     title = str(getattr(callback, "title", callback))
-    return guard(call, lambda error, *_: as_failure(title, error))
+    return catching(call, lambda error, *_: as_failure(title, error))

@@ -15,7 +15,7 @@ from plugrt.capi.abi.element_types import element_bits, element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.capi.packed_elements import pack_elements, packed_size, unpack_elements
-from plugrt.compiled_core import guard
+from plugrt.compiled_core import catching
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
 
@@ -106,7 +106,7 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
         return fail(error, *entry.tb_frame.f_locals["arguments"])
 
     # Without the core an interrupt may come at the entry of what guards; cffi would return NULL.
-    guarded = guard(mark_callback(run), fail)
+    guarded = catching(mark_callback(run), fail)
     callback = ffi.callback("XLA_FFI_Handler*", guarded, onerror=fail_unguarded)
     expect(callback)  # until the process ends: it cannot be unregistered
     return callback
