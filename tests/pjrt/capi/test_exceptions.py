@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from plugrt.capi.loading import exception_guard
 from support import children
-from support.compiled_core import needs_core, unsanitized
+from support.compiled_core import unsanitized
+from support.requirements import needs
 from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
-    needs_core,
+    needs(exception_guard.CATCHES, "a core with its part in C++"),
     needs_cxx,
     unsanitized("the sanitizer's runtime replaces what throws"),
 ]
