@@ -29,8 +29,8 @@ _numbers = itertools.count(1)
 # Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
-# Process-wide: each thread's own calls.
-_state = threading.local()
+# Process-wide: each thread's own calls, by its number; launches ask for those of other threads.
+_calls: dict[int, tuple[object, ...]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
 
@@ -99,8 +99,9 @@ class NumberedCallback(WatchedFunction):
         self, arguments: Sequence[npt.NDArray[Any]], *, is_watched: bool
     ) -> Sequence[npt.NDArray[Any]]:
         """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
-        before = calls_under_way()
-        _state.calls = (*before, self)  # as `entering`, in less time
+        thread = threading.get_ident()
+        before = _calls.get(thread, ())
+        _calls[thread] = (*before, self)  # as `entering`, in less time
         try:
             return self.function(*map(np.array, arguments))
         except BaseException as error:
@@ -113,7 +114,7 @@ class NumberedCallback(WatchedFunction):
                     _failures.append((threading.get_ident(), Internal(failure.message)))
             raise failure from error
         finally:
-            _state.calls = before
+            _leave(thread, before)
 
 
 def is_partitioned(callback: object) -> bool:
@@ -151,16 +152,27 @@ class entering:  # used as a function
 
     def __enter__(self) -> None:
         self._before = calls_under_way()
-        _state.calls = (*self._before, self._function)
+        _calls[threading.get_ident()] = (*self._before, self._function)
 
     def __exit__(self, *_: object) -> None:
-        _state.calls = self._before
+        _leave(threading.get_ident(), self._before)
+
+
+def _leave(thread: int, before: tuple[object, ...]) -> None:
+    if before:
+        _calls[thread] = before
+    else:
+        del _calls[thread]
 
 
 def calls_under_way() -> tuple[object, ...]:
     """Returns the functions that programs are calling on this thread, the innermost last."""
-    calls: tuple[object, ...] = getattr(_state, "calls", ())
-    return calls
+    return _calls.get(threading.get_ident(), ())
+
+
+def calls_of_thread(thread: int) -> tuple[object, ...]:
+    """As `calls_under_way`, of another thread."""
+    return _calls.get(thread, ())
 
 
 def take_failure() -> PjrtError | None:

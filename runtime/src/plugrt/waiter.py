@@ -1,4 +1,4 @@
-"""`Waiter`: a thread that waits for one thing after the other, and tells of each end."""
+"""`Waiter`: threads that wait for one thing after the other, and tell of each end."""
 
 from __future__ import annotations
 
@@ -21,33 +21,49 @@ class Awaited(Protocol):
         """Waits for it, and tells."""
 
 
-class Waiter:
-    """A queue, and the thread that serves it: started with the first that is put there.
+def ended() -> None:
+    """Waits for what has ended: `execute_with_wait` of backends gives it where that is known."""
 
-    What is ready is finished before the oldest is waited for; while that is waited for, what
-    becomes ready meanwhile is told later. After `close`, callers wait themselves.
+
+class Waiter:
+    """A queue, and at most ``threads`` threads that serve it: each starts when the others wait.
+
+    What is ready is finished before the oldest is waited for; while a thread waits for each that it
+    can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self._name = name
+        self._most = threads
         self._changed = threading.Condition()
         self._waiting: deque[Awaited] = deque()
-        self._serving = ThreadWork(self._run)
-        self._thread: int | None = None
+        self._serving: list[ThreadWork[None]] = []
+        self._threads: list[int] = []
+        self._idle = 0
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
-        """Has ``awaited`` finished on the thread."""
+        """Has ``awaited`` finished on a thread."""
         with self._changed:
-            is_served = not self._is_closed and self._serving.start()
+            is_served = not self._is_closed and self._start()
             if is_served:
                 self._waiting.append(awaited)
                 self._changed.notify()
         if not is_served:
             _finish(awaited)
 
+    def _start(self) -> bool:
+        """Starts a thread if all of them wait for something; whether there is one."""
+        serving = self._serving
+        if len(self._waiting) >= self._idle and len(serving) < self._most:
+            serving.append(ThreadWork(self._run))
+        if serving[-1].start():  # again, where an interrupt came between
+            return True
+        serving.pop()  # the system has no more
+        return bool(serving)
+
     def _run(self) -> None:
-        self._thread = threading.get_ident()
+        self._threads.append(threading.get_ident())
         threading.current_thread().name = self._name
         self._serve()
 
@@ -62,7 +78,11 @@ class Waiter:
             while not self._waiting:
                 if self._is_closed:
                     return None
-                self._changed.wait()
+                self._idle += 1
+                try:
+                    self._changed.wait()
+                finally:
+                    self._idle -= 1
             found = next((a for a in self._waiting if a.is_ready()), self._waiting[0])
             self._waiting.remove(found)
             return found
@@ -71,11 +91,12 @@ class Waiter:
         """Waits until everything has been finished."""
         with self._changed:
             self._is_closed = True
-            self._changed.notify()
-        if self._serving.give_up():
-            self._serve()
-        elif self._thread != threading.get_ident():
-            self._serving.wait()
+            self._changed.notify_all()
+        for serving in self._serving:
+            if serving.give_up():
+                self._serve()
+            elif threading.get_ident() not in self._threads:
+                serving.wait()
 
 
 def _finish(awaited: Awaited) -> None:
@@ -96,15 +117,16 @@ class ProcessWaiter:
     optree's, which empties its registry of classes, is one.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self._name = name
+        self._threads = threads
         self._closes_at_exit = False
         self._renew()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
-        self._waiter = Waiter(self._name)
+        self._waiter = Waiter(self._name, self._threads)
 
     def add(self, awaited: Awaited) -> None:
         """Has ``awaited`` finished on the thread."""

@@ -18,6 +18,7 @@ from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.host_callbacks import forget_failures
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
 from plugrt.shared_callbacks import SharedCallback
+from plugrt.waiter import ended
 
 
 def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
@@ -36,7 +37,8 @@ class _TrackedExecutable(WrappedExecutable):
     """A loaded executable whose launches are ordered and remembered."""
 
     __slots__ = (
-        "_functions", "_last", "_launch", "_launches", "_lock", "_ordered", "_shared", "program"
+        "_devices", "_functions", "_last", "_launch", "_launches", "_lock",
+        "_ordered", "_shared", "program",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +47,7 @@ class _TrackedExecutable(WrappedExecutable):
         super().__init__(loaded)
         self.program = program
         self._functions = functions
+        self._devices = loaded.addressable_devices
         self._launches = client_launches(loaded.client)
         self._ordered = any(getattr(x, "ordered", False) for x in program.callbacks.values())
         self._shared = [x for x in program.callbacks.values() if isinstance(x, SharedCallback)]
@@ -67,31 +70,32 @@ class _TrackedExecutable(WrappedExecutable):
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
-        devices = self._loaded.addressable_devices
+        devices = self._devices
         if self._ordered:
             await_ordered(devices)
-        launch = CallingLaunch(self._functions, devices)
-        self._launches.begin(launch)
-        finish: Callable[[], None] | None = None
+        launches = self._launches
+        launch = CallingLaunch(launches, self._functions, devices, self.program, self._ordered)
+        launches.begin(launch)
         try:
             results, wait = self._launch(arguments, options)
-
-            def end() -> None:
-                wait()
-                self._launches.end(launch)
-
-            finish = self._remember(end)
-        except PjrtError:
-            forget_failures()
+        except BaseException as error:
+            launches.end(launch)
+            if isinstance(error, PjrtError):
+                forget_failures()
             raise
-        finally:
-            launch.set_made(finish)
-            if finish is None:
-                self._launches.end(launch)
-        return results, finish
+        if wait is ended:
+            launches.end(launch)
+        else:
+            launch.wait = wait
+            remember_launch(launch)
+        return results, launch.finish
 
-    def _remember(self, wait: Callable[[], object]) -> Callable[[], None]:
-        return remember_launch(wait, self._loaded.addressable_devices, self._ordered, self.program)
+    def _remember(self, wait: Callable[[], object]) -> None:
+        """Keeps a launch that nobody waits for any more, until it has ended."""
+        launch = CallingLaunch(self._launches, self._functions, self._devices, self.program)
+        self._launches.calling.append(launch)
+        launch.wait = wait
+        remember_launch(launch)
 
     def _launch_after_last(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None
