@@ -46,7 +46,7 @@ SECONDS = 60.0
 STALLED = 400.0
 """After how many seconds without progress a run hangs; the suite gives each test 300."""
 NOT_PRODUCT = re.compile(
-    r"/templates/|conformance/mutants/|_abi\.py|_handles\.py|sources\.py|generate\.py"
+    r"/templates/|conformance/mutants/|_abi\.py|_handles\.py|_grown\.py|sources\.py|generate\.py"
 )
 NOTICED = ("killed", "timeout", "crashed")
 Record = dict[str, Any]

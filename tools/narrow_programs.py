@@ -706,4 +706,3 @@ _exchange(
     f"scatter_dimension = 0 : i64, {_GROUPS}",
     "add",
 )
-COLLECTIVES = ("all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter")

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from narrow_programs import COLLECTIVES, DTYPES, TRIALS, Writer
+from narrow_programs import DTYPES, TRIALS, Writer
 
 from plugrt.errors import PjrtError
+from plugrt.execution.narrow_types import EXCHANGES
 from plugrt.interface import Client, CompileOptions, Program
 
 FLAGS = {
@@ -75,7 +76,7 @@ def try_one(name: str, dtype: str, platform: str) -> dict[str, str]:
     from plugrt_sdk.numpy_backend import plugin
 
     oracle = plugin.create_client({"num_devices": REPLICAS})
-    replicas = REPLICAS if name in COLLECTIVES else 1
+    replicas = REPLICAS if name in EXCHANGES else 1
     for fused in (False, True):
         program = Writer(fused)
         TRIALS[name](program, dtype)

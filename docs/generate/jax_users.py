@@ -67,8 +67,8 @@ print([np.allclose(gradient(x), np.cos(x))])            # [True]
 ## Found by random calls
 
 `tests/cpu/differential/test_calls_as_jax.py` makes random calls with both libraries and compares
-values, dtypes, weak types, shardings, commitment, deletion of donated arguments, traces and
-exceptions. These are all the differences that it finds, with JAX 0.10.
+values, dtypes, weak types, shardings, kinds of memory, commitment, deletion of donated arguments,
+traces and exceptions. These are all the differences that it finds, with JAX 0.10.
 
 | JAX | plugrt | reason |
 | --- | --- | --- |

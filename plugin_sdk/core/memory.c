@@ -11,7 +11,7 @@ struct ArenaBlock {
 };
 
 void *arena_allocate(Arena *arena, size_t size) {
-  ArenaBlock *block = calloc(1, sizeof *block + (size ? size : 1));
+  ArenaBlock *block = calloc(1, sizeof *block + size);
   if (block == NULL) {
     PyErr_NoMemory();
     return NULL;

@@ -21,7 +21,7 @@ static const char core_sources[] =
     "futures.h 2198410421e0\n"
     "key_values.c a94ea3b6ebe5\n"
     "layouts.c 571f79d97741\n"
-    "memory.c b2776005d68b\n"
+    "memory.c fc452c9b9343\n"
     "memory_descriptions.c b4db51d5983e\n"
     "module.c 7c7d03377666\n"
     "objects.c e90e66d72136\n"

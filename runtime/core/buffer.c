@@ -36,7 +36,7 @@ PyObject *buffer_share(Buffer *self) {
   return Py_XNewRef(self->lent);
 }
 
-int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure) {
+int buffer_donate(Buffer *self, PyObject *reason) {
   Client *client = self->client;
   if (!self->usable) return DONE; /* another thread deleted it */
   if (!client->is_deleted) return NOT_HERE;
@@ -48,10 +48,7 @@ int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure) {
   BEGIN_LIBRARY_CALL
   error = client->is_deleted(&args);
   END_LIBRARY_CALL
-  if (error) {
-    *failure = error;
-    return FAILED;
-  }
+  if (client_forget_error(client, error)) return NOT_HERE; /* Python asks again, and explains it */
   if (!args.is_deleted) return NOT_HERE; /* its memory was in use: Python deletes it */
   self->usable = 0;
   PyObject *old = self->reason;

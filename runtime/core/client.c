@@ -51,18 +51,20 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"execute",       "destroy",       "is_deleted",  "put",         "destroy_event",
                           "await_event",   "destroy_error", "ready_event", "is_ready",    "free_buffer",
-                          "log_failure",   "pointer",       NULL};
+                          "log_failure",   "pointer",       "size_of_options", NULL};
   unsigned long long execute, destroy, is_deleted, put, destroy_event, await_event, destroy_error,
       ready_event, is_ready;
   PyObject *free_buffer, *log_failure, *pointer;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKKKKKOOO", names, &execute, &destroy, &is_deleted,
+  Py_ssize_t size_of_options;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKKKKKKKOOOn", names, &execute, &destroy, &is_deleted,
                                    &put, &destroy_event, &await_event, &destroy_error, &ready_event,
-                                   &is_ready, &free_buffer, &log_failure, &pointer))
+                                   &is_ready, &free_buffer, &log_failure, &pointer, &size_of_options))
     return -1;
   if (self->pointer) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
     return -1;
   }
+  self->size_of_options = size_of_options;
   SET_FUNCTION(self->execute, execute);
   SET_FUNCTION(self->destroy, destroy);
   SET_FUNCTION(self->is_deleted, is_deleted);

@@ -46,6 +46,7 @@ Raised set_aside(void);
 void put_back(Raised raised, PyObject *where);
 /* The same, but an interrupt is reported as well, where nobody could take it from here. */
 void put_back_alone(Raised raised, PyObject *where);
+PyObject *guard(PyObject *module, PyObject *pair);
 
 /* ---- python_method.c ---- */
 PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,

@@ -75,3 +75,36 @@ void put_back(Raised raised, PyObject *where) {
   Py_XDECREF(raised.traceback);
   PyErr_Restore(interrupt.type, interrupt.value, interrupt.traceback);
 }
+
+/* What `settle(error, *arguments)` answers to what is raised, which it takes; NULL with an exception. */
+static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
+  Raised raised = set_aside();
+  PyObject *error = value_of(&raised), *first = error ? PyTuple_Pack(1, error) : NULL;
+  PyObject *all = first ? PySequence_Concat(first, arguments) : NULL;
+  PyObject *answer = all ? PyObject_CallObject(settle, all) : NULL;
+  Py_XDECREF(raised.type);
+  Py_XDECREF(raised.value);
+  Py_XDECREF(raised.traceback);
+  Py_XDECREF(error);
+  Py_XDECREF(first);
+  Py_XDECREF(all);
+  return answer;
+}
+
+/* In one function of C: an interrupt comes within one of the two, and the second begins anew then. */
+static PyObject *call_guarded(PyObject *pair, PyObject *arguments) {
+  PyObject *answer = PyObject_CallObject(PyTuple_GetItem(pair, 0), arguments);
+  for (int anew = !answer; anew; anew = !answer && is_interrupted())
+    answer = settle_raised(PyTuple_GetItem(pair, 1), arguments);
+  if (!answer || !PyExceptionInstance_Check(answer)) return answer;
+  raise_exception(answer);
+  return NULL;
+}
+
+PyObject *guard(PyObject *module, PyObject *pair) {
+  static PyMethodDef guarded = {"guarded", call_guarded, METH_VARARGS, NULL};
+  PyObject *function, *settle;
+  (void)module;
+  if (!PyArg_ParseTuple(pair, "OO", &function, &settle)) return NULL;
+  return PyCFunction_New(&guarded, pair);
+}

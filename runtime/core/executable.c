@@ -105,7 +105,7 @@ static PJRT_Error *execute(const Executable *self, int id, const Execution *exec
                            Py_ssize_t first, size_t parts, PJRT_Device *device) {
   PJRT_ExecuteOptions options;
   memset(&options, 0, sizeof options);
-  options.struct_size = SIZE_OF_ExecuteOptions;
+  options.struct_size = self->client->size_of_options;
   options.launch_id = id;
   struct PJRT_LoadedExecutable_Execute_Args args;
   memset(&args, 0, sizeof args);
@@ -157,16 +157,14 @@ int executable_run(Executable *self, const Execution *execution, PJRT_Error **er
   return *error ? FAILED : DONE;
 }
 
-int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count,
-                            PJRT_Error **error) {
+int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count) {
   if (!self->donated) return NOT_HERE;
   for (Py_ssize_t i = 0; i < PyTuple_Size(self->donated); i++) {
     Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(self->donated, i));
     for (Py_ssize_t part = 0; number < count && part < self->parts; part++) {
       PyObject *buffer = arguments[number];
       if (self->parts > 1) buffer = PyTuple_GetItem(buffer, part);
-      int state = buffer_donate((Buffer *)buffer, self->reason, error);
-      if (state != DONE) return state;
+      if (buffer_donate((Buffer *)buffer, self->reason) == NOT_HERE) return NOT_HERE;
     }
   }
   return DONE;

@@ -43,9 +43,3 @@ void raise_missing_event(Launcher *self) {
   PyObject *found = PyObject_CallMethod(self->owner, "_missing_event", NULL);
   if (found) raise_exception(found);
 }
-
-void raise_error(Launcher *self, PJRT_Error *error) {
-  PyObject *found = PyObject_CallMethod(self->owner, "_take_error", "K",
-                                        (unsigned long long)(uintptr_t)error);
-  if (found) raise_exception(found);
-}

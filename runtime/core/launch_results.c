@@ -3,10 +3,7 @@
 
 static int mark_once(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
   if (!self->mark) return DONE;
-  PJRT_Error *error = NULL;
-  int state = executable_mark_donated(self->executable, arguments, count, &error);
-  if (error) raise_error(self, error);
-  if (state != NOT_HERE) return state;
+  if (executable_mark_donated(self->executable, arguments, count) == DONE) return DONE;
   PyObject *given = tuple_of(arguments, count);
   PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
   Py_XDECREF(given);

@@ -14,6 +14,7 @@ typedef struct {
   void (*destroy_error)(struct PJRT_Error_Destroy_Args *); /* NULL: launches are Python's */
   PJRT_Error *(*ready_event)(struct PJRT_Buffer_ReadyEvent_Args *); /* NULL: Python waits */
   PJRT_Error *(*is_ready)(struct PJRT_Event_IsReady_Args *);        /* NULL: Python asks */
+  size_t size_of_options; /* of PJRT_ExecuteOptions, in the version that the library has */
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */
@@ -62,9 +63,9 @@ PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
 /* A new reference to what destroys the buffer from now on, for a view of its memory; NULL if it has an
    owner in Python, or with an exception. Under the lock of the client's handle. */
 PyObject *buffer_share(Buffer *self);
-/* Makes it unusable for that reason, where the library says that a launch took it: DONE. FAILED with
-   the library's error; NOT_HERE if Python has to do it. */
-int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure);
+/* Makes it unusable for that reason, where the library says that a launch took it: DONE. NOT_HERE if
+   Python has to do it. */
+int buffer_donate(Buffer *self, PyObject *reason);
 
 /* ---- holds.c: buffers that are needed while a launch is being made ---- */
 typedef struct {
@@ -158,10 +159,8 @@ typedef struct {
 } Execution;
 /* Launches on all devices: DONE. FAILED with an exception, or the library's error. */
 int executable_run(Executable *self, const Execution *execution, PJRT_Error **error);
-/* Makes the arguments of a launch that it took unusable: DONE, NOT_HERE if Python has to, or FAILED
-   with the library's error. */
-int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count,
-                            PJRT_Error **error);
+/* Makes the arguments of a launch that it took unusable: DONE, or NOT_HERE if Python has to. */
+int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count);
 
 /* ---- launcher.c: launches of these ---- */
 typedef struct {
@@ -186,6 +185,5 @@ void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *argu
 /* Raises that one of these results is NULL, and destroys the others. */
 void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count);
 void raise_missing_event(Launcher *self);
-void raise_error(Launcher *self, PJRT_Error *error); /* of another function than a launch */
 
 #endif

@@ -83,6 +83,9 @@ static PyMethodDef functions[] = {
     {"tensor_deleter", tensor_deleter, METH_O,
      "tensor_deleter(address): the address of what releases DLPack tensors with the function at that one, "
      "also when the interpreter has ended."},
+    {"guard", guard, METH_VARARGS,
+     "guard(function, settle): calls function(*arguments), and if that raises settle(error, *arguments): it "
+     "returns the answer, and raises one that is an exception."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
      "The number of calls of libraries that threads are in."},
     {"forget_calls", forget_calls, METH_NOARGS,

@@ -14,5 +14,4 @@
 #define SIZE_OF_Event_Await (offsetof(struct PJRT_Event_Await_Args, event) + sizeof(((struct PJRT_Event_Await_Args*)0)->event))
 #define SIZE_OF_Event_Destroy (offsetof(struct PJRT_Event_Destroy_Args, event) + sizeof(((struct PJRT_Event_Destroy_Args*)0)->event))
 #define SIZE_OF_Event_IsReady (offsetof(struct PJRT_Event_IsReady_Args, is_ready) + sizeof(((struct PJRT_Event_IsReady_Args*)0)->is_ready))
-#define SIZE_OF_ExecuteOptions (offsetof(PJRT_ExecuteOptions, num_hlo_output_callbacks) + sizeof(((PJRT_ExecuteOptions*)0)->num_hlo_output_callbacks))
 #define SIZE_OF_LoadedExecutable_Execute (offsetof(struct PJRT_LoadedExecutable_Execute_Args, execute_device) + sizeof(((struct PJRT_LoadedExecutable_Execute_Args*)0)->execute_device))

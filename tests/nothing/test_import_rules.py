@@ -31,6 +31,7 @@ LAYERS = [
         "processes",
         "interface",
         "interface_checks",
+        "interface_names",
         "memory_layout",
         "thread_frames",
         "thread_work",

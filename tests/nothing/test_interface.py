@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import interface, interface_checks, memory_layout
+from plugrt import interface, interface_checks, interface_names, memory_layout
 from plugrt.errors import Internal, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
     Capabilities,
@@ -127,7 +127,9 @@ def test_a_ready_event_tells_at_once() -> None:
 
 def test_the_interface_imports_nothing_of_ours_but_errors_and_its_checks() -> None:
     below = ["plugrt.errors", "plugrt.memory_layout"]
-    assert _imports_of(interface) == [below[0], "plugrt.interface_checks", below[1]]
+    checks = ["plugrt.interface_checks", "plugrt.interface_names"]
+    assert _imports_of(interface) == [below[0], *checks, below[1]]
+    assert _imports_of(interface_names) == []
     assert _imports_of(interface_checks) == below
     assert _imports_of(memory_layout) == ["plugrt.errors"]
 

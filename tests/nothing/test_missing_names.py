@@ -6,8 +6,10 @@ has transformed, `from_jax`.
 
 from __future__ import annotations
 
+import importlib
 import re
 
+import numpy as np
 import pytest
 
 import plugrt
@@ -58,3 +60,33 @@ def test_what_the_errors_say_runs() -> None:
 ])  # fmt: skip
 def test_a_slip_of_the_pen_gets_pythons_suggestion(code: str, meant: str) -> None:
     assert f"Did you mean: '{meant}'?" in run_python(code).stderr
+
+
+def _publics(module: str) -> list[str]:
+    found = importlib.import_module(module)
+    return [name for name in getattr(found, "__all__", dir(found)) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("home", ["layout", "memory", "sharding"])
+def test_a_name_of_a_module_is_looked_for_at_the_top(home: str) -> None:
+    """`PartitionSpec` was not, beside `NamedSharding` and `Mesh`."""
+    for name in _publics(f"plugrt.{home}"):
+        if not hasattr(plugrt, name):
+            assert re.search(rf"it is plugrt\.\w+\.{name}$", said(name)), name
+
+
+def test_each_sampler_of_jax_is_there_or_runs_through_from_jax() -> None:
+    """`gamma`, `poisson`, `beta`, `dirichlet`, `t` were not, without a word."""
+    jax = pytest.importorskip("jax")
+    for name in _publics("jax.random"):
+        if hasattr(plugrt.random, name) or name.endswith("_p"):  # a primitive
+            continue
+        with pytest.raises(AttributeError, match=f"'plugrt.random' has no attribute '{name}'") as e:
+            getattr(plugrt.random, name)
+        assert ": " in str(e.value), name
+    with pytest.raises(AttributeError) as error:
+        _ = plugrt.random.gamma
+    assert "plugrt.from_jax(jax.random.gamma)(key, …)" in str(error.value)
+    key, alpha = plugrt.random.key(3), np.float32(2.5)
+    ours = plugrt.from_jax(jax.random.gamma)(key, alpha)
+    np.testing.assert_array_equal(ours, jax.random.gamma(jax.random.PRNGKey(3), alpha))

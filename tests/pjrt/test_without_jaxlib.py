@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt as wide
 from support.installed import RELEASE, UV, environment, needs_uv, run
 from support.markdown import ROOT, load_script
 from support.xla_cpu import needs_library
@@ -196,6 +197,22 @@ pl.raises(ProgramError, compile(b"ML\\xefRgarbage"), "bytecode")
 pl.raises(ProgramError, compile(b"\\0\\1\\2"), "neither StableHLO text nor MLIR bytecode")
 pl.raises(ProgramError, compile(b" "), "empty")
 assert add(X, X).tolist() == [2, 4, 6]
+"""
+
+
+def test_hlo_runs_and_its_text_says_what_reads_it(place: Path) -> None:
+    x = np.float32([1, 2, 3])
+    for tupled in (False, True):
+        computation = wide.xla_computation(lambda x, y: x + y, tuple_args=tupled)(x, x)
+        code = computation.as_serialized_hlo_module_proto().hex()
+        python(place, f"HLO, TEXT = bytes.fromhex({code!r}), {computation.as_hlo_text()!r}\n{HLO}")
+
+
+HLO = """
+add = plugrt.compile(HLO)
+assert add(X, X).tolist() == [2, 4, 6]
+pl.raises(ArgumentMismatch, lambda: add(X, np.int32([1, 2, 3])), "parameter 1: takes float32[3]")
+pl.raises(MissingTraceExtra, lambda: plugrt.compile(TEXT), "HLO text", "plugrt[trace]", "Proto")
 """
 
 TRACES = (

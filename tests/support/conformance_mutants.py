@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+import time
 from typing import Any, NoReturn
 
 from plugrt.errors import NotFound
@@ -34,6 +36,18 @@ def crashes_soon() -> Plugin:
     def put(self: NumpyBackend, array: Any, device: int) -> Any:
         if array.shape == (1, 1):
             threading.Timer(0.05, ctypes.string_at, [8]).start()
+        return NumpyBackend.put(self, array, device)
+
+    return Faults(backend={"put": put}).plugin_of()
+
+
+def complains_and_hangs() -> Plugin:
+    """A plugin that writes why and hangs when an array of shape (1, 1) is put."""
+
+    def put(self: NumpyBackend, array: Any, device: int) -> Any:
+        if array.shape == (1, 1):
+            os.write(2, b"No chips detected\n")
+            time.sleep(600)
         return NumpyBackend.put(self, array, device)
 
     return Faults(backend={"put": put}).plugin_of()

@@ -20,7 +20,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import PjrtError
-from plugrt.execution import blocking_launches
+from plugrt.execution import calling_launch
 from plugrt.sharding import NamedSharding, PartitionSpec
 
 Array = npt.NDArray[np.float32]
@@ -151,7 +151,7 @@ def _over_devices(how: str, body: Callable[[Any], Any]) -> Callable[[Array], Arr
 
 
 def main(kind: str, size: str) -> None:
-    blocking_launches._PATIENCE = 1.0
+    calling_launch.PATIENCE = 1.0
     if kind == "devices":
         for outer, inner in itertools.product(SHARDED, SHARDED):
             print(outer, inner, end=" ", flush=True)

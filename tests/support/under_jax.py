@@ -570,6 +570,31 @@ def several_devices() -> None:
     np.testing.assert_array_equal(turned, 2 * host)
 
 
+def narrow_types() -> None:
+    """XLA's CPU compiler is wrong about numbers of 2 and 4 bits, or ends the process."""
+    devices = jax.devices()
+    rows, whole = (
+        NamedSharding(Mesh(np.array(devices), ("x",)), P(*axes)) for axes in (("x",), ())
+    )
+    for dtype in (ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4):
+        info = ml_dtypes.iinfo(dtype)
+        host = np.resize(np.arange(int(info.min), int(info.max) + 1), (8, 3)).astype(dtype)
+        x = jax.device_put(host)
+        joined, sorted_, total, power = jax.jit(
+            lambda x: (jnp.concat([x, x]), jnp.sort(x, 0), jnp.max(x, 1), jnp.multiply(x, x))
+        )(x)
+        wide = host.astype("i4")
+        np.testing.assert_array_equal(joined, np.concatenate([host, host]))
+        np.testing.assert_array_equal(np.asarray(sorted_).astype("i4"), np.sort(wide, 0))
+        np.testing.assert_array_equal(np.asarray(total).astype("i4"), wide.max(1))
+        np.testing.assert_array_equal(power, (wide * wide).astype(dtype))
+        divided = jax.device_put(host, rows)
+        np.testing.assert_array_equal(jax.jit(lambda x: x, out_shardings=whole)(divided), host)
+    floats = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
+    found = jax.jit(lambda x: x.astype("int32"))(floats)
+    np.testing.assert_array_equal(found, floats.astype("f4").astype("i4"))
+
+
 def ahead_of_time() -> None:
     compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((3, 3))).compile()
     assert dict(compiled.cost_analysis())["flops"] == 54

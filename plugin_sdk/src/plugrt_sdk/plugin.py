@@ -17,16 +17,19 @@ class BackendPlugin(Plugin):
     """Offers a backend to plugrt; put an instance behind the entry point ``plugrt.plugins``.
 
     ``factory`` makes the `Backend` from the create options, as keyword arguments; it is called
-    when the backend is selected, never before.
+    when the backend is selected, never before. Where ``priority`` is not given it is the class's.
     """
 
-    def __init__(self, name: str, factory: Callable[..., Backend], *, priority: int = 400) -> None:
+    def __init__(
+        self, name: str, factory: Callable[..., Backend], *, priority: int | None = None
+    ) -> None:
         if not callable(factory):
             raise ArgumentTypeError(
                 f"BackendPlugin takes a function that makes a Backend; found {factory!r:.60}"
             )
         self.name = name
-        self.priority = priority
+        if priority is not None:
+            self.priority = priority
         self._factory = factory
 
     @with_argument_errors

@@ -1,27 +1,51 @@
 """`SystemExit`, `KeyboardInterrupt` and the like, raised by a Python function that a program calls.
 
 A library hands the caller of a program no exception but a status with a text. An `Exception` is
-then `Internal`, with that text; what is raised to end the process or a test is not for handlers of
-errors, and reaches the caller as the object that it is.
+then `Internal`, with that text. What is raised to end the process or a test is not for handlers of
+errors, and reaches the caller as the object that it is, and so does what a signal's handler raises
+meanwhile, as for a time-out.
 """
 
 from __future__ import annotations
 
+import signal
+import traceback
 from collections import deque
+
+from plugrt.errors import Internal, PjrtError
 
 # Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
 """Texts of failures, and what was raised; several results of a launch may each ask for it."""
 
 
+def as_failure(title: str, raised: BaseException, said: str | None = None) -> PjrtError:
+    """Returns the error of a launch for what ``title`` raised, and keeps that for `raise_exit`.
+
+    A `PjrtError` is returned as it is; ``said`` replaces the words for what was raised.
+    """
+    if isinstance(raised, PjrtError):
+        return raised
+    said = f"{type(raised).__name__}: {raised}" if said is None else said
+    failure = Internal(f"{title} raised {said}")
+    keep_exit(failure.message, raised)
+    failure.__cause__ = raised
+    return failure
+
+
 def keep_exit(message: str, raised: BaseException) -> None:
-    """Keeps what a function raised for `raise_exit`, unless it is an `Exception`.
+    """Keeps what a function raised for `raise_exit`, unless it is an `Exception` of its own.
 
     ``message`` is the text of the launch's error, which names the function and the user's line.
     """
-    if not isinstance(raised, Exception):
+    if not isinstance(raised, Exception) or _is_of_signal_handler(raised):
         # Its frames have the function's arguments; the text has their lines.
         _exits.append((message, raised.with_traceback(None)))
+
+
+def _is_of_signal_handler(error: Exception) -> bool:
+    handlers = {getattr(signal.getsignal(n), "__code__", None) for n in signal.valid_signals()}
+    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def raise_exit(error: Exception) -> None:

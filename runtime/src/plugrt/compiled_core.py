@@ -65,6 +65,31 @@ core, reason = choose_core(config.core)
 new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else core.Lock
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
+
+def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException as error:  # noqa: BLE001 - a library calls this
+            answer = settle(error, *arguments)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return guarded
+
+
+guard: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = (
+    _guard if core is None else core.guard
+)
+"""Returns a function as a library calls it, which gets no exceptions but errors of its own kind.
+
+``guard(function, settle)`` calls ``function(*arguments)``. What that raises goes to
+``settle(error, *arguments)``, whose answer is returned, or raised if it is an exception. In C an
+interrupt comes within one of the two and is settled as well; in Python it may also come at the
+entry of the function that is returned.
+"""
+
 KNOWN_DTYPES = (
     *map(np.dtype, "fildILqQ?hHbBeFD"),
     *(

@@ -61,16 +61,15 @@ def require_stream(stream: object, device_type: int) -> int | None:
     return number
 
 
-def require_device(place: Any) -> tuple[int, int]:
-    """Returns the ``dl_device`` of a call of ``__dlpack__``; `ArgumentTypeError` for another form.
+def require_pair(pair: Any, name: str, what: str) -> tuple[int, int]:
+    """Returns two integers of a call of ``__dlpack__``; `ArgumentTypeError` for another form.
 
     Enumerations of integers, as PyTorch has for device types, are integers.
     """
     try:
-        kind, number = place
-        return operator.index(kind), operator.index(number)
+        first, second = pair
+        return operator.index(first), operator.index(second)
     except (TypeError, ValueError):
         raise ArgumentTypeError(
-            f"__dlpack__ got dl_device={place!r:.60}; a pair of integers is expected, DLPack's "
-            "device type and the device's number, such as (1, 0) for the host"
+            f"__dlpack__ got {name}={pair!r:.60}; a pair of integers is expected, {what}"
         ) from None

@@ -361,8 +361,11 @@ class LeakedTracer(TracingError, TypeError):
     """A traced array was used after, or outside, the call that it belongs to."""
 
 
-class DataDependentShape(TracingError, TypeError):
-    """The result's shape depends on the data, which a traced function cannot express."""
+class DataDependentShape(TracingError, TypeError, IndexError):
+    """The result's shape depends on the data, which a traced function cannot express.
+
+    JAX raises a `TypeError`, and for ``x[mask]`` an `IndexError`.
+    """
 
 
 class UnboundAxis(TracingError, NameError):

@@ -1,4 +1,4 @@
-"""Reads parameter types, layouts and donations from an optimised program's bytes, without jaxlib.
+"""Reads parameter types, layouts and donations from an HLO program's bytes, without jaxlib.
 
 Backends give it as an ``HloModuleProto`` or as an ``HloModuleProtoWithConfig``; the messages and
 their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
@@ -13,11 +13,14 @@ import numpy as np
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Layout, Program, TensorType
-from plugrt.protobuf import Content, integer, integers, message, messages, varint
+from plugrt.protobuf import Content, fields, integer, integers, message, messages, varint
 
 FORMATS = ("hlo", "hlo_with_config")
 
 _MODULE_OF_CONFIG = 1
+_MODULE_NAME, _COMPUTATIONS, _INSTRUCTIONS = 1, 3, 2
+_HLO_PROTO = {1, 3}
+"""The fields of an ``HloProto``: a module, and how its buffers were assigned."""
 _HOST_PROGRAM_SHAPE, _PARAMETERS, _RESULT = 4, 1, 2
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT, _IS_DYNAMIC = 2, 3, 4, 5, 6
 _MINOR_TO_MAJOR, _TILES, _ELEMENT_BITS, _TAIL_ALIGNMENT = 1, 6, 7, 16
@@ -62,6 +65,51 @@ def read_module(program: Program) -> Content:
     if not found:
         raise Unimplemented("the optimised program holds no HLO module")
     return found[0]
+
+
+def find_module(code: bytes) -> bytes | None:
+    """Returns the ``HloModuleProto`` that bytes are, or that is in an ``HloProto``, as dumps are.
+
+    None for anything else.
+    """
+    try:
+        if _is_module(code):
+            return code
+        if {number for number, _ in fields(code)} <= _HLO_PROTO:
+            [module] = messages(code, _MODULE_OF_CONFIG)
+            return bytes(module) if _is_module(module) else None
+    except ValueError:
+        pass
+    return None
+
+
+def _is_module(content: Content) -> bool:
+    """Whether a message has a name, a signature and computations, as each module."""
+    computations = messages(content, _COMPUTATIONS)
+    return (
+        len(messages(content, _MODULE_NAME)) == 1
+        and len(messages(content, _HOST_PROGRAM_SHAPE)) == 1
+        and bool(computations)
+        and all(messages(computation, _INSTRUCTIONS) for computation in computations)
+    )
+
+
+def module_name(module: Content) -> str:
+    """Returns the name that a module states."""
+    [name] = messages(module, _MODULE_NAME)
+    return bytes(name).decode(errors="replace")
+
+
+def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
+    """Returns the types of the parameters, or of the elements of the one tuple that they are.
+
+    The second result is whether they are a tuple. Raises as `parameter_types`.
+    """
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    parameters = messages(shape, _PARAMETERS)
+    tupled = len(parameters) == 1 and _is_tuple(parameters[0])
+    parts = _elements(parameters[0]) if tupled else parameters
+    return tuple(map(_tensor_type, parts)), tupled
 
 
 def donated_parameters(module: Content) -> frozenset[int]:
@@ -117,6 +165,13 @@ def parameter_types(module: Content) -> tuple[TensorType, ...]:
     return tuple(_tensor_type(parameter) for parameter in messages(shape, _PARAMETERS))
 
 
+def result_types(module: Content) -> tuple[TensorType, ...]:
+    """Returns the types of the results on one device; raises as `parameter_types` does."""
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    (result,) = messages(shape, _RESULT)
+    return tuple(map(_tensor_type, _elements(result)))
+
+
 def shape_proto(tensor: TensorType) -> bytes:
     """Returns the ``ShapeProto`` of a row-major array of static shape.
 
@@ -155,8 +210,11 @@ def output_layouts(module: Content) -> tuple[Layout, ...]:
 
 
 def _elements(shape: memoryview) -> Sequence[memoryview]:
-    is_tuple = (integers(shape, _ELEMENT_TYPE) or [0])[-1] == _TUPLE
-    return messages(shape, _TUPLE_SHAPES) if is_tuple else [shape]
+    return messages(shape, _TUPLE_SHAPES) if _is_tuple(shape) else [shape]
+
+
+def _is_tuple(shape: Content) -> bool:
+    return (integers(shape, _ELEMENT_TYPE) or [0])[-1] == _TUPLE
 
 
 def _layout(shape: memoryview) -> Layout:

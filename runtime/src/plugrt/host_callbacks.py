@@ -11,16 +11,18 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callback_exits import keep_exit
+from plugrt.callback_exits import as_failure
 from plugrt.errors import Internal, PjrtError, Unimplemented
 from plugrt.interface import Client, CompileOptions, HostCallback, Program
 from plugrt.launch_watch import WatchedFunction
 from plugrt.traceback_filter import filter_traceback
+
+T = TypeVar("T")
 
 logger = logging.getLogger("plugrt.callbacks")
 
@@ -99,22 +101,16 @@ class NumberedCallback(WatchedFunction):
         self, arguments: Sequence[npt.NDArray[Any]], *, is_watched: bool
     ) -> Sequence[npt.NDArray[Any]]:
         """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
-        thread = threading.get_ident()
-        before = _calls.get(thread, ())
-        _calls[thread] = (*before, self)  # as `entering`, in less time
         try:
-            return self.function(*map(np.array, arguments))
+            return call_noted(self, self.function, *map(np.array, arguments))
         except BaseException as error:
-            failure = Internal(f"{self.title} raised {_describe(error)}")
-            keep_exit(failure.message, error)
+            failure = as_failure(self.title, error, _describe(error))
             if self.has_effect:
                 logger.error("%s", failure.message)
                 if not is_watched:
                     # Another error, without the frames that the cause has.
                     _failures.append((threading.get_ident(), Internal(failure.message)))
             raise failure from error
-        finally:
-            _leave(thread, before)
 
 
 def is_partitioned(callback: object) -> bool:
@@ -139,30 +135,21 @@ def refuse_partitioned(client: Client, program: Program, options: CompileOptions
         )
 
 
-class entering:  # used as a function
-    """Notes on this thread that a program is calling a function: ``with entering(function):``.
+def call_noted(noted: object, function: Callable[..., T], *arguments: Any) -> T:
+    """Calls a function, with a note on this thread that a program is calling ``noted``.
 
-    A class, since a generator is half as fast.
+    Not by a ``with``: an interrupt at the entry of an ``__exit__`` in Python would leave the note.
     """
-
-    __slots__ = ("_before", "_function")
-
-    def __init__(self, function: object) -> None:
-        self._function = function
-
-    def __enter__(self) -> None:
-        self._before = calls_under_way()
-        _calls[threading.get_ident()] = (*self._before, self._function)
-
-    def __exit__(self, *_: object) -> None:
-        _leave(threading.get_ident(), self._before)
-
-
-def _leave(thread: int, before: tuple[object, ...]) -> None:
-    if before:
-        _calls[thread] = before
-    else:
-        del _calls[thread]
+    thread = threading.get_ident()
+    before = _calls.get(thread, ())
+    _calls[thread] = (*before, noted)
+    try:
+        return function(*arguments)
+    finally:  # without a call, at which an interrupt might come
+        if before:
+            _calls[thread] = before
+        else:
+            del _calls[thread]
 
 
 def calls_under_way() -> tuple[object, ...]:

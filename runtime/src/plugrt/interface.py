@@ -19,7 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ from plugrt.interface_checks import (
     require_number,
     require_types,
 )
+from plugrt.interface_names import OF_CLIENTS, OF_DEVICES, find_attribute
 from plugrt.memory_layout import Layout
 
 __all__ = [
@@ -595,7 +596,7 @@ class Device(_BackendObject, ABC):
         """The memory that buffers live in unless another is named."""
 
     def memory(self, kind: str) -> Memory:
-        """Returns the device's memory of that kind; `InvalidArgument` lists what there is."""
+        """Returns the device's memory of that kind; `InvalidArgument` lists them."""
         for memory in self.memories() if isinstance(kind, str) else ():
             if memory.kind == kind:
                 return memory
@@ -615,6 +616,41 @@ class Device(_BackendObject, ABC):
         work. Optional; for devices with streams.
         """
         self._unimplemented("stream_for_external_ready_events")
+
+    # --- by JAX's names ---
+
+    if TYPE_CHECKING:  # where the backend states them in `attributes`
+        coords: list[int]
+        core_on_chip: int
+        num_cores: int
+        slice_index: int
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return find_attribute(self, name, OF_DEVICES)
+
+    @property
+    def device_kind(self) -> str:
+        """The `kind`."""
+        return self.kind
+
+    @property
+    def host_id(self) -> int:
+        """The `process_index`."""
+        return self.process_index
+
+    @property
+    def task_id(self) -> int:
+        """The `process_index`."""
+        return self.process_index
+
+    def addressable_memories(self) -> Sequence[Memory]:
+        """Returns the `memories`."""
+        return self.memories()
+
+    def get_stream_for_external_ready_events(self) -> int:
+        """Returns `stream_for_external_ready_events`."""
+        return self.stream_for_external_ready_events()
 
     def __repr__(self) -> str:
         return f"{self.platform}:{self.id}"
@@ -1181,6 +1217,44 @@ class Client(_BackendObject, ABC):
         It belongs to ``layouts``.
         """
         self._unimplemented("default_layout")
+
+    # --- by JAX's names ---
+
+    if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+
+        def __getattr__(self, name: str) -> Any:
+            return find_attribute(self, name, OF_CLIENTS)
+
+    def device_count(self) -> int:
+        """Returns the number of `devices`."""
+        return len(self.devices())
+
+    def local_device_count(self) -> int:
+        """Returns the number of `addressable_devices`."""
+        return len(self.addressable_devices())
+
+    def local_devices(self) -> Sequence[Device]:
+        """Returns the `addressable_devices`."""
+        return self.addressable_devices()
+
+    def host_id(self) -> int:
+        """Returns the `process_index`."""
+        return self.process_index
+
+    def task_id(self) -> int:
+        """Returns the `process_index`."""
+        return self.process_index
+
+    def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
+        """Returns the device of this process with that id; `InvalidArgument` lists them."""
+        devices = self.addressable_devices()
+        for device in devices:
+            if device.local_hardware_id == local_hardware_id:
+                return device
+        raise InvalidArgument(
+            f"{self.backend_name} has no device of the local hardware id {local_hardware_id!r:.40}"
+            f"; it has {[d.local_hardware_id for d in devices]}"
+        )
 
     @abstractmethod
     def close(self) -> None:

@@ -32,7 +32,9 @@ class Watch:
     go on as before.
     """
 
-    __slots__ = ("_calling", "_changed", "_patience", "_since", "ending", "failure", "parts")
+    __slots__ = (
+        "_calling", "_changed", "_lock", "_patience", "_since", "ending", "failure", "parts"
+    )  # fmt: skip
 
     def __init__(self, parts: int) -> None:
         self.parts = parts
@@ -41,11 +43,13 @@ class Watch:
         self._since = 0.0
         self._patience = _SHORTEST
         self._calling: Counter[Hashable] = Counter()
-        self._changed = threading.Condition()
+        # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def note(self, failure: PjrtError) -> None:
         """Notes a failure, unless there was one."""
-        with self._changed:
+        with self._lock:
             if self.failure is None:
                 self._since = time.monotonic()
                 self.failure = failure
@@ -59,7 +63,7 @@ class Watch:
         assert self.failure is not None
         if time.monotonic() < self._since + FINISHES:
             return
-        with self._changed:
+        with self._lock:
             self._calling[function] += 1
             if self._calling[function] == self.parts:
                 self.ending = True

@@ -16,10 +16,20 @@ _TYPES_IN_MESH = (
     "shardings are no part of an array's type here: plugrt.with_sharding_constraint and "
     "plugrt.shard_map say how arrays lie"
 )
+_HOMES = {
+    "interface": ("Client", "CompileOptions", "Device", "DeviceAssignment", "Memory"),
+    "layout": ("Format", "Layout"),
+    "memory": ("Space",),
+    "sharding": (
+        "AUTO", "AbstractMesh", "GSPMDSharding", "Mesh", "NamedSharding", "PartitionSpec",
+        "PmapSharding", "PositionalSharding", "Sharding", "SingleDeviceSharding",
+        "get_abstract_mesh", "get_mesh", "use_mesh",
+    ),
+}  # fmt: skip
+"""Module to its names that are looked for in ``plugrt``. A list, as each import of a module of
+plugrt's comes here: it may import nothing."""
 _INSTEAD = {
-    "Device": "it is plugrt.interface.Device",
-    "Mesh": "it is plugrt.sharding.Mesh",
-    "NamedSharding": "it is plugrt.sharding.NamedSharding",
+    **{name: f"it is plugrt.{home}.{name}" for home, names in _HOMES.items() for name in names},
     "Shard": "it is what the addressable_shards of an array hold: device, index and data",
     "P": "it is plugrt.sharding.PartitionSpec",
     "ad": _TRANSFORMED.replace("jax.{name}", "jax.grad"),
@@ -47,6 +57,7 @@ _INSTEAD = {
     "image": "write them with plugrt.array_api, or take JAX's in a function for plugrt.from_jax",
     "enable_x64": "it is a setting: plugrt.config.override(enable_x64=True)",
     "eval_shape": "it is plugrt.jit(f).eval_shape(x)",
+    "extend": "plugrt.interface and plugrt.plugins have what extensions of JAX use of backends",
     "explain_cache_misses": "it is a setting: plugrt.config.override(explain_cache_misses=True)",
     "host_count": "it is plugrt.process_count",
     "host_id": "it is plugrt.process_index",

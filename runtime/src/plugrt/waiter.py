@@ -35,7 +35,9 @@ class Waiter:
     def __init__(self, name: str, threads: int = 1) -> None:
         self._name = name
         self._most = threads
-        self._changed = threading.Condition()
+        # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._waiting: deque[Awaited] = deque()
         self._serving: list[ThreadWork[None]] = []
         self._threads: list[int] = []
@@ -44,7 +46,7 @@ class Waiter:
 
     def add(self, awaited: Awaited) -> None:
         """Has ``awaited`` finished on a thread."""
-        with self._changed:
+        with self._lock:
             is_served = not self._is_closed and self._start()
             if is_served:
                 self._waiting.append(awaited)
@@ -74,7 +76,7 @@ class Waiter:
 
     def _next(self) -> Awaited | None:
         """Returns one that is ready, or the oldest; None once it is closed and all are done."""
-        with self._changed:
+        with self._lock:
             while not self._waiting:
                 if self._is_closed:
                     return None
@@ -89,7 +91,7 @@ class Waiter:
 
     def close(self) -> None:
         """Waits until everything has been finished."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             self._changed.notify_all()
         for serving in self._serving:

@@ -12,7 +12,13 @@ import pytest
 
 import plugrt
 import plugrt.array_api as xp
-from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, UnsupportedDtype
+from plugrt.errors import (
+    ArgumentError,
+    InvalidArgument,
+    NotAnArray,
+    ShapeError,
+    UnsupportedDtype,
+)
 from support.numpy_oracle import ALL, dtype_of, identical, sample, traced
 
 
@@ -211,6 +217,47 @@ class TestDlpack:
 
         with pytest.raises(InvalidArgument, match=rf"There on the DLPack device \({place[0]}, "):
             xp.from_dlpack(There())
+
+    @pytest.mark.parametrize("copy", [None, True, False])
+    @pytest.mark.parametrize("version", [None, (1, 0)])
+    @pytest.mark.parametrize("place", [(2, 99), (7, 0), (10, 8)])
+    def test_its_own_library_copies_it_to_the_host_for_a_device(
+        self, place: tuple[int, int], version: tuple[int, int] | None, copy: bool | None
+    ) -> None:
+        """The array API standard: the consumer asks with ``dl_device``."""
+
+        class There:
+            def __dlpack__(self, *, dl_device: Any, copy: Any, max_version: Any = version) -> Any:
+                assert dl_device == (1, 0)
+                if copy is False:
+                    raise BufferError("a copy is needed")
+                return a.copy().__dlpack__(max_version=max_version)
+
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return place
+
+        a = np.arange(6.0).reshape(2, 3)
+        device = plugrt.devices()[1]
+        if copy is False:
+            with pytest.raises(ArgumentError, match=r"its library says: .*a copy is needed"):
+                xp.from_dlpack(There(), device=device, copy=copy)
+        else:
+            found = xp.from_dlpack(There(), device=device, copy=copy)
+            assert found.devices() == {device}
+            assert found.committed
+            identical(found, a)
+
+    def test_a_library_that_knows_no_dl_device(self) -> None:
+        class There:
+            def __dlpack__(self, stream: int | None = None) -> Any:
+                raise AssertionError("its data were asked for")
+
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return (2, 99)
+
+        says = r"There on the DLPack device \(2, 99\).*its library says: TypeError.*dl_device"
+        with pytest.raises(InvalidArgument, match=says):
+            xp.from_dlpack(There(), device=plugrt.devices()[0])
 
     @pytest.mark.parametrize("place", [None, 1, (1,), (1, 2, 3), ("cpu", 0), (1.5, 0)])
     def test_a_device_that_is_none(self, place: Any) -> None:

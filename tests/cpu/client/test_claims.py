@@ -14,7 +14,8 @@ import pytest
 from plugrt.errors import DistributedError
 from plugrt.plugins.coordination import Membership
 from plugrt_cpu.claim_messages import About, Hello, write
-from plugrt_cpu.claims import Claims, _ask, claim, find_holder
+from plugrt_cpu.claiming import _ask, claim, find_holder
+from plugrt_cpu.claims import Claims
 
 SERVICE = 4321
 
@@ -79,7 +80,9 @@ def until_granted(membership: Membership) -> socket.socket:
 
 
 def test_another_number_of_processes_is_refused(address: str) -> None:
-    with pytest.raises(DistributedError, match=r"process 2 .* num_processes=3, .* of 2: all"):
+    with pytest.raises(
+        DistributedError, match=r"process 2 has num_processes=3, .* coordinator has 2: all"
+    ):
         claim(member(address, 2, 3))
 
 
@@ -182,7 +185,7 @@ def test_the_secret_is_not_sent_and_what_was_sent_counts_once() -> None:
             for said in heard:
                 again.sendall(said)
                 answer = again.recv(4096)
-        assert b"the secret is another one" in answer
+        assert b"its secret is another one" in answer
 
 
 def test_a_name_controls_no_terminal(address: str) -> None:
@@ -192,6 +195,12 @@ def test_a_name_controls_no_terminal(address: str) -> None:
         assert "\x1b" not in str(caught.value)
         assert r"x\x1b]0;owned\x07 has it" in str(caught.value)
         assert "\x1b" not in str(find_holder(member(address, 0)))
+
+
+def test_a_name_is_cut_to_what_a_message_holds(address: str) -> None:
+    for index, letter in enumerate("x\N{GRINNING FACE}"):
+        with claim(member(address, index, name=2000 * letter))[0]:
+            assert find_holder(member(address, index)) == 300 * letter
 
 
 def test_what_is_no_coordinator_is_named() -> None:

@@ -327,3 +327,92 @@ def test_an_interrupt_leaves_no_lock_behind(core: str, use: str) -> None:
     """Between the call that acquires a lock and the `try` after it Python looks for signals."""
     done = run_python(INTERRUPTED.replace("USE", use), PLUGRT_CORE=core)
     assert done.stdout == "free\n", done.stderr[-2000:]
+
+
+CALLBACKS = """
+import random, signal, time
+import numpy as np
+import plugrt
+from plugrt import ffi
+from plugrt.execution.client_launches import client_launches
+from plugrt.host_callbacks import calls_under_way
+
+class Leave(BaseException):
+    pass
+
+class Late(Exception):
+    pass
+
+def handler(*_):
+    raise RAISED
+
+def fill(arguments, results, attributes):
+    results[0][...] = arguments[0]
+
+signal.signal(signal.SIGALRM, handler)
+four = plugrt.ShapeDtypeStruct((4,), np.float32)
+ffi.register_ffi_target("fill", fill, platform=plugrt.devices()[0].platform)
+fill_in = ffi.ffi_call("fill", four)
+functions = {
+    "pure": lambda v: plugrt.pure_callback(np.copy, four, v),
+    "io": lambda v: plugrt.io_callback(np.copy, four, v),
+    "ordered": lambda v: plugrt.io_callback(np.copy, four, v, ordered=True),
+    "debug": lambda v: (plugrt.debug.callback(lambda x: None, v), v + 0)[1],
+    "handler": lambda v: fill_in(v),
+}
+random, wrong = random.Random(7), set()
+x = plugrt.device_put(np.ones(4, np.float32))
+for name, function in functions.items():
+    call = plugrt.jit(function)
+    call(x).block_until_ready()
+    begin = time.perf_counter()
+    for _ in range(50):
+        call(x).block_until_ready()
+    seconds, raised = (time.perf_counter() - begin) / 40, 0
+    for _ in range(300):
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, seconds))
+                found = np.asarray(call(x).block_until_ready())
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if found.tolist() != [1, 1, 1, 1]:
+                wrong.add((name, str(found)))
+        except type(RAISED):
+            raised += 1
+        except BaseException as error:
+            wrong.add((name, repr(error)[-200:]))
+        try:
+            plugrt.effects_barrier()
+        except type(RAISED):
+            pass
+        if calls_under_way():
+            wrong.add((name, "is being called still"))
+    call(x).block_until_ready()
+    plugrt.effects_barrier()
+    if raised < 30:
+        wrong.add((name, raised))
+launches = client_launches(x.device.client)
+print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize(
+    ("raised", "core"),
+    [
+        ("KeyboardInterrupt()", "c"),
+        ("KeyboardInterrupt()", "python"),
+        ("SystemExit(3)", "c"),
+        ('Leave("x")', "c"),
+        ('Late("x")', "c"),
+    ],
+)
+def test_what_a_signal_handler_raises_in_a_callback_arrives(raised: str, core: str) -> None:
+    """In plugrt's own functions around the user's it was `Internal`, or wrong results of a launch.
+
+    The next launches waited for ever for one that was interrupted while it was made.
+    """
+    code = CALLBACKS.replace("RAISED", raised)
+    done = run_python(code, timeout=200, **platform_environment(), PLUGRT_CORE=core)
+    assert done.stdout == "right []\n", done.stderr[-2000:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 
 import pytest
@@ -61,3 +62,54 @@ def test_each_use_is_refused(core: str) -> None:
     environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
     environment["PYTHONWARNINGS"] = "ignore"
     assert run_python(PROGRAM, **environment).stdout == "[] 32.0\n"
+
+
+READS = """
+import os, signal
+import numpy as np
+import plugrt
+
+x = plugrt.device_put(np.ones((1500, 1500), np.float32))
+y = plugrt.jit(lambda v: v + 1)(x).block_until_ready()
+several = plugrt.pmap(lambda v: v + 1)(np.ones((2, 3), np.float32)).block_until_ready()
+long = plugrt.jit(lambda v: v @ v @ v @ v)
+long(x).block_until_ready()
+uses = {
+    "asarray": lambda late: np.asarray(y)[0, 0] == 2,
+    "copy": lambda late: np.array(x)[0, 0] == 1,
+    "dlpack": lambda late: np.from_dlpack(y)[0, 0] == 2,
+    "several": lambda late: np.asarray(several)[1, 2] == 2,
+    "wait": lambda late: y.block_until_ready() is y and plugrt.block_until_ready([x, y])[0] is x,
+    "late read": lambda late: np.asarray(late)[0, 0],
+    "late wait": lambda late: late.block_until_ready(),
+    "late tree": lambda late: plugrt.block_until_ready([x, late]),
+    "late read of several": lambda late: late.addressable_shards[0].data.tolist(),
+}
+answers = {}
+for name, use in uses.items():
+    late = long(x) if name.startswith("late") else None  # which takes some tenths of a second
+    if not (child := os.fork()):
+        signal.alarm(60)
+        try:
+            os._exit(0 if use(late) else 3)
+        except plugrt.errors.FailedPrecondition as error:
+            os._exit(1 if "os.fork()" in str(error) and "spawn" in str(error) else 2)
+    answers[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(answers)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_what_was_ready_is_read_and_what_was_not_is_refused(core: str) -> None:
+    """On cpu an array that is there is memory of the process; one that is not hung the child.
+
+    A library is called to read, which is refused.
+    """
+    environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
+    done = run_python(READS, **environment, PYTHONWARNINGS="ignore")
+    answers = ast.literal_eval(done.stdout)
+    late = {code for name, code in answers.items() if name.startswith("late")}
+    ready = {code for name, code in answers.items() if not name.startswith("late")}
+    assert late == {1}, answers
+    assert ready == {0} if environment["JAX_PLATFORMS"] == "cpu" else ready <= {0, 1}, answers

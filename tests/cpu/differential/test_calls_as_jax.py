@@ -1,6 +1,7 @@
 """Random calls with plugrt and with JAX: equal, except as `docs/data/jax_deviations.toml` lists.
 
-Compared are values, dtypes, weak types, shardings, commitment, what donation deleted, how often a
+Compared are values, dtypes, weak types, shardings, kinds of memory, commitment, what compiled
+programs state of arguments and results, what donation deleted, how often a
 function was traced, and the built-in class that catches an exception.
 """
 
@@ -45,3 +46,20 @@ def test_each_known_difference_has_an_example_that_still_differs(name: str) -> N
 
     [entry] = [entry for entry in entries() if entry.id == name]
     assert {entry_of(entry.example, d) for d in differences_of(entry.example)} == {entry}
+
+
+def test_the_default_memory_has_no_name_in_a_sharding() -> None:
+    """The comparison counts both as the same.
+
+    Differs from JAX: `memory_kind` of a sharding that names none | the default kind, `"device"` |
+    None.
+    """
+    import jax
+    import numpy as np
+
+    import plugrt
+
+    ours = plugrt.device_put(np.ones(3), plugrt.devices()[0]).sharding
+    theirs = jax.device_put(np.ones(3), jax.devices()[0]).sharding
+    assert ours.memory_kind is None
+    assert theirs.memory_kind == jax.devices()[0].default_memory().kind

@@ -17,12 +17,13 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import tree
+from plugrt import lax, tree
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
     Internal,
     InvalidArgument,
+    InvalidOperation,
     NotAnArray,
     PlugrtError,
     TracingError,
@@ -34,7 +35,7 @@ from plugrt.interface import (
     HostBufferSemantics,
     Program,
 )
-from plugrt.stablehlo.bindings import hlo
+from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing import emit
 from plugrt_sdk import BackendClient
 from plugrt_sdk import compiling as plugrt_sdk_compiling
@@ -154,6 +155,39 @@ def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
 
     with pytest.raises(TracingError, match="the trace of 'unfit' is not valid StableHLO"):
         plugrt.jit(unfit).lower(np.ones(2, np.float32))
+
+
+def _parse_twice_named(*values: Any, **_: Any) -> Any:
+    """Stands for a builder: MLIR refuses this text with a note."""
+    return ir.Module.parse("func.func @f() { return }\nfunc.func @f() { return }")
+
+
+def _define_twice(x: Any) -> Any:
+    """Adds two functions of one name, which is found only in the whole module."""
+    body = ir.InsertionPoint(emit.active_trace().module.body)
+    for _ in range(2):
+        body.insert(ir.Operation.parse("func.func private @f()", source_name="mine.py"))
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: emit.emit(_parse_twice_named, x), "redefinition of .*; note.*: see existing"),
+        (_define_twice, "redefinition of .*; note at mine.py:1: see existing"),
+        (
+            lambda x: lax.scatter_apply(
+                x, np.zeros((1, 1), np.int32), _parse_twice_named,
+                lax.ScatterDimensionNumbers((), (0,), (0,)),
+            ),
+            "lax.scatter_apply of .*redefinition of .*; note.*: see existing",
+        ),
+    ],
+    ids=["an operation", "a module", "a scatter"],
+)  # fmt: skip
+def test_the_notes_of_mlir_are_in_the_message(function: Any, says: str) -> None:
+    with pytest.raises(InvalidOperation, match=says):
+        plugrt.jit(function).lower(np.ones(2, np.float32))
 
 
 def test_stages_are_told_apart_by_identity() -> None:

@@ -222,9 +222,19 @@ def test_dlpack_copies_what_numpy_refuses() -> None:
 
 
 @pytest.mark.parametrize("wrong", [(1,), "ab", 1, (1, 0, 0), (1.0, 0), (None, 0)])
-def test_a_dl_device_that_is_none(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"got dl_device=.*; a pair of integers is expected"):
-        device_put(np.arange(8.0)).__dlpack__(dl_device=wrong)
+@pytest.mark.parametrize("name", ["dl_device", "max_version"])
+def test_a_pair_of_dlpack_that_is_none(name: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"got {name}=.*; a pair of integers is expected"):
+        device_put(np.arange(8.0)).__dlpack__(**{name: wrong})
+
+
+@pytest.mark.parametrize("newest", [None, (0, 8), (1, 0), (1, 1), (2, 0)])
+def test_every_version_of_dlpack_has_a_capsule(newest: tuple[int, int] | None) -> None:
+    for copies in (None, True):
+        capsule = device_put(np.arange(8.0)).__dlpack__(max_version=newest, copy=copies)
+        assert "dltensor" in repr(capsule)
+        if newest is None or newest < (1, 0):
+            assert "versioned" not in repr(capsule)
 
 
 def test_dlpack_of_host_memory_has_no_streams() -> None:

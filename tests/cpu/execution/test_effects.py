@@ -17,7 +17,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import Internal
-from plugrt.execution.blocking_launches import calling_launches
+from plugrt.execution.client_launches import calling_launches
 from support.behaviour import behaviour
 
 SCALAR = plugrt.ShapeDtypeStruct((), "int32")

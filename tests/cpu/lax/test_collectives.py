@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
+import plugrt
 from plugrt import jit, lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, UnboundAxis
 from support.jax_oracle import same
@@ -180,3 +182,22 @@ def test_an_axis_that_is_not_bound_is_refused_with_those_that_are() -> None:
 def test_what_cannot_be_is_refused(function: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         run_replicas(function, {"i": 4}, X)
+
+
+@pytest.mark.parametrize(
+    ("of", "kind"),
+    [
+        *product(("psum", "pmean"), (bool, int, float, complex)),
+        *product(("pmax", "pmin"), (int, float)),  # complex numbers have no order
+    ],
+)
+def test_reductions_are_as_weakly_typed_as_in_jax(of: str, kind: type) -> None:
+    """What they reduce is a weakly typed parameter: the dtype of a product with an array shows."""
+    narrow = np.ones(2, np.float16 if kind is float else np.int8)
+
+    def scaled(n: Any) -> Any:
+        return lambda x, y: getattr(n, of)(x, "i") * y
+
+    ours = plugrt.pmap(scaled(lax), "i", in_axes=(None, 0), devices=plugrt.devices()[:2])
+    theirs = jax.pmap(scaled(jax.lax), "i", in_axes=(None, 0), devices=jax.devices()[:2])
+    assert ours(kind(2), narrow).dtype == theirs(kind(2), narrow).dtype

@@ -278,7 +278,7 @@ def test_a_function_with_layouts_is_saved_and_loaded() -> None:
 
 def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
-    older = saved.replace(b"function 3\n", b"function 2\n", 1)
+    older = saved.replace(b"function 4\n", b"function 2\n", 1)
     with pytest.raises(FailedPrecondition, match=r"another version of plugrt.*'2'"):
         serialize_executable.deserialize_and_load(older, in_tree, out_tree)
     if plugrt.local_device_count() < 2:

@@ -317,7 +317,7 @@ def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
 def test_under_jax_as_a_capsule() -> None:
     functions = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",
                  "transforms", "several_devices", "no_results", "effects_without_results",
-                 "pure_callbacks", "ahead_of_time", "memories", "caches",
+                 "pure_callbacks", "narrow_types", "ahead_of_time", "memories", "caches",
                  "eight_threads", "two_threads_on_one_array", "exit_with_live_arrays")  # fmt: skip
     command = [sys.executable, "-m", "support.under_jax", "cpu", *functions]
     environment = {**os.environ, "PYTHONPATH": children.path_with(TESTS), "XLA_FLAGS": ""}

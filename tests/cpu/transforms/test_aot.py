@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt import lax
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -23,6 +25,7 @@ from plugrt.plugins.record import State
 from plugrt.programs.parsing import parse_program
 from plugrt.settings.declarations import Config
 from plugrt.sharding import AUTO, NamedSharding, PartitionSpec
+from plugrt.stablehlo.modules import parse
 from plugrt.transforms import topology
 from plugrt_sdk import Backend, BackendPlugin
 from plugrt_sdk.export import export_capsule
@@ -94,6 +97,17 @@ def test_a_plugin_that_cannot_be_loaded_says_why() -> None:
 def test_a_plugin_without_topologies_says_so() -> None:
     with pytest.raises(Unimplemented, match="'cpu' cannot compile for absent devices"):
         plugrt.topology("cpu:4")
+
+
+def test_narrow_types_are_computed_in_int8_where_the_compiler_is_xlas_for_cpus(
+    far: FarPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = plugrt.ShapeDtypeStruct((2,), ml_dtypes.int4)
+    lowered = plugrt.jit(lax.population_count).lower(pair)
+    for platform, is_rewritten in (("far", False), ("cpu", True)):
+        monkeypatch.setattr(FakeTopology, "platform", platform)
+        program = executable(lowered.compile(topology="far:1")).program
+        assert ("xi8" in str(parse(program.code))) is is_rewritten
 
 
 def test_a_jitted_function(far: FarPlugin) -> None:

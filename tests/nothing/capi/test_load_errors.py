@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from elftools.elf.sections import SymbolTableSection
 
 from plugrt.capi import load_library
 from plugrt.capi.loading.elf import get_machine_name, read_elf
@@ -84,15 +85,15 @@ def test_missing_libraries_are_named_with_their_packages(tmp_path: Path) -> None
     )  # fmt: skip
     os.remove(tmp_path / "libdeep.so.3")
     with pytest.raises(PluginBroken) as caught:
-        load_library(top, hints={"libdeep": "deep-wheel"})
+        load_library(top, hints={"libdeep.so*": "the package deep-wheel"})
     message = str(caught.value)
     assert "needs a shared library that this system does not have" in message
     assert "libdeep.so.3 (needed by" in message
-    assert "which the package deep-wheel brings" in message
+    assert "which the package deep-wheel brings. Install what brings them, or name" in message
 
     os.remove(tmp_path / "libmiddle.so.1")
     with pytest.raises(PluginBroken, match=r"libmiddle.so.1, which the package m brings"):
-        load_library(top, hints={"libmiddle.so.1": "m"})
+        load_library(top, hints={"libmiddle.so.1": "the package m"})
 
 
 @needs_cc
@@ -108,6 +109,30 @@ def test_facts_of_a_library(tmp_path: Path) -> None:
     assert facts.machine == get_machine_name()
     assert (facts.bits, facts.shared, facts.exports_api) == (64, True, True)
     assert not read_elf(str(compile_c(tmp_path, "int x;"))).exports_api
+
+
+@needs_cc
+@pytest.mark.parametrize("style", ["gnu", "sysv", "both"])
+def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(
+    tmp_path: Path, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All symbols were read to find one: 24 s of a real library's start."""
+    flags = (f"-Wl,--hash-style={style}",)
+    ours = compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }", *flags)
+    other = compile_c(tmp_path, "int x;", *flags)
+    calls = "void* GetPjrtApi(void); void* f(void) { return GetPjrtApi(); }"
+    needs = compile_c(tmp_path, calls, *flags, "-Wl,--unresolved-symbols=ignore-all")
+
+    def refuse(*_: object) -> None:
+        pytest.fail("all symbols are read")
+
+    monkeypatch.setattr(SymbolTableSection, "get_symbol_by_name", refuse)
+    monkeypatch.setattr(SymbolTableSection, "iter_symbols", refuse)
+    assert [read_elf(str(path)).exports_api for path in (ours, other, needs)] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_using_the_room_costs_nothing_before_it_is_used() -> None:

@@ -26,10 +26,9 @@ pytestmark = needs_cc
 
 SLOTS = [entry.name for entry in declarations.functions()]
 NEEDED = {
-    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_PlatformVersion",
-    "Client_ProcessIndex", "Client_Devices", "Device_GetDescription", "Device_IsAddressable",
-    "Device_LocalHardwareId", "DeviceDescription_Id", "DeviceDescription_ProcessIndex",
-    "DeviceDescription_Kind", "DeviceDescription_DebugString", "DeviceDescription_Attributes",
+    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_Devices",
+    "Device_GetDescription", "Device_IsAddressable", "DeviceDescription_Id",
+    "DeviceDescription_ProcessIndex",
 }  # fmt: skip
 """The functions without which there is no client."""
 

@@ -133,7 +133,8 @@ def test_the_others_are_examined_without_the_plugins_that_end_the_process(tmp_pa
 def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_plugin(tmp_path, "hang", "import time; time.sleep(60)")
+    hangs = "import os, time; os.write(2, b'No chips detected\\n'); time.sleep(60)"
+    install_plugin(tmp_path, "hang", hangs)
     install_plugin(tmp_path, "other")
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
@@ -141,6 +142,7 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     settings = Config({"JAX_PLATFORMS": "hang", "PLUGRT_DOCTOR_SECONDS": "12"})
     found = examine(Backends(settings, path=[str(tmp_path)]))
     assert "had not ended after 6 s while loading 'hang'" in found.problems[0]
+    assert "its last output: No chips detected" in found.problems[0]
     hang, after = found.candidates
     assert (hang["name"], hang["state"]) == ("hang", "broken")
     assert (after["state"], after["reason"]) == ("not tried", "the process ended before")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from plugrt import config
 from plugrt.cli import cli, run
 from support.distributions import install_plugin, run_python
 from support.forked_cli import run_all
@@ -83,8 +84,8 @@ def test_no_color_turns_colours_off(
     monkeypatch.delenv("NO_COLOR", raising=False)
     if value is not None:
         monkeypatch.setenv("NO_COLOR", value)
-    monkeypatch.setenv("PLUGRT_PLUGINS_ALLOW", "nothing")
-    shown = CliRunner().invoke(cli, ["doctor"], color=True).output
+    with config.override(plugins_allow=("nothing",)):
+        shown = CliRunner().invoke(cli, ["doctor"], color=True).output
     assert ("\x1b[" in shown) is coloured
 
 

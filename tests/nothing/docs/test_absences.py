@@ -16,7 +16,7 @@ ROWS: list[dict[str, Any]] = tomllib.loads((ROOT / "docs/data/absences.toml").re
 ]
 CLAIM = re.compile(
     r"\bnot(?: \w+){0,4} yet\b|\bnot (?:supported|implemented)\b|\bno \w+(?: \w+){0,4} yet\b"
-    r"|\bplugrt (?:has no|does not(?! know| refuse))\b"
+    r"|\bplugrt (?:has no|does not(?! know| refuse))\b|\b[\d.]+ was not tried\b|\b[Nn]o wheel\b"
 )
 _GENERATED = re.compile(r"<!-- (?:Generated|Written) by ")
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -69,6 +69,7 @@ def test_the_test_of_a_row_is_there(test: str) -> None:
         ("Wings are not there. It is not ready yet.", 1),
         ("Wings are not there. There is no third wheel for it yet.", 1),
         ("Wings are not there. plugrt does not fly, plugrt does not know why.", 1),
+        ("Wings are not there. No wheel is built, and 3.99 was not tried.", 2),
         ("## What is not there\n\n- Wings are not there.\n\n## Next\n\nx", 0),
         ("Wings are not there.\n\n## Not there\n\n- Wheels.\n- Wings are not there.\n", 1),
     ],

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from plugrt import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.execution import blocking_launches
-from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
+from plugrt.execution import calling_launch
+from plugrt.execution.blocking_launches import BlockingLaunches
 from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
-from plugrt.host_callbacks import entering
+from plugrt.execution.calling_launch import CallingLaunch
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 from plugrt.thread_work import ThreadWork
 from plugrt.waiter import ended
@@ -247,17 +248,34 @@ class Calling:
     title = "'f' of pure_callback"
 
     def launch(self, launches: BlockingLaunches, *devices: Any) -> CallingLaunch:
-        return CallingLaunch(launches, [self], devices)
+        launch = CallingLaunch(launches, [self], devices)
+        launch.making.acquire()
+        return launch
+
+
+@contextmanager
+def entering(function: Calling) -> Iterator[None]:
+    """Notes that a program is calling a function, as `call_noted` does while it calls it."""
+    thread, before = threading.get_ident(), host_callbacks.calls_under_way()
+    host_callbacks._calls[thread] = (*before, function)
+    yield
+    host_callbacks._calls[thread] = before
+
+
+def state_made(launch: CallingLaunch, wait: Callable[[], object]) -> None:
+    launch.wait = wait
+    launch.is_remembered = True
+    launch.making.release()
 
 
 def test_launches_within_a_callback_are_not_counted() -> None:
     launches, function = BlockingLaunches(1), Calling()
     outer, inner = function.launch(launches, "a"), Calling().launch(launches, "a")
     launches.begin(outer)
-    outer.wait = lambda: pytest.fail("the launch that waits for the function is awaited")
+    state_made(outer, lambda: pytest.fail("the launch that waits for the function is awaited"))
     with entering(function):
         launches.begin(inner)
-        inner.wait = lambda: None
+        state_made(inner, lambda: None)
         assert launches.launch_on_one(lambda x: x, 3, HERE) == 3
     launches.end(inner)
     launches.end(outer)
@@ -288,11 +306,15 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     assert not launches
 
 
+def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(calling_launch, "PATIENCE", seconds)
+
+
 def test_no_thread_waits_for_ever_for_a_launch_that_calls_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its function may be waiting for a launch of that thread."""
-    monkeypatch.setattr(blocking_launches, "_PATIENCE", 0.05)
+    set_patience(monkeypatch, 0.05)
     launches = BlockingLaunches(1)
     launches.begin(Calling().launch(launches, "a"))  # it does not end
     other = Calling().launch(launches, "a")
@@ -318,12 +340,12 @@ def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
     launches, function = BlockingLaunches(8, queues_nested=queues), Calling()
     outer = function.launch(launches, *devices)
     launches.begin(outer)
-    outer.wait = lambda: None
+    state_made(outer, lambda: None)
     assert not launches.check_nested(devices)  # the thread that launched the one before
     threading.Timer(0.1, lambda: launches.end(outer)).start()
     _on_another_thread(lambda: launches.check_nested(devices))
     assert not launches
-    monkeypatch.setattr(blocking_launches, "_PATIENCE", 0.05)
+    set_patience(monkeypatch, 0.05)
     launches.begin(function.launch(launches, *devices))
     with pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: "):
         _on_another_thread(lambda: launches.check_nested(devices))
@@ -359,19 +381,19 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
         expected = pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: ")
         with expected if refused and not queues else nullcontext():
             launches.check_nested(inner)
-    made.wait = lambda: None
+    state_made(made, lambda: None)
     with entering(function):
         nested = between.launch(launches, "z")
         launches.begin(nested)
         with expected if refused else nullcontext():
             launches.check_nested(inner)
-    nested.wait = lambda: None
+    state_made(nested, lambda: None)
     with entering(between), expected if refused else nullcontext():  # on another thread
         launches.check_nested(inner)
 
 
 def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking_launches, "_PATIENCE", 0.05)
+    set_patience(monkeypatch, 0.05)
     launches = BlockingLaunches(2)
     with ExitStack() as stack:
         for _ in range(6):

@@ -16,8 +16,8 @@ import pytest
 
 import plugrt
 from plugrt.errors import Internal
-from plugrt.execution import blocking_launches
-from plugrt.execution.blocking_launches import calling_launches
+from plugrt.execution import blocking_launches, client_launches
+from plugrt.execution.client_launches import calling_launches
 from plugrt.host_callbacks import NumberedCallback, take_failure
 from plugrt.interface import Device
 from plugrt.plugins.backends import clear_backends
@@ -247,7 +247,7 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with blocking_launches._lock:
+        with client_launches._lock:
             held.set()
             done.wait()
 

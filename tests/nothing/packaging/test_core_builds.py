@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import runpy
 import sysconfig
 from pathlib import Path
@@ -66,6 +67,25 @@ def test_both_are_left_out_in_the_same_cases(why: str, monkeypatch: pytest.Monke
     for project in PROJECTS:
         given = _given_to_setup(project, monkeypatch)
         assert (given["ext_modules"], given["options"]) == ([], {"bdist_wheel": {}})
+
+
+def test_releases_are_built_on_linux_with_glibc_alone() -> None:
+    """Where another wheel is built, docs/packaging.md has to say so."""
+    for name in ("release", "ci"):
+        text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
+        runners = re.findall(r"runs-on: *(\S+)", text)
+        assert {runner.partition("-")[0] for runner in runners} == {"ubuntu"}
+        assert not re.search("container|cibuildwheel|musl|free-?thread", text)
+
+
+def test_the_pythons_that_were_tried_are_named() -> None:
+    named = set()
+    for file in (*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")):
+        found = re.findall(r"Python :: (3\.\d+)", file.read_text(encoding="utf-8"))
+        named.add(tuple(found))
+    assert named == {("3.11", "3.12", "3.13")}
+    page = " ".join((ROOT / "docs/packaging.md").read_text(encoding="utf-8").split())
+    assert "Python 3.11, 3.12 and 3.13 were tried" in page
 
 
 class _Compiler:

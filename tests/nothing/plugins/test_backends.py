@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -88,7 +89,11 @@ def test_a_later_name_that_cannot_start_fails_each_time_and_closes_the_first() -
 
 
 def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
-    """JAX 0.10: `cuda` without a GPU is a bare AssertionError, `cuda,cpu` silently cpu."""
+    """JAX 0.10 has a bare AssertionError for `cuda` alone.
+
+    Differs from JAX: `JAX_PLATFORMS=cuda,cpu` without a GPU | goes on with cpu; `gpu,cpu` raises |
+    both raise `PluginUnavailable`, with the cure.
+    """
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
     message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     assert "no such device on the bus" in message
@@ -149,6 +154,31 @@ def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
     assert backends.get_backend(None, made) is cuda.clients[0]
     with pytest.raises(KeyError):
         found["nosuch"]
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations("zmab", 3)))
+def test_the_first_of_equal_priorities_is_chosen(
+    names: tuple[str, ...], site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of registration, or as stated; the first of the alphabet was.
+
+    Same as JAX: of libraries in PJRT_NAMES_AND_LIBRARY_PATHS the first one is the default.
+    """
+    made = Backends(Config({}), path=[])
+    for name in names:
+        made.register(FakePlugin(name))
+    assert backends.default_backend(made) == names[0]
+    monkeypatch.setattr(
+        "plugrt.plugins.library.LibraryPlugin.create_client",
+        lambda plugin, *_: FakePlugin(plugin.name).create_client({}),
+    )
+    (library := site / "l.so").touch()
+    install_plugin(site, "aaa")
+    stated = {"PJRT_NAMES_AND_LIBRARY_PATHS": ",".join(f"{name}:{library}" for name in names),
+              "PLUGRT_PROBE_LIBRARIES": "0"}  # fmt: skip
+    made = Backends(Config(stated), path=[str(site)])
+    assert backends.default_backend(made) == names[0]
+    assert [row.name for row in made.table.rows] == [*names, "aaa"]
 
 
 def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:
@@ -225,10 +255,41 @@ def test_the_name_of_one_that_works_beside_those_that_do_not(strict: str) -> Non
     assert backends.devices("mychip", strictly)
 
 
-@pytest.mark.parametrize("variable", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
-def test_a_default_that_the_settings_ask_for_must_work(variable: str) -> None:
-    made = registry(FakePlugin("mychip", priority=-5), **{variable: "nosuch"})
+def test_what_jax_platforms_asks_for_must_work() -> None:
+    made = registry(FakePlugin("mychip", priority=-5), JAX_PLATFORMS="nosuch")
     raises_twice(lambda: backends.devices("mychip", made), UnknownPlatform)
+
+
+@pytest.mark.parametrize("default", ["nosuch", "bad", "other"])
+@pytest.mark.parametrize("platforms", ["", "mychip", "mychip,second"])
+@pytest.mark.parametrize("strict", ["0", "1"])
+def test_a_default_that_is_not_there_fails_calls_without_a_name_alone(
+    default: str, platforms: str, strict: str
+) -> None:
+    """Every call failed.
+
+    Same as JAX: where JAX_PLATFORM_NAME names none that is there, calls with a name work.
+    """
+    mine = FakePlugin("mychip", priority=-5)
+    bad = FakePlugin("bad", error=PluginUnavailable("gone"))
+    plugins = (mine, bad, FakePlugin("second"), FakePlugin("other"))
+    environ = {"JAX_PLATFORMS": platforms, "PLUGRT_STRICT_PLUGINS": strict}
+    made = registry(*plugins, JAX_PLATFORM_NAME=default, **environ)
+    if default == "other" and not platforms:
+        assert backends.default_backend(made) == "other"
+        return
+    cls = PluginUnavailable if default == "bad" and not platforms else UnknownPlatform
+    for _ in range(2):
+        message = raises_twice(lambda: backends.devices(of=made), cls)
+        assert f"JAX_PLATFORM_NAME={default}" in message
+        assert backends.devices("mychip", made) == mine.clients[0].devices()
+    assert len(mine.clients) == 1
+    assert not mine.clients[0].closed
+    with pytest.raises(RuntimeError, match="started"):
+        made.config.update("num_cpu_devices", 3)
+    if platforms:
+        message = raises_twice(lambda: backends.devices("other", made), UnknownPlatform)
+        assert f"JAX_PLATFORMS={platforms} leaves 'other' out" in message
 
 
 def test_nothing_installed_says_what_to_install() -> None:
@@ -622,7 +683,7 @@ def test_a_default_that_jax_platforms_leaves_out() -> None:
     made = registry(a, b, JAX_PLATFORMS="a", JAX_PLATFORM_NAME="b")
     message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
     assert "JAX_PLATFORM_NAME=b asks for a default that JAX_PLATFORMS=a leaves out" in message
-    assert [client.closed for client in a.clients] == [1]
+    assert a.clients == []
 
 
 def test_a_name_in_other_letters_gets_a_suggestion() -> None:

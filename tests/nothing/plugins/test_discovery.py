@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from plugrt.errors import PluginBroken
+from plugrt.plugins import backends
 from plugrt.plugins.discovery import discover
 from plugrt.plugins.record import Record, Source, State
-from support.distributions import install, install_plugin
+from support.distributions import PLUGIN, install, install_plugin
+from support.fake_client import FakePlugin
+from support.registries import registry
 
 
 def only(path: Path, *more: Path) -> Record:
@@ -130,6 +134,43 @@ def test_a_malformed_value_is_a_row(tmp_path: Path, value: str) -> None:
     record = only(tmp_path)
     assert (record.name, record.state) == ("chip", State.BROKEN)
     assert "malformed" in record.reason
+
+
+ENTRY = "[plugrt.plugins]\nchip = m:plugin\n"
+ODD_FILES = [  # (content of entry_points.txt, name of the row, fact of the reason)
+    ("\ufeff" + ENTRY, "chip", ""),
+    (ENTRY.replace("]", ""), "sick-dist", "the header '[plugrt.plugins', which does not end with"),
+    (ENTRY.replace("]", "] ; ours"), "sick-dist", "the header '[plugrt.plugins] ; ours', which"),
+    ("[jax_plugins\nchip = m", "sick-dist", "the header '[jax_plugins', which does not end with"),
+    ("[plugrt.doctor\nchip = m", "sick-dist", "the header '[plugrt.doctor', which does not end"),
+    ("[console_scripts\na = b\n" + ENTRY, "chip", ""),
+    (ENTRY.encode("utf-16"), "sick-dist", "is not UTF-8"),
+    (ENTRY.encode("utf-16-le"), "sick-dist", "is not UTF-8"),
+    (ENTRY.encode() + b"\xff", "sick-dist", "is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("content", "name", "fact"), ODD_FILES)
+def test_odd_entry_points_are_a_row_and_a_warning(
+    tmp_path: Path, content: str | bytes, name: str, fact: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some gave no row, and the others were left out of an automatic choice without a word."""
+    info = install(tmp_path, "sick-dist", {}, {"m": PLUGIN.format(name="chip", priority=0)})
+    whole = content.encode() if isinstance(content, str) else content
+    (info / "entry_points.txt").write_bytes(whole)
+    row = only(tmp_path)
+    assert (row.name, row.distribution) == (name, "sick-dist")
+    assert fact in row.reason
+    assert (row.state is State.BROKEN) == bool(fact) == bool(row.cure)
+    if fact:
+        made = registry(FakePlugin("cpu", priority=0), path=tmp_path)
+        assert backends.default_backend(made) == "cpu"
+        (warning,) = caplog.messages
+        assert fact in warning
+        assert row.cure in warning
+        strict = registry(FakePlugin("cpu"), path=tmp_path, PLUGRT_STRICT_PLUGINS="1")
+        with pytest.raises(PluginBroken):
+            backends.default_backend(strict)
 
 
 def test_missing_metadata_does_not_hide_a_plugin(tmp_path: Path) -> None:

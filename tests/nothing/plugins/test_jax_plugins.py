@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import (
+    DuplicatePlugin,
     PluginBroken,
     PluginError,
     PluginIncompatible,
@@ -22,9 +23,10 @@ from plugrt.errors import (
 from plugrt.plugins import Backends, jax_plugins
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load, load_for_names
+from plugrt.plugins.platform_names import expand_platform_alias, known_platforms
 from plugrt.plugins.record import Record, Source, State
 from plugrt.settings.declarations import Config
-from support.distributions import install
+from support.distributions import install, install_plugin
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
@@ -287,6 +289,128 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
     plugin = load(made.table.rows[0], made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.library() == str(folder / "lib.so")
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        ("def initialize(): raise ValueError('No AMD GPUs were found')", "No AMD GPUs were found"),
+        ("def initialize(): assert False", "AssertionError"),
+        ("def initialize(): raise SystemExit(3)", "SystemExit: 3"),
+        ("def initialize(): xla.options(1)", "NameError"),
+        ("def initialize(): pass", "registered no backend"),
+        ("import not_installed_here", "not_installed_here"),
+        ("x = 1", "no initialize()"),
+        ("def (", "SyntaxError"),
+    ],
+)
+def test_where_its_code_registers_nothing_the_files_decide(
+    site: Path, source: str, note: str
+) -> None:
+    """As where jax is not installed: with it the row was broken, and the files were not asked."""
+    made = made_for_jax(site, "chip", source)
+    libraries(site, "chip-pjrt", {"m/one.so": PJRT})
+    (row,) = made.table.rows
+    plugin = load(row, made.table)
+    assert isinstance(plugin, LibraryPlugin)
+    assert (plugin.name, plugin.library()) == ("chip", str(site / "m/one.so"))
+    assert note in row.reason, "it is kept"
+    with pytest.raises(PluginBroken, match=r"one\.so") as error:
+        made.get("chip")
+    assert note in str(error.value)
+    assert row.reason.count(note) == 1
+    made.clear()
+    with pytest.raises(PluginBroken):
+        made.get("chip")
+
+
+REGISTERED = [  # (what the module says, the name that is read from it)
+    ('xb.register_plugin("tt", priority=500)', "tt"),
+    ("register_plugin('METAL')", "METAL"),
+    ("xb.register_plugin(plugin_name='sycl', priority=1)", "sycl"),
+    ("bridge.register_backend_factory('fact', print)", "fact"),
+    ("xb.register_plugin(NAME)", "constant"),
+    ("xb.register_plugin(ANNOTATED)", "annotated"),
+    ("xb.register_plugin('a'); xb.register_plugin('a', 3)", "a"),
+    ("xb.register_plugin('a'); xb.register_plugin('b')", ""),
+    ("xb.register_plugin('a'); xb.register_plugin(NAME.lower())", ""),
+    ("xb.register_plugin(f'{NAME}')", ""),
+    ("xb.register_plugin(UNKNOWN)", ""),
+    ("xb.register_plugin(*NAME)", ""),
+    ("xb.register_plugin()", ""),
+    ("other('a')", ""),
+]
+
+
+@pytest.mark.usefixtures("without_jax")
+@pytest.mark.parametrize(("code", "name"), REGISTERED)
+@pytest.mark.parametrize("form", ["module", "package", "namespace"])
+def test_the_name_that_it_registers_is_read_without_running_it(
+    site: Path, code: str, name: str, form: str
+) -> None:
+    """`tt`, `sycl` and `METAL` were no names where jax is not installed."""
+    source = f"""
+NAME, OTHER = "constant", 3
+NAME = "constant"
+ANNOTATED: str = "annotated"
+raise RuntimeError("must not run")
+def initialize():
+    {code}
+"""
+    if form == "namespace":
+        (folder := site / "jax_plugins" / "odd").mkdir(parents=True)
+        (folder / "__init__.py").write_text(source)
+        (folder / "lib.so").write_bytes(PJRT)
+    else:
+        module = {"module": "made_odd", "package": "made_odd.inner.__init__"}[form]
+        value = module.removesuffix(".__init__")
+        install(site, "odd-pjrt", {"jax_plugins": {"odd": value}}, {module: source})
+        if form == "package":
+            (site / "made_odd" / "__init__.py").write_text("raise RuntimeError('must not run')")
+        libraries(site, "odd-pjrt", {"m/one.so": PJRT})
+    made = Backends(Config({}), path=[str(site)])
+    (row,) = made.table.rows
+    known = known_platforms(made)
+    assert (name in known) == bool(name)
+    assert {"odd", "constant", "a", "b"} & known == {"odd", name} & {"odd", "constant", "a", "b"}
+    assert expand_platform_alias(name or "odd", made) == ["odd"]
+    assert made.table.find(name or "odd", "the test") == [row]
+    load(row, made.table)
+    assert row.platform == (name or "odd")
+
+
+@needs_jax
+@pytest.mark.parametrize("with_jax", [True, False])
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize("entries", [("one", "two"), ("chip", "two"), ("two", "chip")])
+def test_two_packages_that_register_one_name_are_rivals(
+    site: Path, with_jax: bool, loaded: bool, entries: tuple[str, str],
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    """The first was taken in silence, unless the entry points had one name, too."""
+    if not with_jax:
+        request.getfixturevalue("without_jax")
+    for entry in entries:
+        made = made_for_jax(site, entry, REGISTERS)
+        libraries(site, f"{entry}-pjrt", {f"{entry}/one.so": PJRT})
+    if loaded:
+        load_for_names(made.table)
+    with pytest.raises(DuplicatePlugin) as error:
+        made.get("chip")
+    for fact in ("'chip' is provided by", "one-pjrt" if "one" in entries else "chip-pjrt",
+                 "two-pjrt 1.0", "JAX_PLATFORMS=chip@"):  # fmt: skip
+        assert fact in str(error.value)
+    rows = {row.name: row for row in made.table.rows}
+    assert made.table.find("chip@two-pjrt", "the test") == [rows["two"]]
+    assert made.table.find("two", "the test") == [rows["two"]]
+    blocked = Backends(Config({"PLUGRT_PLUGINS_BLOCK": "two-pjrt"}), path=[str(site)])
+    assert [row.name for row in blocked.table.find("chip", "the test")] == [
+        entries[entries[0] == "two"]
+    ]
+    ours = install_plugin(site, "chip", distribution="ours")
+    with_ours = Backends(Config({}), path=[str(site)])
+    assert [row.who for row in with_ours.table.find("chip", "the test")] == ["ours 1.0"], ours
 
 
 def test_the_group_for_xla_is_never_initialized(site: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ import plugrt_cuda.library
 import plugrt_tpu.library
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken, RegistrationError
-from plugrt.plugins import Backends, LibraryPlugin
+from plugrt.plugins import Backends, LibraryPlugin, Plugin
 from plugrt.plugins.env_paths import VARIABLE, explain_missing, parse_libraries
 from plugrt.settings.declarations import Config
+from plugrt_sdk import BackendPlugin
+from support.clib import needs_cc, tiny_library
 from support.distributions import run_python
 from support.fake_client import FakePlugin
 
@@ -57,6 +60,46 @@ def test_what_is_no_file_is_named(
     assert re.search(says, explain_missing(record))
     with pytest.raises(PluginBroken, match=f"is {kind}, not a regular file; the path of a shared"):
         load_library(path)
+
+
+@needs_cc
+def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
+    """However it is stated; it was looked for in the working folder alone.
+
+    Same as JAX: a library's name without a folder, which the dynamic loader searches.
+    """
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    tiny_library(folder).rename(folder / "libfoo_pjrt.so")
+    (tmp_path / "foo.json").write_text('{"library_path": "libfoo_pjrt.so"}')
+    done = run_python(
+        f"""
+        import os, plugrt
+        from plugrt.capi import load_library
+        from plugrt.errors import PluginError
+        from plugrt.plugins import LibraryPlugin, register
+        os.chdir({str(tmp_path)!r})
+        open("libfoo_pjrt.so", "w").close()  # the loader does not search the working folder
+        register(LibraryPlugin("registered", "libfoo_pjrt.so"))
+        clients = [plugrt.get_backend(name) for name in ("foo", "json", "registered")]
+        print({{client.library.path for client in clients}})
+        print(len({{client.library for client in clients}}), clients[0].library is load_library(
+            "lib/libfoo_pjrt.so"))
+        try:
+            load_library("libnowhere.so")
+        except PluginError as error:
+            print(error)
+        """,
+        LD_LIBRARY_PATH=str(folder),
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:libfoo_pjrt.so,json:{tmp_path}/foo.json",
+        JAX_PLATFORM_NAME="foo",
+        PLUGRT_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    found, one, missing = done.stdout.splitlines() or [done.stderr, "", ""]
+    assert found == str({f"{folder}/libfoo_pjrt.so"}), done.stderr
+    assert one == "1 True"
+    assert "libnowhere.so: cannot open shared object file" in missing
+    assert "LD_LIBRARY_PATH" in missing
 
 
 def test_options_are_merged_and_the_users_win() -> None:
@@ -120,6 +163,9 @@ def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
     theirs = json.loads(done.stdout or done.stderr)
     for environ, expected in zip(GPU_SETTINGS, theirs, strict=True):
         ours = {n: LibraryPlugin(n, "l.so").client_options(Config(environ)) for n in names}
+        for options in expected.values():
+            if options.get("enable_mock_nccl") is False:  # the default, which old libraries refuse
+                del options["enable_mock_nccl"]
         assert ours == expected, environ
 
 
@@ -143,6 +189,32 @@ def test_it_is_a_well_formed_plugin() -> None:
     assert (record.name, record.priority, record.platform) == ("x", 5, "p")
     assert plugin.experimental
     assert plugin.aliases == ("q",)
+
+
+DECLARED = {
+    "priority": 900, "platform": "zz", "aliases": ("acc",), "experimental": True,
+    "library_path": "/declared.so", "waits_for": "a clock", "interface_version": (0, 9),
+    "topology_names": ("one",), "conformance_options": {"a": 1},
+}  # fmt: skip
+GIVEN: dict[str, Any] = {
+    "priority": 5, "platform": "", "aliases": (), "experimental": False, "library_path": "/l.so"
+}  # fmt: skip
+
+
+def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
+    """Every documented one, of both classes; the defaults of arguments were set over them."""
+    documented = {name for name, value in vars(Plugin).items() if name in Plugin.__annotations__}
+    assert documented - {"name"} <= set(DECLARED)
+    library = type("Declares", (LibraryPlugin,), DECLARED)("a")
+    assert {name: getattr(library, name) for name in DECLARED} == DECLARED
+    assert library.library() == "/declared.so"
+    backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict)
+    assert {name: getattr(backend, name) for name in DECLARED} == DECLARED
+    given = type("Declares", (LibraryPlugin,), DECLARED)("a", **GIVEN)
+    assert {name: getattr(given, name) for name in GIVEN} == GIVEN
+    table = type("Declares", (LibraryPlugin,), DECLARED)("a", c_api=object())
+    assert table.library_path == ""
+    assert type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5).priority == 5
 
 
 def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:

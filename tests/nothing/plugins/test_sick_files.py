@@ -63,7 +63,7 @@ except PluginBroken as error:
 found["known"] = [probe_cache.is_known_good("/bin/sh", {}) for _ in range(3)]
 probe_cache.record_good("/bin/sh", {})
 found["known later"] = probe_cache.is_known_good("/bin/sh", {})
-found["hardware"] = [vendors.missing_plugins([], root), driver_branch(root),
+found["hardware"] = [vendors.hardware_seen(root), driver_branch(root),
                      hardware.detect(root).is_tpu_machine]
 print(json.dumps(found))
 """

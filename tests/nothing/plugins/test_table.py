@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import plugrt.plugins
-from plugrt.errors import RegistrationError
+from plugrt.errors import PluginError, RegistrationError
 from plugrt.plugins import Plugin
 from plugrt.plugins.backends import clear_backends, get_backend
-from plugrt.plugins.record import Source, State
+from plugrt.plugins.record import Record, Source, State
 from support.distributions import install, install_plugin, run_python
 from support.fake_client import FakePlugin
 from support.registries import registry
@@ -50,7 +50,7 @@ def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> N
         FakePlugin("mine"), path=tmp_path, PJRT_NAMES_AND_LIBRARY_PATHS="lib:/x.so,broken"
     )
     rows = made.table.rows
-    assert [r.name for r in rows] == ["mine", "item 2", "lib", "entry", "jaxy"]
+    assert [r.name for r in rows] == ["mine", "lib", "item 2", "entry", "jaxy"]
     assert all(r.plugin is None for r in rows if r.name != "mine")
     for row in rows:
         assert row.as_dict()["state"] in list(State)
@@ -141,3 +141,36 @@ def test_the_public_names() -> None:
     assert plugrt.plugins.table() == tuple(plugrt.plugins.process_backends().table.rows)
     with pytest.raises(AttributeError, match="nosuch"):
         plugrt.plugins.nosuch  # noqa: B018
+
+
+USABLE = {State.FOUND, State.LOADED, State.INITIALISED}
+
+
+@pytest.mark.parametrize("source", list(Source))
+@pytest.mark.parametrize("distribution", ["", "chip-dist"])
+@pytest.mark.parametrize("state", list(State))
+def test_each_state_of_a_row_that_is_of_no_use_has_a_cure(
+    state: State, distribution: str, source: Source
+) -> None:
+    """It was empty where a library or hardware is absent, and where a start fails."""
+    row = Record("chip", source, distribution)
+    row.set_state(state, "why")
+    assert bool(row.cure) == (state not in USABLE)
+    assert "chip" in row.cure or state in USABLE
+    row.set_state(state, "why", "what to do")
+    assert row.cure == "what to do"
+
+
+def test_a_cure_is_that_of_the_last_failure(tmp_path: Path) -> None:
+    """How to select a plugin was still given as the cure when its start had failed."""
+    failing = FakePlugin("bad", priority=-1, error=ValueError("v"))
+    made = registry(FakePlugin("good"), failing, path=tmp_path)
+    install_plugin(tmp_path, "absent", "raise ImportError('x')")
+    made.get()
+    rows = {row.name: row for row in made.table.rows}
+    assert rows["bad"].cure == "JAX_PLATFORMS=bad selects it"
+    for name in ("bad", "absent"):
+        with pytest.raises(PluginError):
+            made.get(name)
+        assert "selects it" not in rows[name].cure
+        assert f"PLUGRT_PLUGINS_BLOCK={name} leaves it out" in rows[name].cure

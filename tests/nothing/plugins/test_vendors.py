@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
+import shutil
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Availability, Backends, backends, vendors
+from plugrt.plugins import Availability, Backends, LibraryPlugin, backends, vendors
+from plugrt.plugins.record import State
 from plugrt.settings.declarations import Config
-from support.distributions import install_plugin
+from support.clib import compile_c, needs_cc
+from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
+from support.registries import registry
 
 
 def pci(root: Path, vendor: str, device: str = "0x0001", code: str = "0x030000") -> None:
@@ -22,7 +27,6 @@ def pci(root: Path, vendor: str, device: str = "0x0001", code: str = "0x030000")
 
 def test_a_bare_machine_shows_nothing(tmp_path: Path) -> None:
     assert vendors.hardware_seen(tmp_path) == []
-    assert vendors.missing_plugins([], root=tmp_path) == []
 
 
 @pytest.mark.parametrize("file", ["dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/neuron0"])
@@ -51,20 +55,120 @@ def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label:
     assert [h.label for h in vendors.hardware_seen(tmp_path)] == ([label] if label else [])
 
 
-def test_the_missing_plugin_is_named_with_what_to_type(tmp_path: Path) -> None:
-    pci(tmp_path, "0x10de")
-    (sentence,) = vendors.missing_plugins(["cpu"], root=tmp_path)
-    assert "NVIDIA GPU" in sentence
-    assert 'pip install "plugrt[cuda12]"' in sentence
-    assert vendors.missing_plugins(["cpu", "cuda"], root=tmp_path) == []
+def sentences(
+    root: Path, monkeypatch: pytest.MonkeyPatch, *plugins: FakePlugin, path: Path | None = None
+) -> list[str]:
+    """Returns a table's sentences about the accelerators under ``root``."""
+    seen = vendors.hardware_seen(root)
+    monkeypatch.setattr(vendors, "hardware_seen", lambda *_: seen)
+    return registry(*plugins, path=path).table.missing_plugins()
 
 
-def test_a_plugin_that_must_be_asked_for_is_named(tmp_path: Path) -> None:
+def test_the_missing_plugin_is_named_with_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pci(tmp_path, "0x10de")
-    (sentence,) = vendors.missing_plugins(["cpu"], ["xla_cuda12", "xla_cpu"], tmp_path)
+    (sentence,) = sentences(tmp_path, monkeypatch, FakePlugin("cpu"))
     assert "NVIDIA GPU" in sentence
-    assert "JAX_PLATFORMS=xla_cuda12" in sentence
     assert 'pip install "plugrt[cuda12]"' in sentence
+    assert sentences(tmp_path, monkeypatch, FakePlugin("cpu"), FakePlugin("cuda")) == []
+
+
+REGISTERS = """
+    import jax._src.xla_bridge as xb
+
+    def initialize():
+        xb.register_plugin({!r}, priority=500, library_path="/x.so")
+"""
+AMD, INTEL, NVIDIA, TT = ("0x1002", "0x120000"), ("0x8086", "0x038000"), ("0x10de",), ("0x1e52",)
+PACKAGES = [  # (card, distribution, entry point, what it registers, what its library needs)
+    (("dev/tenstorrent",), "jax-tt-plugin", "libtt", "tt", ""),
+    (AMD, "jax-rocm10-pjrt", "xla_rocm10", "rocm", "libamdhip64.so.7"),
+    (AMD, "jax-rocm60-pjrt", "xla_rocm60", "rocm", ""),
+    (AMD, "jax-rocm7-pjrt", "xla_rocm7", "", "libamdhip64.so.6"),
+    (INTEL, "intel-extension-for-openxla", "intel", "sycl", "libze_loader.so.1"),
+    (INTEL, "jax-oneapi-pjrt", "xla_oneapi", "oneapi", ""),
+    (NVIDIA, "mlir-tensorrt-jax", "mlir_tensorrt", "mlir_tensorrt", "libcudart.so.13"),
+    (NVIDIA, "jax-cuda11-pjrt", "xla_cuda11", "cuda", ""),
+    (NVIDIA, "jax-cuda12-pjrt", "xla_cuda12", "cuda", ""),
+]
+"""Names and facts of wheels on PyPI in November 2026."""
+
+
+@pytest.mark.parametrize(("card", "distribution", "entry", "registers", "needs"), PACKAGES)
+def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
+    site: Path, monkeypatch: pytest.MonkeyPatch, card: tuple[str, ...], distribution: str,
+    entry: str, registers: str, needs: str,
+) -> None:  # fmt: skip
+    """Doctor said of all but one of them that no plugin was installed, and to install another."""
+    install(site, distribution, {"jax_plugins": {entry: f"m_{entry}"}},
+            {f"m_{entry}": REGISTERS.format(registers or entry)})  # fmt: skip
+    if needs:
+        if shutil.which("cc") is None:
+            pytest.skip("needs a C compiler")
+        library = compile_c(site, "void* GetPjrtApi(void) { return 0; }", *linked(site, needs))
+        info = next(site.glob("*.dist-info"))
+        (info / "RECORD").write_text(f"{library.name},,\n")
+    if card[0].startswith("dev/"):
+        (site / "dev").mkdir()
+        (site / card[0]).touch()
+    else:
+        pci(site, card[0], code=card[-1] if len(card) > 1 else "0x030000")
+    (sentence,) = sentences(site, monkeypatch, FakePlugin("cpu"), path=site)
+    assert f"JAX_PLATFORMS={entry}" in sentence
+    assert f"{entry}, made for another program, is used when it is asked for" in sentence
+    assert ('"plugrt[cuda12]"' in sentence) == (card is NVIDIA)
+    assert "pip install jax" not in sentence, "it is installed, or is the wrong version"
+
+
+def linked(folder: Path, *libraries: str) -> tuple[str, ...]:
+    """Returns the flags that make a library need others, which are then deleted."""
+    for name in libraries:
+        compile_c(folder, "int other;", f"-Wl,-soname,{name}").rename(folder / name)
+    return (f"-L{folder}", "-Wl,--no-as-needed", *(f"-l:{name}" for name in libraries))
+
+
+@needs_cc
+@pytest.mark.parametrize("needs", ["libamdhip64.so.99", "libze_loader.so.99", "libcudart.so.99"])
+@pytest.mark.parametrize("card", [False, True])
+def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent(
+    site: Path, needs: str, card: bool, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """It was broken, with a warning, on every machine."""
+    path = compile_c(site, "void* GetPjrtApi(void) { return 0; }", *linked(site, needs))
+    (site / needs).unlink()
+    kind = next(hardware for hardware in vendors.HARDWARE if hardware.is_needed_by([needs]))
+    monkeypatch.setattr(vendors, "hardware_seen", lambda *_: [kind] if card else [])
+    made = registry(LibraryPlugin("chip", path), FakePlugin("cpu", priority=0))
+    assert backends.default_backend(made) == "cpu"
+    (row,) = [row for row in made.table.rows if row.name == "chip"]
+    assert row.state is (State.BROKEN if card else State.UNAVAILABLE)
+    assert (kind.label in row.reason) == (not card)
+    assert needs in row.reason
+    left_out = [message for message in caplog.messages if "left out" in message]
+    assert len(left_out) == card
+
+
+@pytest.mark.parametrize(
+    ("library", "source"),
+    [
+        *((name, "AMD's ROCm") for name in (
+            "libamdhip64.so.7", "librocblas.so.5", "libMIOpen.so.1", "libhipfft.so.0",
+            "librccl.so.1", "libhsa-runtime64.so.1", "librocm_sysdeps_drm_amdgpu.so.1",
+            "libamd_smi.so.26", "libhipblaslt.so.1", "librocprofiler-sdk.so.1")),
+        *((name, "Intel's oneAPI") for name in (
+            "libmkl_sycl_blas.so.5", "libsycl.so.8", "libumf.so.0", "libur_loader.so.0",
+            "libsvml.so", "libimf.so", "libintlc.so.5", "libirc.so", "libirng.so", "libccl.so.1")),
+        ("libze_tracing_layer.so.1", "Intel's Level Zero loader"),
+        ("libcublas.so.13", "the package nvidia-cublas"),
+        ("libcuda.so.1", "the NVIDIA driver"),
+    ],
+)  # fmt: skip
+def test_what_brings_a_library_is_named(library: str, source: str) -> None:
+    """Of ROCm's and oneAPI's most had no source, and the first is of each version of ROCm."""
+    known = vendors.SHARED_LIBRARIES
+    assert [known[pattern] for pattern in known if fnmatchcase(library, pattern)] == [source]
 
 
 def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:
@@ -79,8 +183,8 @@ def test_said_once_where_only_cpu_could_be_chosen(
     priority: int,
     expected: int,
 ) -> None:
-    monkeypatch.setattr(vendors, "missing_plugins", lambda *names: [f"no plugin; have {names}"])
     made = Backends(Config({}), path=[])
+    monkeypatch.setattr(made.table, "missing_plugins", lambda: ["no plugin"])
     made.register(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):
         backends.devices(of=made)

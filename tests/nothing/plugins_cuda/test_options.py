@@ -14,7 +14,7 @@ from plugrt_cuda.plugin import CudaPlugin
 
 DEFAULTS = {
     "platform_name": "cuda", "allocator": "default", "abort_collectives_on_failure": False,
-    "use_tfrt_gpu_client": False, "enable_mock_nccl": False,
+    "use_tfrt_gpu_client": False,
 }  # fmt: skip
 
 

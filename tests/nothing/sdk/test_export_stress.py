@@ -115,6 +115,28 @@ def _share_among_threads(backend: type[Adder]) -> None:
         buffer.delete()
 
 
+class _DeletedWhenRead(tuple[Any, ...]):
+    """An argument whose buffers another thread deletes as soon as the launch has checked them."""
+
+    def __getitem__(self, key: Any) -> Any:
+        buffer = super().__getitem__(key)
+        buffer.delete()
+        return buffer
+
+
+@pytest.mark.parametrize("checked_before", [False, True])
+def test_a_buffer_deleted_during_a_launch_raises_deleted_buffer(checked_before: bool) -> None:
+    client = Exported(lambda: BackendClient(Adder(2))).client()
+    program = compile_add(client)
+    if checked_before:
+        program.execute([(put(client),), (put(client),)])
+    for place in range(2):
+        arguments: list[Any] = [(put(client),), (put(client),)]
+        arguments[place] = _DeletedWhenRead(arguments[place])
+        with pytest.raises(DeletedBuffer, match="was deleted"):
+            program.execute(arguments)
+
+
 @pytest.mark.parametrize("backend", [Adder, LateAdder])
 def test_nothing_is_left_of_what_threads_shared(backend: type[Adder]) -> None:
     gc.collect()

@@ -28,7 +28,7 @@ outer = plugrt.jit(
 m = xp.ones((300, 300))
 try:
     print([float(v) for v in [outer(m * i) for i in range(LAUNCHES)]][-1])
-except plugrt.errors.Internal as error:
+except plugrt.errors.PjrtError as error:
     print(error)
 """
 
@@ -99,9 +99,9 @@ HANDS_OVER = """
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np, plugrt
 from plugrt import array_api as xp
-from plugrt.execution import blocking_launches
+from plugrt.execution import calling_launch
 
-blocking_launches._PATIENCE = 0.5
+calling_launch.PATIENCE = 0.5
 pool = ThreadPoolExecutor(20)
 inner = plugrt.jit(lambda m: xp.matmul(m, m) + 1)
 host = lambda m: pool.submit(lambda: np.asarray(inner(plugrt.device_put(m)))).result()
@@ -110,7 +110,7 @@ outer = plugrt.jit(lambda m: xp.sum(plugrt.pure_callback(host, shape, xp.matmul(
 m = xp.ones((300, 300))
 try:
     print([float(v) for v in [outer(m * i) for i in range(12)]][1])
-except plugrt.errors.Internal as error:
+except plugrt.errors.PjrtError as error:
     print(error)
 """
 

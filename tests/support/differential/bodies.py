@@ -97,6 +97,15 @@ m.jit(lambda v: v, device=devices[DEVICE])(x)
 """
 """``S`` is a sharding, ``M`` a mesh and ``DEVICE`` a number."""
 
+CREATED = """\
+np.zeros(3)|np.arange(4, device=devices[DEVICE])|np.ones((2, 3), device=devices[DEVICE])|np.eye(3)
+np.asarray([1, 2], device=devices[DEVICE])|np.full(3, 2, device=devices[DEVICE])
+np.arange(5) + x.sum()|np.zeros(3, device=devices[DEVICE]) + 1|np.asarray(numpy.arange(3))
+m.device_put(numpy.ones(2))|np.linspace(0, 1, 5, device=devices[DEVICE])|np.asarray(2.0)
+np.zeros_like(x, device=devices[DEVICE])
+"""
+"""New arrays; ``DEVICE`` is a number."""
+
 OPERATORS = """\
 bool(x)|float(x)|int(x)|complex(x)|len(x)|list(x)|[*x]|x.tolist()|x.item()|numpy.asarray(x)
 numpy.sin(x) is not None|x.shape|str(x.dtype)|x.ndim|x.size|x.nbytes|operator.index(x)|hash(x)

@@ -42,6 +42,8 @@ class Arg(Plain):
     shape: tuple[int, ...] = ()
     place: Place = None
     seed: int = 0
+    memory: str = ""
+    """The kind of memory at its place, where that is not the default one."""
 
     @property
     def is_array(self) -> bool:

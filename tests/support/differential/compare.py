@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ class Difference:
     what: str
     """``raises`` (plugrt alone), ``accepts`` (JAX alone raises), ``class`` (of the exceptions),
 
-    ``structure``, ``shape``, ``dtype``, ``weak``, ``committed``, ``sharding``, ``value``,
-    ``deleted``, ``traces`` or ``input_shardings``."""
+    ``structure``, ``shape``, ``dtype``, ``weak``, ``committed``, ``sharding``, ``memory_kind``,
+    ``value``, ``deleted``, ``traces`` or ``input_shardings``."""
     step: str
     path: str
     ours: str
     theirs: str
+    values: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
+    """Both sides' arrays, of a difference of values."""
 
     def __str__(self) -> str:
         return f"{self.what} of {self.step}{self.path}: plugrt {self.ours} | JAX {self.theirs}"
@@ -40,9 +43,11 @@ def caught_as(error: BaseException) -> type[BaseException]:
 
 
 def told(error: BaseException) -> str:
-    """Returns the class and the first line of an exception."""
+    """Returns the class and the first line of an exception; the last, too, of a callback's."""
     cls = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
-    return f"{cls}: {str(error).strip().partition(chr(10))[0]:.300}"
+    first, *rest = str(error).strip().splitlines() or [""]
+    last = f" … {rest[-1]:.300}" if rest and "Traceback" in first else ""
+    return f"{cls}: {first:.300}{last}"
 
 
 def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
@@ -61,9 +66,12 @@ def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
     elif other:
         found.append(Difference("accepts", other[0], "", "returns", told(other[1])))
     if not (mine or other):
+        gone = Counter(t for t, a in zip(ours.types, ours.deleted, strict=True) if a)
+        results = _types(ours)
         for i, (a, b) in enumerate(zip(ours.deleted, theirs.deleted, strict=True)):
             if a != b:
-                of_its_type = ours.types[i] in _types(ours)
+                mine_too = ours.types[i]
+                of_its_type = results[mine_too] > (0 if a else gone[mine_too])
                 said = f"{a}, and a result has its type" if of_its_type else str(a)
                 found.append(Difference("deleted", "call", f"[{i}]", said, str(b)))
         if ours.traces != theirs.traces:
@@ -71,15 +79,15 @@ def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
     return found
 
 
-def _types(outcome: Outcome) -> set[str]:
+def _types(outcome: Outcome) -> Counter[str]:
     steps = (outcome.steps.get(name, {}) for name in ("call", "again"))
-    return {f"{leaf.dtype}{leaf.shape}" for step in steps for leaf in step.values()}
+    return Counter(f"{leaf.dtype}{leaf.shape}" for step in steps for leaf in step.values())
 
 
 def _compare_leaves(step: str, ours: dict[str, Any], theirs: dict[str, Any]) -> list[Difference]:
     if step == "input_shardings":
         return [
-            Difference("input_shardings", step, path, str(ours.get(path)), str(theirs[path]))
+            Difference("input_shardings", step, path, _parts(ours.get(path)), _parts(theirs[path]))
             for path in theirs
             if ours.get(path) != theirs[path]
         ]
@@ -88,19 +96,22 @@ def _compare_leaves(step: str, ours: dict[str, Any], theirs: dict[str, Any]) -> 
     found = []
     for path, b in theirs.items():
         a: Leaf = ours[path]
-        differs = [
-            (what, str(x), str(y))
-            for what, x, y in [
-                ("structure", a.kind, b.kind), ("shape", a.shape, b.shape),
-                ("dtype", a.dtype, b.dtype), ("weak", a.weak, b.weak),
-                ("committed", a.committed, b.committed), ("sharding", a.parts, b.parts),
-            ]
-            if x != y
+        pairs = [
+            ("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype), ("weak", a.weak, b.weak),
+            ("committed", a.committed, b.committed), ("sharding", a.parts, b.parts),
+            ("memory_kind", a.memory, b.memory),
         ]  # fmt: skip
+        if a.kind != b.kind:  # an array has more properties than a number
+            pairs = [("structure", a.kind, b.kind)]
+        found += [Difference(w, step, path, str(x), str(y)) for w, x, y in pairs if x != y]
         if a.shape == b.shape and not _same_value(a.value, b.value):
-            differs.append(("value", _shown(a.value), _shown(b.value)))
-        found += [Difference(what, step, path, x, y) for what, x, y in differs]
+            both = (a.value, b.value)
+            found.append(Difference("value", step, path, *map(_shown, both), both))
     return found
+
+
+def _parts(leaf: Leaf | None) -> str:
+    return str(leaf and leaf.parts)
 
 
 def _shown(value: Any) -> str:
@@ -108,15 +119,20 @@ def _shown(value: Any) -> str:
 
 
 def _same_value(a: Any, b: Any) -> bool:
-    if not isinstance(b, np.ndarray | np.generic):
+    if not isinstance(b, np.ndarray | np.generic) and not isinstance(a, np.ndarray | np.generic):
         return a is b or a == b or (a != a and b != b)
+    return bool(np.all(agreeing(a, b)))
+
+
+def agreeing(a: Any, b: Any) -> Any:
+    """Returns for each element of two arrays of one shape whether it is the same in both."""
     a, b = np.asarray(a), np.asarray(b)
     if b.dtype.kind not in "fcV" or a.dtype.kind not in "fcV":
-        return bool(np.array_equal(a, b))
+        return a == b
     tolerance = TOLERANCES.get(str(b.dtype), 1e-4)
     if b.dtype.kind == "V" or b.dtype == np.float16:
         a, b = a.astype(np.float32), b.astype(np.float32)
     finite = np.abs(b[np.isfinite(b)])
     scale = tolerance * float(max(1.0, finite.max(initial=0)))
     with np.errstate(all="ignore"):
-        return bool(np.allclose(a, b, rtol=tolerance, atol=scale, equal_nan=True))
+        return np.isclose(a, b, rtol=tolerance, atol=scale, equal_nan=True)

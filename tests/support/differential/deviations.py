@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from support.differential import case as cases
-from support.differential.case import Case
-from support.differential.compare import Difference
+import numpy as np
+
+from support.differential.case import MESHES, Arg, Case
+from support.differential.compare import Difference, agreeing
+from support.differential.script import PRELUDE, host_text
 
 PATH = Path(__file__).parents[3] / "docs/data/jax_deviations.toml"
 KINDS = ("deviation", "fault")
@@ -47,13 +50,14 @@ class Entry:
 
 @cache
 def _compiled(text: str) -> CodeType:
-    return compile(text, "<when>", "eval")
+    return compile(f"({text})", "<when>", "eval")
 
 
 def names(case: Case, difference: Difference) -> dict[str, Any]:
     """Returns what conditions are written with."""
     body, args = case.body, case.all_args
     return {
+        "np": np,
         "case": case,
         "difference": difference,
         "args": args,
@@ -65,9 +69,62 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "any_arg": lambda **wanted: any(
             all(getattr(a, name) == value for name, value in wanted.items()) for a in args
         ),
+        "on": devices,
+        "default": frozenset(map(int, re.findall(r"devices\[(\d)", case.setting) or [0])),
+        "places": [placed_on(a) for a in args if a.place is not None],
+        "only": lambda where: differs_only(case, difference, where),
+        "whole": whole,
         "reads_arguments": bool(re.search(r"\b[xyz]\b", body)),
         "in_then": difference.step == "then",
     }
+
+
+def devices(parts: str) -> frozenset[int]:
+    """Returns the devices in the text of a difference of shardings; none for another text."""
+    return frozenset(ast.literal_eval(parts)) if parts.startswith("{") else frozenset()
+
+
+def placed_on(arg: Arg) -> frozenset[int]:
+    """Returns the numbers of the devices where an argument was put."""
+    if isinstance(arg.place, int):
+        return frozenset([arg.place])
+    return frozenset(MESHES[arg.place[0]][2] if arg.place else ())
+
+
+def differs_only(case: Case, difference: Difference, where: Callable[..., Any]) -> bool:
+    """Whether values differ at most at elements for whose operands ``where`` holds.
+
+    For functions of ``x``, or of ``x`` and ``y``, whose operands broadcast to the result; each
+    replica of ``pmap`` has its own.
+    """
+    if difference.values is None or difference.step not in ("call", "again"):
+        return False
+    one, two = map(np.asarray, difference.values)
+    given = [operand(a) for a in (case.args if difference.step == "call" else case.again)]
+    if case.form == "pmap":
+        given = [x.reshape(x.shape + (1,) * (one.ndim - x.ndim * bool(x.ndim))) for x in given]
+    try:
+        allowed = np.broadcast_to(where(*given), one.shape)
+    except (TypeError, ValueError):  # of other operands, or another shape
+        return False
+    return bool(np.all(agreeing(one, two) | allowed))
+
+
+def whole(*operands: Any) -> bool:
+    """Whether operands are integers or booleans."""
+    return {x.dtype.kind for x in operands} <= set("biu")
+
+
+def operand(arg: Arg) -> Any:
+    """Returns an argument's value, as NumPy data."""
+    return np.asarray(eval(host_text(arg), _values()))
+
+
+@cache
+def _values() -> dict[str, Any]:
+    found: dict[str, Any] = {"m": None}
+    exec(PRELUDE, found)
+    return found
 
 
 @cache
@@ -75,7 +132,7 @@ def entries() -> tuple[Entry, ...]:
     """Returns all entries; `ValueError` for one that is incomplete or listed twice."""
     found: dict[str, Entry] = {}
     for raw in tomllib.loads(PATH.read_text(encoding="utf-8"))["entry"]:
-        example = eval(raw.pop("example"), {"Case": cases.Case, "Arg": cases.Arg})
+        example = eval(raw.pop("example"), {"Case": Case, "Arg": Arg})
         entry = Entry(**{"issue": 0, **raw, "what": tuple(raw["what"]), "example": example})
         if (
             entry.id in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from support.differential import bodies
 from support.differential.case import MESHES, Arg, Case, Place
@@ -49,7 +50,36 @@ class Draw:
         case: Case = getattr(self, f"{self.form}_case")()
         if self.chance(0.1):
             object.__setattr__(case, "setting", self.pick(SETTINGS))
+        # What is drawn below came later: the cases of older seeds stay as they were.
+        if self.chance(0.08):
+            return self.on_default_device(case)
+        return self.in_memory(case) if self.chance(0.05) else case
+
+    def on_default_device(self, case: Case) -> Case:
+        """Returns a case where the default device decides, so that its loss shows."""
+        device = self.pick([2, 5])
+        setting = self.pick(["m.default_device", "device_of_config"])
+        placing = ("device", "in_shardings", "out_shardings", "devices")
+        case = replace(
+            case, setting=f"{setting}(devices[{device}])",
+            args=tuple(replace(a, place=None) for a in case.args),
+            again=tuple(replace(a, place=None) for a in case.again),
+            options=tuple(o for o in case.options if o[0] not in placing),
+        )  # fmt: skip
+        if case.form in ("eager", "jit") and self.chance(0.4):
+            text = self.body(bodies.CREATED).replace("DEVICE", str(self.pick([1, 4])))
+            case = replace(case, body=text, then="")
         return case
+
+    def in_memory(self, case: Case) -> Case:
+        """Returns a case with an argument that is in another memory than its device's default."""
+        placed = [i for i, a in enumerate(case.args) if a.kind == "array" and a.place is not None]
+        if not placed:
+            return case
+        args = [*case.args]
+        chosen = self.pick(placed)
+        args[chosen] = replace(args[chosen], memory="pinned_host")
+        return replace(case, args=tuple(args))
 
     # --- arguments ----------------------------------------------------------------------------
 
@@ -247,7 +277,7 @@ class Draw:
         self.common = self.place(self.shape)
         args = self.args(self.pick([1, 1, 2]))
         options = [("device", place_text(self.place(self.shape)))] if self.chance(0.85) else []
-        # Not donate=True: JAX 0.10.2 ends with SIGSEGV in `is_deleted` of arrays moved so.
+        # Workaround for jax-device-put-donate: no donate=True, which ends the process.
         if self.chance(0.15):
             options.append(("may_alias", self.pick(["True", "False"])))
         return Case(

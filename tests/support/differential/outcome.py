@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from jax._src import dispatch
 
 import plugrt
 from support.differential.case import Case
@@ -38,6 +39,8 @@ class Leaf:
     weak: bool = False
     committed: bool = False
     parts: Parts | None = None
+    memory: str = ""
+    """The kind of its memory."""
     value: Any = field(default=None, compare=False)
 
 
@@ -94,8 +97,10 @@ def run(case: Case, ours: bool) -> Outcome:
     return outcome
 
 
-_MADE = {"call": "r", "again": "again", "then": "s", "input_shardings": "inputs"}
+_MADE = {"call": "r", "again": "again", "then": "s"}
 """What steps leave to be compared."""
+_STATED = {"in_avals": "call.in_avals[0]", "out_info": "call.out_info"}
+"""What a compiled program states of its arguments and results."""
 
 
 def _run_steps(case: Case, names: dict[str, Any], ours: bool, outcome: Outcome) -> None:
@@ -105,12 +110,16 @@ def _run_steps(case: Case, names: dict[str, Any], ours: bool, outcome: Outcome) 
             if name == "input_shardings":
                 args = [leaf for leaf in names["args"] if leaf is not None]
                 outcome.steps[name] = _input_parts(names["inputs"], args)
+            elif name in _STATED:
+                outcome.steps[name] = dict(_stated(eval(_STATED[name], names), ""))
             elif name in _MADE:
                 outcome.steps[name] = dict(_leaves(names[_MADE[name]], "", ours))
             else:
                 outcome.steps[name] = {}
         except Exception as error:  # noqa: BLE001  # it is the outcome
             outcome.steps[name] = error.with_traceback(None)
+            if "CpuCallback error" in str(error):  # else JAX raises it again as Python ends
+                dispatch.runtime_tokens.clear()
             return
 
 
@@ -138,6 +147,20 @@ def _input_parts(inputs: Any, args: list[Any]) -> dict[str, Any]:
     }
 
 
+def _stated(value: Any, path: str) -> Iterator[tuple[str, Leaf]]:
+    """Yields shapes and dtypes: a structure has more that is not in both libraries."""
+    if isinstance(value, tuple | list | dict):
+        for key, part in sorted(value.items()) if isinstance(value, dict) else enumerate(value):
+            yield from _stated(part, f"{path}[{key!r}]")
+    elif value is not None:
+        yield path, Leaf("type", value.shape, str(value.dtype))
+
+
+def _memory(sharding: Any) -> str:
+    # None is the default kind in plugrt; tests/cpu/differential states that difference.
+    return sharding.memory_kind or next(iter(sharding.device_set)).default_memory().kind
+
+
 def _leaves(value: Any, path: str, ours: bool) -> Iterator[tuple[str, Leaf]]:
     """Yields the parts of a result, each with where it is in the result."""
     if type(value) in (tuple, list):
@@ -153,7 +176,7 @@ def _leaves(value: Any, path: str, ours: bool) -> Iterator[tuple[str, Leaf]]:
         weak = value._signature.weak if ours else value.weak_type
         yield path, Leaf(
             "array", value.shape, str(value.dtype), bool(weak), bool(value.committed),
-            parts_of(value.sharding, value.shape), np.asarray(value),
+            parts_of(value.sharding, value.shape), _memory(value.sharding), np.asarray(value),
         )  # fmt: skip
     elif isinstance(value, np.ndarray | np.generic):
         yield path, Leaf(type(value).__name__, value.shape, str(value.dtype), value=value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from support.differential.case import MESHES, Arg, Case, Place
 
 PRELUDE = f"""\
+import contextlib
 import itertools
 import math
 import operator
@@ -38,6 +39,16 @@ def values(dtype, shape, seed):
     return numpy.asarray(found).astype(numpy.dtype(dtype))
 
 
+@contextlib.contextmanager
+def device_of_config(device):
+    before = getattr(m.config, DEFAULT_DEVICE)
+    m.config.update(DEFAULT_DEVICE, device)
+    try:
+        yield
+    finally:
+        m.config.update(DEFAULT_DEVICE, before)
+
+
 def weak(value, shape):
     return m.jit(lambda: own.broadcast_to(value, shape))()
 """
@@ -52,6 +63,7 @@ own, devices = np, m.devices("cpu")
 constrain = lax.with_sharding_constraint
 from_jax = m.jit
 enable_x64 = m.enable_x64
+DEFAULT_DEVICE = "jax_default_device"
 """
 PLUGRT_PRELUDE = """\
 import plugrt as m
@@ -63,14 +75,13 @@ from plugrt.sharding import PartitionSpec as P
 own, devices = np, m.devices()
 constrain = m.with_sharding_constraint
 from_jax = m.from_jax
+DEFAULT_DEVICE = "default_device"
 
 
 def enable_x64(on):
     return m.config.override(enable_x64=on)
 """
 FUNCTIONS_OF_JAX = """\
-import contextlib
-
 import jax
 import jax.numpy as np
 from jax import lax
@@ -102,8 +113,10 @@ PYTHON = {
 }
 
 
-def place_text(place: Place) -> str:
+def place_text(place: Place, memory: str = "") -> str:
     """Returns a sharding as Python."""
+    if memory:
+        return f"{place_text(place)}.with_memory_kind({memory!r})"
     if isinstance(place, int):
         return f"SingleDeviceSharding(devices[{place}])"
     if place is None:
@@ -128,14 +141,15 @@ def argument_text(arg: Arg) -> str:
         text = f"weak({text}, {arg.shape!r})"
     if not arg.is_array or (arg.kind == "weak" and arg.place is None):
         return text
-    return f"m.device_put({text}{'' if arg.place is None else ', ' + place_text(arg.place)})"
+    place = "" if arg.place is None else f", {place_text(arg.place, arg.memory)}"
+    return f"m.device_put({text}{place})"
 
 
 def struct_text(arg: Arg, name: str) -> str:
     """Returns what describes an argument without data, as Python."""
     if arg.kind == "python":
         return name
-    place = f", sharding={place_text(arg.place)}" if arg.place is not None else ""
+    place = f", sharding={place_text(arg.place, arg.memory)}" if arg.place is not None else ""
     weak = ", weak_type=True" if arg.kind == "weak" else ""
     return f"m.ShapeDtypeStruct({name}.shape, {name}.dtype{place}{weak})"
 
@@ -170,6 +184,8 @@ def script(case: Case) -> list[tuple[str, str]]:
             ("lower", f"call = call.lower({given})"),
             ("compile", "call = call.compile()"),
             ("input_shardings", "inputs = call.input_shardings"),
+            ("in_avals", ""),
+            ("out_info", ""),
         ]
     steps.append(("call", "r = call(*args)"))
     if case.again:

@@ -42,16 +42,16 @@ class Journal:
     def blame(self, outcome: Outcome, seconds: float) -> Result:
         """Returns what the end of the process says of the check that was open, or the last."""
         after = bool(self.begun) and not self.open
+        last = outcome.last_output()
+        output = f"; its last output: {last}" if last else ""
         if outcome.how == "deadline":
             late = "the check had ended, and the process had not" if after else "it had not ended"
-            return Result(Verdict.TIMEOUT, f"an end within {seconds:g} s", late)
+            return Result(Verdict.TIMEOUT, f"an end within {seconds:g} s", late + output)
         when = " after the check had ended" if after else "" if self.begun else " before the check"
         ending = f"the process {outcome.ending}{when}"
         if outcome.lost_report:
             ending = f"the process closed a file that is not its own{when}"
-        last = outcome.last_output()
-        got = f"{ending}; its last output: {last}" if last else ending
-        return Result(Verdict.CRASH, "the process to live", got)
+        return Result(Verdict.CRASH, "the process to live", ending + output)
 
 
 def read_ends(

@@ -20,6 +20,7 @@ from plugrt.capi.abi.element_types import (
 from plugrt.capi.abi.proto_wire import read_compile_options
 from plugrt.capi.key_value_store import KeyValueStore
 from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
+from plugrt.execution.narrow_types import compute_narrow_types
 from plugrt.hlo_proto import shape_proto
 from plugrt.interface import (
     Buffer,
@@ -207,7 +208,7 @@ class Bridge:
             options.num_replicas, options.num_partitions
         )
         program = Program(code, program_format)
-        loaded = client.compile(program, options)
+        loaded = client.compile(compute_narrow_types(program, client, options), options)
         return describe_loaded(loaded, assignment, options, program)
 
     def deserialize(
@@ -278,10 +279,12 @@ def _compile(
 ) -> Executable:
     """Compiles for a topology; for a client's devices by the client, if it has no topology."""
     try:
-        return topology.topology().compile(program, options)
+        target = topology.topology()
+        return target.compile(compute_narrow_types(program, target, options), options)
     except Unimplemented:
         if isinstance(topology, MadeTopology):
             raise
+        program = compute_narrow_types(program, topology, options)
         return topology.compile(program, options).executable
 
 

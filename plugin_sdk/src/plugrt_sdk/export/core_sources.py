@@ -25,7 +25,7 @@ futures.c 3f7b14e01fa3
 futures.h 2198410421e0
 key_values.c a94ea3b6ebe5
 layouts.c 571f79d97741
-memory.c b2776005d68b
+memory.c fc452c9b9343
 memory_descriptions.c b4db51d5983e
 module.c 7c7d03377666
 objects.c e90e66d72136

@@ -26,7 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.compiled_core import new_lock
+from plugrt.errors import FailedPrecondition
 from plugrt.interface import HandlerStages
+from plugrt.processes.forks import FORKED, in_child
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
 
@@ -133,6 +135,21 @@ def result_handler(aval: Aval, sharding: Any) -> Any:
 is_deleted: Callable[[Any], bool] = RawArray.is_deleted
 is_ready: Callable[[Any], bool] = RawArray.is_ready
 wait: Callable[[Any], object] = RawArray.block_until_ready
+
+
+def wait_unless_forked(array: Any) -> None:
+    """Waits for an array; raises `FailedPrecondition` where a forked child would wait for ever.
+
+    What was there before the fork can be read in the child: it is memory of the process.
+    """
+    if in_child and not array.is_ready():
+        raise FailedPrecondition(
+            "an array was not ready when this process was forked: the cpu client that makes it "
+            f"{FORKED}"
+        )
+    array.block_until_ready()
+
+
 wait_for_all: Callable[[Sequence[Any]], object] = _jax.batched_block_until_ready
 """Waits for several arrays; raises what one of them is refused for, or failed by."""
 wait_for_end: Callable[[Any], object] = _jax.ShardedToken.block_until_ready
@@ -407,14 +424,9 @@ def _attempt(lock: threading.RLock) -> Any:
 # Process-wide: jaxlib's memory is the process's; a forked child has a lock of its own.
 _attempt_memory_lock = _attempt(memory_lock)
 
-# Process-wide: said of the process, after a fork.
-in_child: list[bool] = []
-"""Not empty in a process that was forked off: `memory_lock` is another one there."""
-
 
 def _renew_lock() -> None:
     global memory_lock, _attempt_memory_lock
-    in_child.append(True)
     memory_lock = new_lock()  # its owner may be a thread that does not exist in the child
     _attempt_memory_lock = _attempt(memory_lock)
 

@@ -68,7 +68,7 @@ class CpuBuffer(Buffer):
 
     def block_until_ready(self) -> None:
         try:
-            self.raw.block_until_ready()
+            adapter.wait_unless_forked(self.raw)
         except JAXLIB_ERRORS as error:
             raise translate_use(error, self._title()) from error
 
@@ -165,17 +165,18 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
             if collecting:
                 stop_recording()
             if not raw.is_ready():  # wait before taking the lock
-                raw.block_until_ready()
+                adapter.wait_unless_forked(raw)
             with adapter.memory_lock:  # not acquire() and try, between which an interrupt may come
                 return np.asarray(memoryview(raw))
         if dtype in SUB_BYTE_DTYPES or tensor_type.layout is not None:
             if collecting:
                 stop_recording()
+            adapter.wait_unless_forked(raw)
             array: npt.NDArray[Any]
             array, _ = raw._single_device_array_to_np_array_did_copy()
             array.flags.writeable = False
             return array
-        raw.block_until_ready()
+        adapter.wait_unless_forked(raw)
         capsule, keeper = adapter.to_dlpack(raw)
         return dlpack.view(capsule, keeper, tensor_type.shape, dtype)
     except JAXLIB_ERRORS as error:

@@ -17,8 +17,10 @@ from plugrt.checked_fields import Count, decode_json, encode
 
 LONGEST = 4096
 """Bytes of a message."""
-LONGEST_NAME = 500
-"""Characters of a process's name; JSON needs up to six bytes for one."""
+LONGEST_NAME = 300
+"""Characters of a process's name; JSON needs up to twelve bytes for one."""
+PATIENCE = 10.0
+"""Seconds that a connection has to get an index, and a coordinator to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +57,17 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
-    """The index is the process's; jaxlib's service has this port."""
+class Answer:
+    """The coordinator's answer to either question; ``fault`` says why it refuses."""
 
-    service: Count
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Another process has the index."""
-
-    taken: str
-
-
-@dataclass(frozen=True, slots=True)
-class OtherCount:
-    """The run has another number of processes."""
-
-    count: Count
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who has an index; "" if nobody has."""
-
-    has: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The question was not understood, or not allowed."""
-
-    fault: str
+    fault: str = ""
+    service: Count = 0
+    """The port of jaxlib's service, where a claim is granted."""
+    holder: str = ""
+    """Who has the index that was asked about; "" if nobody has."""
 
 
 Question = Claim | About
-Answer = Granted | Taken | OtherCount | Holder | Fault
 
 
 def write(message: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Claims of process indices, settled before jaxlib connects: `Claims` serves them, `claim` asks.
+"""`Claims`: the coordinator settles which process has which index, before jaxlib connects.
 
 In jaxlib's service the second process of an index takes the place of the first, whose run it ends.
 So the coordinator listens at its address itself: a process says there which index it wants, and
@@ -15,43 +15,29 @@ import selectors
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any
 
-from plugrt.errors import DataLoss, DistributedError, describe, escape_controls
-from plugrt.plugins.coordination import Membership
+from plugrt.errors import DataLoss
 from plugrt_cpu.claim_messages import (
     LONGEST,
     LONGEST_NAME,
+    PATIENCE,
     About,
     Answer,
     Challenge,
     Claim,
-    Fault,
-    Granted,
     Hello,
-    Holder,
-    OtherCount,
     Question,
-    Taken,
     is_proven,
     make_nonce,
     prove,
     read,
-    with_proof,
     write,
 )
 
-_INTERVAL = 1.0
-_SHARE = 0.3
-"""How much of the time without heartbeats a coordinator may be silent: jaxlib ends at half."""
-_PATIENCE = 10.0
-"""Seconds that a connection has to get an index, and a coordinator to answer."""
 _PAUSE = 0.2
 """How long nothing is accepted where no more files can be opened and no stranger can be dropped."""
 _STRANGERS = 64
 """How many connections that have no index are kept beside one for each process."""
-_TRIES = 5
-"""How often a process connects anew where the coordinator dropped it for later connections."""
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -68,10 +54,6 @@ class _Caller:
     ended: bool = False
 
 
-class _Dropped(DistributedError):
-    """The connection was closed without an answer."""
-
-
 class Claims:
     """The coordinator's side: who has which index.
 
@@ -86,7 +68,7 @@ class Claims:
         num_processes: int,
         service_port: int,
         secret: str | None = None,
-        patience: float = _PATIENCE,
+        patience: float = PATIENCE,
     ) -> None:
         self._listener, self._count, self._port = listener, num_processes, service_port
         self._secret, self._patience = secret, patience
@@ -174,24 +156,31 @@ class Claims:
                 )
             question: Question = read(Question, line)
         except DataLoss:
-            return Fault("this is the coordinator of a run of plugrt's processes")
+            return Answer("this is the coordinator of a run of plugrt's processes")
         if not is_proven(self._secret, caller.nonces, question):
-            return Fault("the secret is another one")
+            return Answer("its secret is another one")
         if isinstance(question, About):
-            return Holder(self._holders.get(question.about, ""))
+            return Answer(holder=self._holders.get(question.about, ""))
         return self._settle(caller, question)
 
     def _settle(self, caller: _Caller, asked: Claim) -> Answer:
-        if asked.count != self._count:
-            return OtherCount(self._count)
-        if asked.index >= asked.count:
-            return Fault(f"there is no process {asked.index} of {asked.count}")
-        if asked.index in self._holders:
-            return Taken(self._holders[asked.index])
-        self._holders[asked.index] = asked.name[:LONGEST_NAME]
-        caller.index = asked.index
+        index, count = asked.index, self._count
+        if asked.count != count:
+            return Answer(
+                f"process {index} has num_processes={asked.count}, and the coordinator has "
+                f"{count}: all processes of a run need the same number"
+            )
+        if index >= count:
+            return Answer(f"there is no process {index} of {count}")
+        if index in self._holders:
+            return Answer(
+                f"process_id={index} is taken: {self._holders[index]} has it. Each of the "
+                f"{count} processes needs an index of its own"
+            )
+        self._holders[index] = asked.name[:LONGEST_NAME]
+        caller.index = index
         del self._strangers[caller]
-        return Granted(self._port)
+        return Answer(service=self._port)
 
     def _forget(self, caller: _Caller) -> None:
         caller.ended = True
@@ -200,122 +189,3 @@ class Claims:
         caller.connection.close()
         if caller.index is not None and len(self._holders) < self._count:
             del self._holders[caller.index]
-
-
-def claim(membership: Membership) -> tuple[socket.socket, str]:
-    """Returns the connection that keeps a process's index, and the address of jaxlib's service.
-
-    Raises `DistributedError` where another process has the index, where the coordinator has another
-    number of processes or another secret, and where something else listens at the address.
-    """
-    me, count, address = membership.process_id, membership.num_processes, membership.address
-    question = Claim(me, count, membership.name[:LONGEST_NAME])
-    for tries_left in reversed(range(_TRIES)):
-        connection = _connect(membership, membership.initialization_timeout)
-        try:
-            answer = _ask(connection, membership, question)
-            break
-        except _Dropped:
-            connection.close()
-            if not tries_left:
-                raise
-            time.sleep(_PAUSE)
-        except BaseException:
-            connection.close()
-            raise
-    try:
-        if isinstance(answer, Granted):
-            return connection, f"{address.rpartition(':')[0]}:{answer.service}"
-        if isinstance(answer, Taken):
-            raise DistributedError(
-                f"process_id={me} is taken: {escape_controls(answer.taken)} has it. Each of the "
-                f"{count} processes needs an index of its own"
-            )
-        if isinstance(answer, OtherCount):
-            raise DistributedError(
-                f"process {me} was told of num_processes={count}, and the coordinator at {address} "
-                f"of {answer.count}: all processes of a run are told the same number"
-            )
-        raise _no_coordinator(address, repr(answer))
-    except BaseException:
-        connection.close()
-        raise
-
-
-def await_loss(connection: socket.socket, heartbeat: float) -> str:
-    """Asks the coordinator again and again by a claim's connection; returns why it does not answer.
-
-    That is before jaxlib's client ends the process, half of ``heartbeat`` seconds after the loss.
-    """
-    patience = heartbeat * _SHARE
-    connection.settimeout(patience)
-    try:
-        while True:
-            connection.sendall(b"\n")
-            if not connection.recv(LONGEST):
-                raise ConnectionError("its connections are closed")
-            time.sleep(min(_INTERVAL, patience / 4))
-    except TimeoutError:
-        return f"it has not answered for {patience:g} s"
-    except OSError as error:
-        return describe(error)
-
-
-def find_holder(membership: Membership) -> str | None:
-    """Returns who has this process's index at a coordinator of plugrt's; None if there is none.
-
-    Empty as long as nobody has it.
-    """
-    try:
-        with _connect(membership, _PATIENCE) as connection:
-            answer = _ask(connection, membership, About(membership.process_id))
-    except (OSError, DistributedError):
-        return None
-    return escape_controls(answer.has) if isinstance(answer, Holder) else None
-
-
-def _connect(membership: Membership, seconds: float) -> socket.socket:
-    host, _, port = membership.address.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
-
-
-def _ask(connection: socket.socket, membership: Membership, question: Question) -> Answer:
-    """Returns what the coordinator answers, once both have proven that they know the secret."""
-    address, secret, nonce = membership.address, membership.secret, make_nonce()
-    challenge: Challenge = _exchange(connection, address, Hello(nonce), Challenge)
-    nonces = nonce, challenge.challenge
-    if challenge.proof != prove(secret, "coordinator", nonces):
-        has = "another secret" if secret else "a secret, and this process was given none"
-        if not challenge.proof:
-            has = "no secret, and this process was given one"
-        raise DistributedError(
-            f"the coordinator at {address} has {has}: all processes of a run have the same "
-            "(PLUGRT_COORDINATOR_SECRET, or initialize(secret=...)), or none has one"
-        )
-    answer: Answer = _exchange(connection, address, with_proof(secret, nonces, question), Answer)
-    return answer
-
-
-def _exchange(connection: socket.socket, address: str, said: object, kind: Any) -> Any:
-    """Says a message and returns the answer, of a kind of messages."""
-    received = b""
-    try:
-        connection.sendall(write(said))
-        while not received.endswith(b"\n") and len(received) <= LONGEST:
-            more = connection.recv(LONGEST)
-            if not more:
-                break
-            received += more
-        return read(kind, received)
-    except (OSError, DataLoss) as error:
-        shown = f"{received[:80]!r} ({describe(error)})"
-        raise _no_coordinator(address, shown, _Dropped if not received else None) from error
-
-
-def _no_coordinator(
-    address: str, answer: str, kind: type[DistributedError] | None = None
-) -> DistributedError:
-    return (kind or DistributedError)(
-        f"what listens at {address} is no coordinator of plugrt: it answered {answer}; choose "
-        "another coordinator_address, the same for all processes"
-    )

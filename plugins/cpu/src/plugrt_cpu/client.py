@@ -20,6 +20,7 @@ from plugrt.interface import (
     ReadSteps,
     TensorType,
 )
+from plugrt.processes.forks import in_child
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer, gives_views
 from plugrt_cpu.capabilities import capabilities
@@ -205,12 +206,12 @@ class CpuClient(PuttingClient, CompilingClient):
             wait=adapter.wait,
             view=memoryview,
             lock=adapter.memory_lock,
-            unless=(collecting, adapter.in_child),
+            unless=(collecting, in_child),
         )
 
     def await_shards(self, shards: Sequence[Any]) -> bool:
         """Waits for several arrays, in one call; False where one has to be looked at by itself."""
-        return await_all(shards)
+        return not in_child and await_all(shards)
 
     @property
     def waiter(self) -> Any:

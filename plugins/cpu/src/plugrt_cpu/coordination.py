@@ -13,7 +13,7 @@ from plugrt.errors import DistributedError, FailedPrecondition, NotFound
 from plugrt.plugins.coordination import Connection, Coordination, Coordinator, Membership
 from plugrt.plugins.hookspecs import hookimpl
 from plugrt_cpu import adapter
-from plugrt_cpu.claims import await_loss, claim, find_holder
+from plugrt_cpu.claiming import await_loss, claim, find_holder
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.service_relay import ServiceRelay
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, Device, Memory, OptionValue
+from plugrt.processes.forks import FORKED
 from plugrt_cpu import adapter
 
 
@@ -142,10 +143,7 @@ class ClientBase(Client):
     def require_open(self) -> Any:
         """Returns jaxlib's client; raises `FailedPrecondition` after `close`, or after a fork."""
         if self._raw is None and self.is_forked:
-            raise FailedPrecondition(
-                "this cpu client was started before os.fork(), and the child has none of its "
-                "threads: start processes before the backend, or with multiprocessing's 'spawn'"
-            )
+            raise FailedPrecondition(f"this cpu client {FORKED}")
         if self._raw is None:
             raise FailedPrecondition(
                 "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from plugrt.callback_exits import keep_exit
 from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError
 
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
@@ -13,10 +14,17 @@ _DELETED = re.compile(
     r"Deleted buffer used"
 )
 _CALLBACK = re.compile(
-    r"CpuCallback error calling callback: Traceback .*?^(?:plugrt\.errors\.)?Internal: INTERNAL: ",
+    r"CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?"
+    r"Internal: INTERNAL: ",
     re.DOTALL | re.MULTILINE,
 )
 """What jaxlib puts before the error of a Python function that a program called."""
+
+_INTERRUPTED = re.compile(
+    r"CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b",
+    re.DOTALL | re.MULTILINE,
+)
+"""Without the core, where Ctrl-C came at the entry of `plugrt.compiled_core.guard`'s function."""
 
 _EXCHANGE = "Gloo "
 """What names jaxlib's exchange with other processes in the errors of programs."""
@@ -42,6 +50,8 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
     message = text[found.end() :]
     if reported := _CALLBACK.match(message):
         return Internal(message[reported.end() :])
+    if _INTERRUPTED.match(message):
+        keep_exit(message, KeyboardInterrupt())
     if _DELETED.search(message):
         return DeletedBuffer(message)
     if _EXCHANGE in message:

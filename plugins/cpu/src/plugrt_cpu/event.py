@@ -9,6 +9,7 @@ from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Event
 from plugrt.interface_checks import require_callback
 from plugrt.waiter import ProcessWaiter
+from plugrt_cpu import adapter
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 
 _waiter = ProcessWaiter("plugrt-cpu-events")
@@ -34,7 +35,7 @@ class CpuEvent(Event):
 
     def wait(self) -> None:
         try:
-            self._raw.block_until_ready()
+            adapter.wait_unless_forked(self._raw)
         except JAXLIB_ERRORS as error:
             translated = translate(error)
             if not isinstance(translated, DeletedBuffer):

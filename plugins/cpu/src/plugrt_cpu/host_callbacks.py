@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.callback_exits import as_failure
+from plugrt.compiled_core import guard
 from plugrt.host_callbacks import is_partitioned
 from plugrt.interface import Handler, HostCallback
 from plugrt.stablehlo.bindings import ir
@@ -65,11 +67,15 @@ def _calling(handler: Handler, number: int, call: ir.Operation) -> HostCallback:
 
 
 def _without_token(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
-    """Returns the function as jaxlib calls it: the token of an ordered call is a None."""
+    """Returns the function as jaxlib calls it: the token of an ordered call is a None.
+
+    jaxlib makes a text of what it raises; for an interrupt in plugrt's own functions, too.
+    """
 
     def call(*arguments: npt.NDArray[Any] | None) -> tuple[Any, ...]:
         if arguments and arguments[0] is None:
             return (None, *callback(arguments[1:]))  # type: ignore[arg-type]
         return tuple(callback(arguments))  # type: ignore[arg-type]
 
-    return call
+    title = str(getattr(callback, "title", callback))
+    return guard(call, lambda error, *_: as_failure(title, error))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, TensorType
+from plugrt.processes.forks import in_child
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import Place
@@ -92,14 +93,14 @@ class CpuShards(Sequence[Buffer]):
         """Waits until the contents of all buffers are there."""
         try:
             if self.place.single:
-                self.raw.block_until_ready()
+                adapter.wait_unless_forked(self.raw)
                 return
-            if self._parts is not None and await_all((self,)):
+            if self._parts is not None and not in_child and await_all((self,)):
                 return
             for raw in self._parts or (self.raw,):
                 if raw.is_deleted():
                     self.require_alive()
-                raw.block_until_ready()
+                adapter.wait_unless_forked(raw)
         except JAXLIB_ERRORS as error:
             raise translate_use(error, self._title()) from error
 
@@ -212,7 +213,7 @@ class _Shard(CpuBuffer):
     def block_until_ready(self) -> None:
         self._require_alive()
         try:
-            self._raw_to_await().block_until_ready()
+            adapter.wait_unless_forked(self._raw_to_await())
         except JAXLIB_ERRORS as error:
             raise translate_use(error, self._title()) from error
 

@@ -23,6 +23,7 @@ Options = Mapping[str, OptionValue]
 class TpuPlugin(LibraryPlugin):
     """The TPUs of this machine, through the library libtpu."""
 
+    exclusive = True
     topology_names = ("v5e:2x2", "v4:2x2x1", "v6e-4")
     waits_for = (
         "libtpu waits for every host of the slice (does the program run on all of them?), and in "

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from plugrt import dlpack_types
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, PluginError, Unimplemented
+from plugrt.errors import (
+    ArgumentError,
+    InvalidArgument,
+    NotAnArray,
+    PluginError,
+    Unimplemented,
+    describe,
+)
 from plugrt.execution.array import Array, duplicate
 from plugrt.execution.array_making import array_on
 from plugrt.execution.default_device import default_device
@@ -30,12 +37,15 @@ def from_dlpack(
 
     Data in host memory go to ``device``, else to the default device (the standard would say: to a
     CPU); data on a GPU stay there unless ``device`` is given: what is done with the array comes
-    after what its library has enqueued on the stream that it is using. ``copy`` as in `asarray`.
+    after what its library has enqueued on the stream that it is using. Where no backend here has
+    the memory that the data are in, and ``device`` is given, their library is asked for them in
+    host memory (``dl_device=(1, 0)``). ``copy`` as in `asarray`.
     Writing to shared memory is not defined: arrays are taken not to change; donating the array
     writes there. Without ``device`` it is not committed to where it is. Shape and dtype stay.
     Raises `NotAnArray` for objects without the protocol, `ArgumentError` where ``copy`` is False
-    and a copy is needed, `InvalidArgument` for an unknown device and for data on a GPU that are not
-    in C order or not at a multiple of 16 bytes: these need a copy by their own library.
+    and a copy is needed, `InvalidArgument` for an unknown device whose library gives no copy, and
+    for data on a GPU that are not in C order or not at a multiple of 16 bytes: these need a copy by
+    their own library.
     """
     if type(x) is Tracer:
         x.__dlpack__()  # raises `ConcretizationError`
@@ -50,7 +60,12 @@ def from_dlpack(
     device_type, index = _dlpack_device(x)
     if device_type in dlpack_types.ON_HOST:
         return _from_host(x, device_type, device, copy)
-    here = _find_device(x, device_type, index)
+    try:
+        here = _find_device(x, device_type, index)
+    except InvalidArgument as fault:
+        if device is None:
+            raise
+        return _from_host(_InHostMemory(x, copy, fault), dlpack_types.CPU, device, copy)
     made = array_on(_share_on(here, x), committed=device is not None)
     moved: Array = device_put(made, device)
     shared = moved._shards is made._shards
@@ -68,7 +83,7 @@ def _find_device(x: Any, device_type: int, index: int) -> Device:
         f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
         f"({device_type}, {index})"
     )
-    cure = "Copy it to the host first, in its own library"
+    cure = "Copy it to the host first, in its own library, or give device=, which asks that library"
     platform = dlpack_types.PLATFORMS.get(device_type)
     if platform is None:
         known = sorted({dlpack_types.CPU, *dlpack_types.PLATFORMS, *dlpack_types.ON_HOST})
@@ -87,6 +102,29 @@ def _find_device(x: Any, device_type: int, index: int) -> Device:
     raise InvalidArgument(
         f"{what}; {client.backend_name} has the local hardware ids {ids} here. {cure}"
     )
+
+
+class _InHostMemory:
+    """An object whose library is asked for its data in host memory.
+
+    ``fault`` says why its own memory cannot be used.
+    """
+
+    def __init__(self, x: Any, copy: bool | None, fault: InvalidArgument) -> None:
+        self._x, self._copy, self._fault = x, copy, fault
+
+    def __dlpack__(self, **options: Any) -> Any:
+        options |= {"dl_device": (dlpack_types.CPU, 0), "copy": self._copy}
+        try:
+            return self._x.__dlpack__(**options)
+        except (BufferError, TypeError) as error:  # TypeError: its __dlpack__ is of before 2023
+            kind = ArgumentError if self._copy is False else InvalidArgument
+            raise kind(
+                f"{self._fault}. Asked for it in host memory, its library says: {describe(error)}"
+            ) from error
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_types.CPU, 0
 
 
 def _client_of(platform: str) -> Client:
@@ -170,9 +208,12 @@ def _writable_capsule(x: Any) -> Any:
     """Returns a capsule of an object; None for one whose memory is read-only, as NumPy's may be.
 
     Only capsules of DLPack 1.0 can say so. They are not asked for: what is in read-only memory is
-    copied, as donating the array would write there.
+    copied, as donating the array would write there. NumPy reads them where a library gives no
+    others.
     """
     try:
-        return x.__dlpack__()
+        capsule = x.__dlpack__()
     except BufferError:
         return None
+    # The name of a capsule is in its repr: what reads capsules need not be imported for it.
+    return None if "dltensor_versioned" in repr(capsule) else capsule

@@ -208,7 +208,10 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         if pointer is None:
             return
         handle = self._spec.handle
-        taken = handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted
+        try:
+            taken = handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted
+        except Unimplemented:  # then what the program donates is believed
+            taken = known
         if not taken and not known:
             return
         # Retired first: a launch that begins after the deletion refuses it on all devices at once.
@@ -222,25 +225,57 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return event
 
     def on_device_size_in_bytes(self) -> int:
-        return int(self._call("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
+        """Returns the size that the library states, else the one that the type needs."""
+        try:
+            return int(self._call("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
+        except Unimplemented:
+            return self._spec.packed_nbytes
 
     def copy_to_device(self, device: interface.Device) -> interface.Buffer:
         spec = self._spec
         target = _require_own(device, Device, spec)
-        if not self._in_c_order():
-            return target.client.buffer_from_host(self.to_host(), target)
-        args = self._call("Buffer_CopyToDevice", dst_device=target.pointer)
-        return Buffer(args.dst_buffer, spec.on(target))
+        memory = target.default_memory_or_none
+        ordered = self._in_c_order()
+        return self._copy(
+            "copy to a device", spec.on(target), self._to_device(target) if ordered else None,
+            self._to_memory(memory) if ordered and memory else None,
+            lambda: target.client.buffer_from_host(self.to_host(), target),
+        )  # fmt: skip
+
+    def _copy(
+        self, operation: str, made: BufferSpec, *ways: Callable[[], Any] | None
+    ) -> interface.Buffer:
+        """Returns a copy by the first way that the library has; the ways but the last give it."""
+        self._live()
+        spec = self._spec
+        key = (
+            spec.dtype,
+            spec.layout,
+            getattr(spec.memory, "kind", ""),
+            getattr(made.memory, "kind", ""),
+        )
+        found = spec.handle.library.ways.take(operation, key, *ways)
+        return found if isinstance(found, interface.Buffer) else Buffer(found, made)
+
+    def _to_device(self, device: Device) -> Callable[[], Any]:
+        return lambda: self._call("Buffer_CopyToDevice", dst_device=device.pointer).dst_buffer
+
+    def _to_memory(self, memory: Memory) -> Callable[[], Any]:
+        return lambda: self._call("Buffer_CopyToMemory", dst_memory=memory.pointer).dst_buffer
 
     def copy_to_memory(self, memory: interface.Memory) -> interface.Buffer:
         spec = self._spec
         target = _require_own(memory, Memory, spec)
         self._live()
         device = target.first_device()
-        if not self._in_c_order():
-            return target.client.buffer_from_host(self.to_host(), device, target)
-        args = self._call("Buffer_CopyToMemory", dst_memory=target.pointer)
-        return Buffer(args.dst_buffer, spec.on(device, target))
+        ordered = self._in_c_order()
+        default = device.default_memory_or_none is target
+        return self._copy(
+            "copy to a memory", spec.on(device, target),
+            self._to_memory(target) if ordered else None,
+            self._to_device(device) if ordered and default else None,
+            lambda: target.client.buffer_from_host(self.to_host(), device, target),
+        )  # fmt: skip
 
     def _in_c_order(self) -> bool:
         """Whether the layout is C order: libraries copy the bytes and lose any other layout.

@@ -27,7 +27,7 @@ from plugrt.capi.compiled_copy import compile_copy
 from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
-from plugrt.capi.executable import Executable, program_struct
+from plugrt.capi.executable import Executable, Known, program_struct
 from plugrt.capi.extensions import ffi_registration, ffi_staging, layouts
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.extensions.profiler import Profiler, encode_options
@@ -83,9 +83,13 @@ class Client(ClientBase):
         super().__init__(library, handle, name)
         self._copies = copies
         self._platform = self._find_platform()
-        self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")
+        self._platform_version = ""
+        with suppress(Unimplemented):
+            self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")
         self._compile_defaults = CompileDefaults(self._platform)
-        self._process_index = int(self._call("ProcessIndex").process_index)
+        self._process_index = 0
+        with suppress(Unimplemented):
+            self._process_index = int(self._call("ProcessIndex").process_index)
         self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
@@ -242,8 +246,11 @@ class Client(ClientBase):
             )
 
         args = self._compile_defaults.compile(options, compile_with)
+        known = None
+        if options.encoded is None:
+            known = Known(program.name, options.num_replicas, options.num_partitions)
         return LoadedExecutable(
-            self, args.executable, may_donate(program), program.may_name_layouts
+            self, args.executable, may_donate(program), program.may_name_layouts, known
         )
 
     @with_argument_errors

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.callback_threads import run_outside_callbacks
-from plugrt.capi.loading.function_table import Slot, new_struct
+from plugrt.capi.loading.function_table import Slot, new_struct, struct_type
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import is_memory
 from plugrt.capi.ownership import own
@@ -148,7 +148,8 @@ class ClientHandle:
         log_failure = library.log_failure
         assert core is not None
         self.keep.append((free_at, log_failure))
-        return core.Client(*addresses, free_at, log_failure, self.pointer)
+        _, size_of_options = struct_type("PJRT_ExecuteOptions", library.minor)
+        return core.Client(*addresses, free_at, log_failure, self.pointer, size_of_options)
 
     def new_destroy_args(self) -> Any:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
@@ -180,9 +181,16 @@ class ClientHandle:
         return free
 
     def delete_buffer(self, pointer: Any) -> None:
-        """Has the library free the memory of a ``PJRT_Buffer*``."""
-        with self.lock:
-            self.library.call("Buffer_Delete", buffer=pointer)
+        """Has the library free the memory of a ``PJRT_Buffer*``.
+
+        One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
+        """
+
+        def delete() -> None:
+            with self.lock:
+                self.library.call("Buffer_Delete", buffer=pointer)
+
+        self.library.ways.take("delete", "", delete, lambda: None)
 
     def own(self, name: str, field: str, pointer: Any) -> Any:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""

@@ -18,10 +18,13 @@ _ARGS = "PJRT_Buffer_CopyToDevice_Args"
 def compile_copy(spec: BufferSpec) -> Any:
     """Returns what makes copies with that spec of arrays on another of the client's devices.
 
-    None where there is no core, or where Python calls the functions that it needs.
+    None where there is no core, where Python calls the functions that it needs, or where the
+    library has to copy in another way.
     """
     handle = spec.handle
     functions = [handle.library.slots[name] for name in _FUNCTIONS]
+    if handle.library.ways.lacks("copy to a device", "Buffer_CopyToDevice"):
+        return None
     if core is None or not all(isinstance(f, ffi.CData) for f in functions):
         return None
     copy, layout, device = (
@@ -48,7 +51,7 @@ class _Faults:
 
     def _copy_error(self, error: int, buffer: Buffer) -> Exception:
         """Returns the exception for the address of an error, of the copy of a buffer."""
-        return buffer._explain(self._library.take_error(error))
+        return buffer._explain(self._library.error_of("Buffer_CopyToDevice", error))
 
     def _missing_copy(self, address: int, buffer: Buffer) -> None:
         """Raises `InvalidReply` for the struct at an address, in which the copy is NULL."""

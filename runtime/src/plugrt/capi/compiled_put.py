@@ -51,7 +51,7 @@ class _Faults:
 
     def _put_error(self, error: int) -> Exception:
         """Returns the exception for the address of an error."""
-        return self._library.take_error(error)
+        return self._library.error_of("Client_BufferFromHostBuffer", error)
 
     def _missing_handle(self, address: int) -> None:
         """Raises `InvalidReply` for the struct at an address, in which a handle is NULL."""

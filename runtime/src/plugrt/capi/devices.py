@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,13 +29,22 @@ def describe(library: Library, description: Any) -> DeviceDescription:
     def ask(what: str) -> Any:
         return library.call(f"DeviceDescription_{what}", device_description=description)
 
-    kind, debug, attributes = ask("Kind"), ask("DebugString"), ask("Attributes")
+    def text(what: str, field: str) -> str:
+        try:
+            return library.text(ask(what), field)
+        except Unimplemented:
+            return ""
+
+    try:
+        attributes = library.named_values(ask("Attributes"), "attributes", "num_attributes")
+    except Unimplemented:
+        attributes = {}
     return DeviceDescription(
         id=ask("Id").id,
         process_index=ask("ProcessIndex").process_index,
-        kind=library.text(kind, "device_kind"),
-        debug_string=library.text(debug, "debug_string"),
-        attributes=library.named_values(attributes, "attributes", "num_attributes"),
+        kind=text("Kind", "device_kind"),
+        debug_string=text("DebugString", "debug_string"),
+        attributes=attributes,
     )
 
 
@@ -61,7 +71,10 @@ class Memory(interface.Memory):
         library = client.library
         self._client = client
         self.pointer = pointer
-        self._id = int(library.call("Memory_Id", memory=pointer).id)
+        try:
+            self._id = int(library.call("Memory_Id", memory=pointer).id)
+        except Unimplemented:
+            self._id = client.count_memories()
         self._kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
 
     @property
@@ -112,19 +125,24 @@ class Device(interface.Device):
         self._memories: tuple[Memory, ...] = ()
         self._default_memory: Memory | None = None
         if self._addressable:
-            args = library.call("Device_LocalHardwareId", device=pointer)
-            self._hardware_id = int(args.local_hardware_id)
+            with contextlib.suppress(Unimplemented):
+                args = library.call("Device_LocalHardwareId", device=pointer)
+                self._hardware_id = int(args.local_hardware_id)
             self._read_memories(library)
 
     def _read_memories(self, library: Library) -> None:
         try:
             args = library.call("Device_AddressableMemories", device=self.pointer)
             pointers = library.handles(args, "memories", "num_memories")
-            default = library.call("Device_DefaultMemory", device=self.pointer).memory
         except Unimplemented:
             return
         self._memories = tuple(self._client.memory_at(p) for p in pointers)
-        self._default_memory = self._client.memory_at(default)
+        try:
+            default = library.call("Device_DefaultMemory", device=self.pointer).memory
+        except Unimplemented:
+            self._default_memory = next(iter(self._memories), None)
+        else:
+            self._default_memory = self._client.memory_at(default)
 
     @property
     def id(self) -> int:
@@ -227,6 +245,10 @@ class ClientBase(interface.Client):
             raise self.library.invalid(
                 reply, f"it named {pointer}, which is none of the client's devices"
             ) from None
+
+    def count_memories(self) -> int:
+        """Returns how many memories are known: the number of the next one."""
+        return len(self._memories)
 
     def memory_at(self, pointer: Any) -> Memory:
         """Returns the memory of a ``PJRT_Memory*``."""

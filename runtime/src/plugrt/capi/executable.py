@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from plugrt import hlo_proto, interface
 from plugrt.capi.abi import c_values
@@ -21,9 +21,19 @@ from plugrt.errors import InvalidArgument, InvalidReply, Unimplemented, Unsuppor
 from plugrt.interface import Layout, MemoryAnalysis, OptionValue, Program, TensorType
 from plugrt.protobuf import Content
 
+T = TypeVar("T")
 _MAX_BYTES = (1 << 63) - 1
 """What ``int64_t``, in which PJRT counts bytes, can hold."""
 _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a program from its compilation, where its library does not state it."""
+
+    name: str
+    num_replicas: int
+    num_partitions: int
 
 
 class Executable(interface.Executable):
@@ -38,6 +48,7 @@ class Executable(interface.Executable):
     __slots__ = (
         "__weakref__",
         "_client",
+        "_known",
         "_library",
         "_name",
         "_origin",
@@ -54,12 +65,14 @@ class Executable(interface.Executable):
         keep: tuple[Any, ...],
         exiting: Sequence[bool] = (),
         client: ClientHandle | None = None,
+        known: Known | None = None,
     ) -> None:
         self._library = library
         self._origin = origin
         self._client = client if "Layouts" in library.extensions else None
         self._parameter_layouts: Sequence[Layout] | None = None
 
+        self._known = known
         self._pointer = library.own("Executable_Destroy", "executable", pointer, keep, exiting)
         self._output_types: tuple[TensorType, ...] | None = None
         self._name: str | None = None
@@ -84,16 +97,34 @@ class Executable(interface.Executable):
     @property
     def name(self) -> str:
         if self._name is None:
-            self._name = self._library.text(self._call("Name"), "executable_name")
+            self._name = self._ask(
+                "name of a program",
+                lambda: self._library.text(self._call("Name"), "executable_name"),
+                lambda known: known.name,
+            )
         return self._name
+
+    def _ask(self, operation: str, way: Callable[[], T], otherwise: Callable[[Known], T]) -> T:
+        """Returns what the library states, else what is known from the program's compilation."""
+        known = self._known
+        ways = way, None if known is None else lambda: otherwise(known)
+        return self._library.ways.take(operation, known is None, *ways)
 
     @property
     def num_replicas(self) -> int:
-        return int(self._call("NumReplicas").num_replicas)
+        return self._ask(
+            "number of parts",
+            lambda: int(self._call("NumReplicas").num_replicas),
+            lambda known: known.num_replicas,
+        )
 
     @property
     def num_partitions(self) -> int:
-        return int(self._call("NumPartitions").num_partitions)
+        return self._ask(
+            "number of parts",
+            lambda: int(self._call("NumPartitions").num_partitions),
+            lambda known: known.num_partitions,
+        )
 
     @property
     def num_outputs(self) -> int:
@@ -103,8 +134,18 @@ class Executable(interface.Executable):
     @property
     def output_types(self) -> tuple[TensorType, ...]:
         if self._output_types is None:
-            self._output_types = tuple(self._read_output_types())
+            self._output_types = self._library.ways.take(
+                "types of results", "",
+                lambda: tuple(self._read_output_types()),
+                self._result_types_of_program,
+            )  # fmt: skip
         return self._output_types
+
+    def _result_types_of_program(self) -> tuple[TensorType, ...]:
+        try:
+            return hlo_proto.result_types(hlo_proto.read_module(self.optimized_program()))
+        except (ValueError, KeyError) as error:
+            raise Unimplemented(f"the types of the results of {self.name!r}: {error}") from error
 
     def _read_output_types(self) -> list[TensorType]:
         library = self._library

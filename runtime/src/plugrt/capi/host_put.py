@@ -137,7 +137,7 @@ class Transfers:
             return self._put_with_semantics(array, put, semantics)
         error = self._launch(args)
         if error:
-            raise self._handle.library.take_error(error)
+            raise self._handle.library.error_of("Client_BufferFromHostBuffer", error)
         pointer, event = args.buffer, args.done_with_host_buffer
         if not (pointer and event):
             self._handle.library.check_handles(args, MADE)
@@ -179,7 +179,7 @@ class Transfers:
             args.byte_strides, args.num_byte_strides = strides, array.ndim
         error = self._launch(args)
         if error:
-            raise handle.library.take_error(error)
+            raise handle.library.error_of("Client_BufferFromHostBuffer", error)
         with lend(array):
             handle.library.check_handles(args, MADE)
         event = args.done_with_host_buffer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +69,20 @@ class HostReader:
         args.buffer = pointer
         error = self._ready(args)
         if error:
-            raise self._library.take_error(error)
+            raise self._library.error_of("Buffer_ReadyEvent", error)
         event = args.event
         if not event:
             self._library.check_handles(args, ("event",))
         self._await_args.event = self._destroy_args.event = event
         failed = self._await(self._await_args)
+        told = self._library.error_of("Event_Await", failed) if failed else None
+        if told is not None and self._library.substitute("Event_Await", told):
+            self._await = self._library.slots["Event_Await"]
+            failed = self._await(self._await_args)
+            told = self._library.error_of("Event_Await", failed) if failed else None
         error = self._destroy(self._destroy_args)
-        if failed:
-            raise self._library.take_error(failed)
+        if told is not None:
+            raise told
         if error:
             self._library.log_failure("Event_Destroy", error)
 
@@ -95,7 +101,7 @@ class HostReader:
         with handle.lock:
             error = self._increase(self._increase_args)
         if error:
-            raise self._library.take_error(error)
+            raise self._library.error_of("Buffer_IncreaseExternalReferenceCount", error)
         try:
             error = self._where(self._address) or self._size(self._size_args)
             if error:
@@ -200,7 +206,7 @@ def read(
 def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
     """Returns a host copy of the contents, made by the library."""
     library = handle.library
-    if library.has("Buffer_OnDeviceSizeInBytes"):
+    with contextlib.suppress(Unimplemented):  # then the size that the type needs is believed
         args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
         if args.on_device_size_in_bytes < spec.packed_nbytes:
             raise _too_small_error(library, args, spec.packed_nbytes)
@@ -244,11 +250,14 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
         if whole and size == spec.nbytes and order is not None:
             direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
-        if direct and size:
+        if direct:
             wait_for(handle, pointer)
             args = library.call("Buffer_UnsafePointer", buffer=pointer)
-            if not handle.is_memory(args.buffer_pointer, size):
+            if size and not handle.is_memory(args.buffer_pointer, size):
                 raise _no_memory_error(library, args, size)
+            with handle.lock:  # a view takes a reference
+                library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
+            handle.drop_reference(pointer)
     except Unimplemented:
         direct = False
     spec.direct = direct

@@ -15,14 +15,11 @@ from plugrt.capi.callback_threads import await_outside, expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
 from plugrt.compiled_core import core, new_lock
+from plugrt.processes.forks import FORKED
 from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
 _ENDING = "was stopped because the interpreter is ending"
-_FORKED = (
-    "was started before os.fork(), and the child has none of its threads (start processes before "
-    "the backend, or with multiprocessing's 'spawn')"
-)
 _PATIENCE_SECONDS = 0.5
 """How long the interpreter's end waits for the calls of daemon threads."""
 # Process-wide: the exit of the interpreter stops every client that is left.
@@ -127,7 +124,7 @@ def _abandon_all() -> None:
     for handle in list(_live):
         handle.abandon()
         handle.lock = new_lock()
-        handle.refuse(_FORKED)
+        handle.refuse(FORKED)
     _live.clear()
 
 

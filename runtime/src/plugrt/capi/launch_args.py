@@ -23,12 +23,15 @@ class LaunchArgs:
         "outputs", "produced",
     )  # fmt: skip
 
-    def __init__(self, executable: Any, devices: int, num_arguments: int, num_results: int) -> None:
+    def __init__(
+        self, executable: Any, devices: int, num_arguments: int, num_results: int, minor: int
+    ) -> None:
         words = devices * (2 + num_results + num_arguments)
         self._prepared = prepared = Prepared(
             "struct PJRT_LoadedExecutable_Execute_Args",
             "PJRT_ExecuteOptions",
             extra_bytes=words * _POINTER,
+            minor=minor,
         )
         self.args, self._options = args, options = prepared.structs
         self._keep: list[Any] = [executable]

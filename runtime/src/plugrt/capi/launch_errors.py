@@ -65,10 +65,6 @@ class LaunchErrors:
             "device_complete_events (NULL)"
         )
 
-    def _take_error(self, error: int) -> Exception:
-        """Returns the exception for the address of an error, of another function than a launch."""
-        return self._handle.library.take_error(error)
-
     def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; a concurrent deletion takes precedence.
 
@@ -76,7 +72,7 @@ class LaunchErrors:
         it. After another error, such as that of a function that the program calls, those that are
         gone were donated to this launch, which failed later.
         """
-        reported = self._handle.library.take_error(error)
+        reported = self._handle.library.error_of("LoadedExecutable_Execute", error)
         if self._deleted:
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         is_refusal = isinstance(reported, InvalidArgument) and _GONE.search(reported.message)

@@ -14,7 +14,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.devices import ClientBase, Device
 from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
-from plugrt.capi.executable import Executable
+from plugrt.capi.executable import Executable, Known
 from plugrt.capi.executable_placement import (
     read_addressable_devices,
     read_device_assignment,
@@ -41,7 +41,12 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     __slots__ = ("__weakref__",)
 
     def __init__(
-        self, client: ClientBase, pointer: Any, donates: bool, names_layouts: bool = True
+        self,
+        client: ClientBase,
+        pointer: Any,
+        donates: bool,
+        names_layouts: bool = True,
+        known: Known | None = None,
     ) -> None:
         handle = client.handle()
         library = handle.library
@@ -56,6 +61,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
             (handle, self._pointer),
             handle.exiting,
             handle if names_layouts else None,
+            known,
         )
         self._devices = read_addressable_devices(client, pointer)
         self._faults = LaunchFaults(handle, self._executable, self._devices)

@@ -68,6 +68,10 @@ class ProgramLaunches(LaunchErrors):
             return launch_holding(self._launch_on_one, arguments, None, self._donation)
         return self._launch_on_one(arguments)
 
+    def _new_launch_args(self, devices: int, num_arguments: int) -> LaunchArgs:
+        minor = self._handle.library.minor
+        return LaunchArgs(self._pointer, devices, num_arguments, len(self._first_specs), minor)
+
     def _launch_on_one(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
@@ -79,7 +83,7 @@ class ProgramLaunches(LaunchErrors):
         except IndexError:
             if self._arity is None:
                 return self._execute_held(arguments, None, None)
-            launch_args = LaunchArgs(self._pointer, 1, len(arguments), len(self._first_specs))
+            launch_args = self._new_launch_args(1, len(arguments))
         args, block, fixed, pristine, places, everything, produced = launch_args.hot
         block[fixed] = pristine
         try:
@@ -129,9 +133,7 @@ class ProgramLaunches(LaunchErrors):
         try:
             launch_args = self._launch_args.pop()
         except IndexError:
-            launch_args = LaunchArgs(
-                self._pointer, len(self._devices), len(arguments), len(self._first_specs)
-            )
+            launch_args = self._new_launch_args(len(self._devices), len(arguments))
         everything = launch_args.all
         launch_args.restore()
         try:
@@ -187,9 +189,10 @@ class ProgramLaunches(LaunchErrors):
         kept = options.non_donatable_input_indices if options else ()
         if self._donation and devices > 1:
             self._donation.refuse_repeated(arguments, kept)
-        launch_args = LaunchArgs(self._pointer, devices, len(arguments), len(self._first_specs))
+        launch_args = self._new_launch_args(devices, len(arguments))
         for i in range(devices):
-            launch_args.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
+            # `_live`, because another thread may have deleted a buffer since it was checked.
+            launch_args.fill([shards[i]._live() for shards in arguments], i)  # type: ignore[attr-defined]
         if self._arity is None:
             self._launch_ids = launch_ids(self._client, self._executable, devices)
         if self._launch_ids:

@@ -1,4 +1,4 @@
-"""``plugrt compile``: compiles a StableHLO program for devices that may be absent."""
+"""``plugrt compile``: compiles a program for devices that may be absent."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import click
 
 from plugrt import files
 from plugrt.cli.doctor_checks import Examination, describe_owner, examine
+from plugrt.cli.doctor_jax import describe_jax, explain_missing_jax
 from plugrt.cli.output import json_option, print_json, print_line, print_table
 from plugrt.errors import FileRefused
 
@@ -62,6 +63,7 @@ def _print(found: Examination) -> None:
             [_row(row) for row in found.candidates],
             "Plugins",
         )
+        _print_jax(found.candidates)
     if found.facts:
         rows = [(fact["from"], fact["name"], fact["value"]) for fact in found.facts]
         print_table(("from", "fact", "value"), rows, "Facts")
@@ -73,6 +75,14 @@ def _print(found: Examination) -> None:
     for problem in found.problems:
         print_line(f"problem: {problem}")
     print_line(f"{found.verdict} ({found.elapsed_s:.1f} s)")
+
+
+def _print_jax(candidates: list[dict[str, Any]]) -> None:
+    if missing := explain_missing_jax():
+        print_line(f"JAX will find none of them, because {missing}")
+        return
+    rows = [(row["name"], describe_owner(row), describe_jax(row)) for row in candidates]
+    print_table(("name", "from", "JAX will find it"), rows, "Under JAX")
 
 
 def _row(row: dict[str, Any]) -> tuple[object, ...]:

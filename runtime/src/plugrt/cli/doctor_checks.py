@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from plugrt.cli import doctor_jax
 from plugrt.cli.package_facts import ask_in_child
 from plugrt.errors import ConfigError
-from plugrt.plugins import distributions, env_paths
+from plugrt.plugins import distributions, env_paths, vendors
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
+from plugrt.plugins.discovery import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library_files import find_unannounced
+from plugrt.plugins.platform_choice import parse_request
 from plugrt.plugins.record import Record, Source, State
 from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt.settings.declarations import Config
@@ -37,6 +41,7 @@ _LEAST = 0.3
 PROBE_WORKERS = 8
 _NOT_TRIED = "not tried"
 """The state of what there was no time for."""
+_NOT_ANNOUNCED = "not announced"
 
 
 @dataclass
@@ -102,6 +107,10 @@ def examine(backends: Backends | None = None) -> Examination:
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     _examine_names(found, backends)
+    found.candidates += _unannounced_rows(found.candidates, backends)
+    platforms = parse_request(backends.config.platforms).names
+    for row in found.candidates:
+        row["jax"] = doctor_jax.explain(row, platforms, backends.table.aliases)
     left = max(begin + seconds - time.monotonic(), _FACTS * seconds)
     found.facts, warnings = ask_in_child(backends.table, left)
     found.warnings += warnings
@@ -214,6 +223,29 @@ def _make_untried_row(record: Record) -> dict[str, Any]:
     return row
 
 
+def _unannounced_rows(
+    rows: Sequence[dict[str, Any]], backends: Backends
+) -> Iterator[dict[str, Any]]:
+    """Yields a row for each installed PJRT library that no package announces as a plugin."""
+    libraries = [row["library"] for row in rows if row["library"]]
+    libraries += vendors.libraries_of([row["name"] for row in rows])
+    named = backends.config.pjrt_names_and_library_paths
+    found = find_unannounced([row["distribution"] for row in rows], libraries, backends.table.path)
+    for distribution, file in found:
+        name, _ = names_of_foreign_plugin(file.stem.removeprefix("lib"))
+        record = Record(
+            name, Source.ENVIRONMENT, distribution.name, distribution.version, library=str(file)
+        )
+        item = f"{name}:{file}"
+        yield {
+            **record.as_dict(),
+            "key": list(record.identity),
+            "state": _NOT_ANNOUNCED,
+            "reason": f"no entry point of {distribution.name} announces this library as a plugin",
+            "cure": f"{env_paths.VARIABLE}={f'{named},{item}' if named else item} loads it",
+        }
+
+
 def _leave_out(environ: dict[str, str], culprit: str) -> bool:
     """Blocks a plugin in these settings; returns whether any other can be tried."""
     if not culprit:
@@ -235,7 +267,7 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
     problem = f"the process {outcome.ending} while {step['step']}"
     if done:
         problem = f"the process {outcome.ending} when {step['step']}"
-    if outcome.how == "exit" and (last := outcome.last_output(1)):
+    if outcome.how != "lost" and (last := outcome.last_output()):
         problem += f"; its last output: {last}"
     if step["of"] is None:
         found.problems.append(problem)

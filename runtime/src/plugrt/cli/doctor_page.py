@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from plugrt.cli.doctor_checks import Examination, describe_owner
+from plugrt.cli.doctor_jax import describe_jax
 from plugrt.cli.html import Element, element, join
 from plugrt.cli.html_page import html_page
 from plugrt.plugins.record import State
@@ -84,6 +85,9 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
     if row["cure"]:
         label = "To use it: " if row["state"] == State.NOT_SELECTED else "Fix: "
         why.append(element("p", element("strong", label), row["cure"]))
+    if row.get("jax"):
+        label = element("strong", "JAX will find it: ")
+        why.append(element("p", label, describe_jax(row)))
     facts = {key: row[key] for key in ("platform", "source", "value", "library") if row[key]}
     facts |= row.get("probe", {}).get("facts", {})
     listed = "\n".join(f"{key}: {value}" for key, value in facts.items())

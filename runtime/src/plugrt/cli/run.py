@@ -1,4 +1,4 @@
-"""``plugrt run``: runs a StableHLO program on a device, with NumPy files in and out."""
+"""``plugrt run``: runs a program on a device, with NumPy files in and out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGE = 1 << 30
 """The bytes above which a step is announced."""
 
 
-@click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
+@click.command("run", short_help="Compile and run a program of StableHLO or HLO, or a JAX export.")
 @click.argument("file", type=READABLE)
 @click.option(
     "--input", "inputs", multiple=True, metavar="A.npy", type=READABLE,
@@ -43,7 +43,7 @@ def command(
     platform: str | None,
     as_json: bool,
 ) -> None:
-    """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export.
+    """Compile and run FILE: StableHLO text or bytecode, a portable artifact, HLO, or a JAX export.
 
     What `plugrt compile -o` or a serialize() wrote is run as it is. FILE may be - for
     standard input, and so may one of the inputs instead.

@@ -27,6 +27,7 @@ from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Device, Shards
 from plugrt.monitoring.listeners import listening
+from plugrt.processes.forks import in_child
 from plugrt.settings.declarations import config
 
 _token = config.token
@@ -75,6 +76,11 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, NumPy's or ml_dtypes'."""
         return self._signature.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to other operands', as a Python scalar's does."""
+        return self._signature.weak
 
     @property
     def ndim(self) -> int:
@@ -215,7 +221,7 @@ if core is not None:
         (listening,),
         SingleDeviceSharding,
     )
-    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening,))
+    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening, in_child))
 
 blank: Callable[[], Array] = partial(object.__new__, Array)
 """Makes an array whose slots are to be set."""

@@ -106,6 +106,8 @@ class Conversions(Methods):
 
         With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
         ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
+        Shared memory comes in a capsule of before 1.0, which every ``max_version`` allows; a copy
+        in host memory in the newest one that NumPy makes.
         On a GPU the contents are there for work on ``stream``, as the array API standard numbers
         streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody
         (for a copy the host).
@@ -114,7 +116,13 @@ class Conversions(Methods):
         """
         here = self.__dlpack_device__()
         stream = dlpack_types.require_stream(stream, here[0])
-        target = here if dl_device is None else dlpack_types.require_device(dl_device)
+        target = here
+        if dl_device is not None:
+            what = "DLPack's device type and the device's number, such as (1, 0) for the host"
+            target = dlpack_types.require_pair(dl_device, "dl_device", what)
+        if max_version is not None:
+            what = "the newest version of DLPack that is understood, such as (1, 0)"
+            dlpack_types.require_pair(max_version, "max_version", what)
         if target not in (here, _DLPACK_CPU):
             raise BufferUnavailable(
                 f"there is no way from DLPack device {here} to {target}; device_put the array first"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, Unimplemented
 from plugrt.execution import array_deletion
 from plugrt.execution.array import Array, array_holding, new_array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -70,8 +71,10 @@ def array_on(
     buffer: Buffer, committed: bool, weak: bool = False, layout: Layout | None = None
 ) -> Array:
     """Returns the array of one buffer on its device; ``layout`` is one other than the default."""
-    device, memory = buffer.device, buffer.memory
-    memory_kind = None if memory is device.default_memory() else memory.kind
+    device, memory_kind = buffer.device, None
+    with contextlib.suppress(Unimplemented):  # a backend that names no memories
+        memory = buffer.memory
+        memory_kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
     signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
     return new_array(device.client.shards((buffer,)), signature)

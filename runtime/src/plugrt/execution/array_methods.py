@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from plugrt.execution.array_operators import Operand, Operators
 from plugrt.execution.method_source import load_methods
+from plugrt.execution.missing_attributes import INSTEAD, Missing
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device
 
@@ -221,3 +222,5 @@ _OWNERS = {
 _DECLARED: dict[str, Any] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
 for _name, _member in _DECLARED.items():
     setattr(_OWNERS[_name], _name, _stub(_name, isinstance(_member, property)))
+for _name in INSTEAD:
+    setattr(Methods, _name, Missing(_name))

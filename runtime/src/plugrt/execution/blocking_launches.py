@@ -8,111 +8,34 @@ launches that wait for a callback fill them, the launch that the callback makes 
 So the oldest is awaited before there is one more than the client's bound. Launches that a callback
 makes are not counted: the one that waits for the callback has its place until they have ended.
 Those that could not end before it are refused. A callback may have another thread launch: no launch
-waits for more than `_PATIENCE` for one that calls Python, unless its arguments depend on it. After
-that it is treated as one that a callback makes.
+waits for more than `calling_launch.PATIENCE` for one that calls Python, unless its arguments depend
+on it. After that it is treated as one that a callback makes.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from plugrt.compiled_core import core, new_lock
 from plugrt.errors import FailedPrecondition, PjrtError
-from plugrt.host_callbacks import calls_of_thread, calls_under_way
-from plugrt.interface import Client, Device, LoadedExecutable, Program, Shards
-from plugrt.plugins import backends
+from plugrt.execution import calling_launch
+from plugrt.execution.calling_launch import CallingLaunch
+from plugrt.host_callbacks import calls_under_way
+from plugrt.interface import Client, Device, LoadedExecutable, Shards
 from plugrt.waiter import ended
 
 _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""
 
-_PATIENCE = 30.0
-"""Seconds that a launch waits for one that calls Python, which may be waiting for it."""
-
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 """The results of a launch, and what waits for its end."""
-
-
-class CallingLaunch:
-    """A launch of a program that calls Python functions, from before it is made to its end."""
-
-    __slots__ = (
-        "_ended", "_releasing", "devices", "entry", "functions", "launches", "ordered", "outer",
-        "program", "thread", "wait",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        launches: BlockingLaunches,
-        functions: Sequence[object],
-        devices: Sequence[Device],
-        program: Program | None = None,
-        ordered: bool = False,
-    ) -> None:
-        self.launches = launches
-        self.functions = functions
-        self.devices = devices
-        self.program = program
-        """Kept until the launch has ended: it has the functions that are called."""
-        self.ordered = ordered
-        self.thread = threading.get_ident()
-        """The thread that makes it: its functions may be called there, within the launch."""
-        self.outer: tuple[CallingLaunch, ...] = ()
-        """The launches whose functions make this one."""
-        self.wait: Callable[[], object] | None = None
-        """Waits for its end; None before it is made."""
-        self._ended = threading.Lock()  # not an event: see `plugrt.thread_work`
-        self._ended.acquire()
-        self._releasing = threading.RLock()
-        self.entry = (partial(self.ends_within, _PATIENCE), True)
-        """Its entry in the queue."""
-
-    def is_ready(self) -> bool:
-        """Whether it is known to have ended: only waiting tells."""
-        return False
-
-    def finish(self) -> None:
-        """Waits for its end, and tells; it has been made."""
-        wait = self.wait
-        if wait is not None:
-            wait()
-        self.launches.end(self)
-
-    def ends_within(self, seconds: float) -> bool:
-        """Waits for its end, also while another thread is making it; False after ``seconds``."""
-        if not self._ended.acquire(timeout=seconds):
-            return False
-        self._ended.release()  # for others that wait
-        return True
-
-    def is_within_call(self) -> bool:
-        """Whether its function is called within the call that launches it."""
-        if self.wait is not None:
-            return False
-        return any(call in self.functions for call in calls_of_thread(self.thread))
-
-    def release(self) -> None:
-        """Drops the program, when it has ended. Others that come meanwhile wait until it is gone.
-
-        It may end objects of users, whose ends may launch others.
-        """
-        with self._releasing:
-            self.program, self.functions, self.outer = None, (), ()
-
-    def set_ended(self) -> None:
-        """States that it has ended."""
-        self.wait = ended
-        self._ended.release()
 
 
 class BlockingLaunches:
@@ -181,12 +104,13 @@ class BlockingLaunches:
     def begin(self, launch: CallingLaunch) -> None:
         """Waits for a free slot and gives it to a launch that calls Python functions, until `end`.
 
-        Raises `FailedPrecondition` for one that could not end before the launch whose function
-        makes it.
+        The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
+        that could not end before the launch whose function makes it.
         """
         nested = (self.calling or calls_under_way()) and self.check_nested(launch.devices)
         while not nested:
             with self._lock:
+                self._forget_given_up()
                 if len(self._launches) < self.bound:
                     self._launches.append(launch.entry)
                     self.calling.append(launch)
@@ -207,8 +131,8 @@ class BlockingLaunches:
             if launch.wait is ended:
                 return
             launch.set_ended()
-            self.calling.remove(launch)
-            with suppress(ValueError):  # a callback made it, or it was awaited
+            self._forget_given_up()
+            if launch.entry in self._launches:  # not where a callback made it, or it was awaited
                 self._launches.remove(launch.entry)
                 self._forget_unless_blocking()
 
@@ -238,7 +162,7 @@ class BlockingLaunches:
         return same and not outer.is_within_call()
 
     def _await_turn(self, other: CallingLaunch, devices: Sequence[Device]) -> None:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + calling_launch.PATIENCE
         functions = other.functions
         while self._precedes(other, devices) and not other.ends_within(0.01):
             if time.monotonic() > deadline:
@@ -249,7 +173,7 @@ class BlockingLaunches:
         deadline = 0.0
         while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()
-            deadline = deadline or now + _PATIENCE
+            deadline = deadline or now + calling_launch.PATIENCE
             if now > deadline:
                 calls = calls_under_way() or self.calling[-1].functions
                 raise FailedPrecondition(
@@ -321,6 +245,13 @@ class BlockingLaunches:
                 self._forget_unless_blocking()
         return True
 
+    def _forget_given_up(self) -> None:
+        """Forgets launches that have ended, or that an interrupt kept from being made."""
+        for launch in [*self.calling]:
+            if not launch.is_under_way():
+                with suppress(ValueError):
+                    self.calling.remove(launch)
+
     def _forget_unless_blocking(self) -> None:
         for _, blocking in self._launches:
             if blocking:
@@ -366,45 +297,3 @@ def _refusal(
         "compute with NumPy in the function, or on another backend (such as the "
         'backend "cpu", which runs such launches); or launch after the program'
     )
-
-
-# Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
-_of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
-# Process-wide: it guards the table above.
-_lock = threading.Lock()
-
-
-def client_launches(client: Client) -> BlockingLaunches:
-    """Returns the queue that all programs of a client share."""
-    with _lock:
-        found = _of_clients.get(client)
-        if found is None:
-            bound = client.capabilities.max_blocking_launches
-            queues = getattr(client, "queues_nested_launches", False)
-            found = _of_clients[client] = BlockingLaunches(bound, queues_nested=queues)
-        return found
-
-
-def calling_launches() -> list[CallingLaunch]:
-    """Returns the launches of all clients that call Python functions and have been made."""
-    with _lock:
-        queues = [*_of_clients.values()]
-    return [launch for queue in queues for launch in queue.made()]
-
-
-def _forget_all() -> None:
-    """Forgets launches, which are the parent's, and a lock that no thread of a child may hold."""
-    global _lock
-    _lock = threading.Lock()
-    _of_clients.clear()
-
-
-def _await_all() -> None:
-    """Awaits what is under way: a client that is closed can call nobody back."""
-    for launch in calling_launches():
-        launch.finish()
-
-
-backends.on_clear(_await_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import PjrtError
-from plugrt.execution.blocking_launches import BlockingLaunches, Launched, client_launches
+from plugrt.execution.blocking_launches import BlockingLaunches, Launched
+from plugrt.execution.client_launches import client_launches
 from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
     Device,

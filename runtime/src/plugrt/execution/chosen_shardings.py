@@ -82,6 +82,8 @@ def settle_shardings(
         if not any(map(is_chosen, shardings)):
             return tuple(shardings)
         found = read(executable)
+        if not found and of == "results" and len(launch.devices) > 1:
+            _require_whole(executable, outputs, places)
         return tuple(
             _name_sharding(_stated(found, place, of), rank, launch, sharding.memory_kind)
             if is_chosen(sharding)
@@ -106,6 +108,23 @@ def settle_shardings(
             read_result_shardings,
         ),
     )
+
+
+def _require_whole(
+    executable: Executable, outputs: Sequence[TensorType], places: Sequence[int]
+) -> None:
+    """Raises `Unimplemented` if a device has a part of a result, for a backend that states none.
+
+    How the parts lie cannot be read then.
+    """
+    types = executable.output_types
+    for output, place in zip(outputs, places, strict=True):
+        if 0 <= place < len(types) and types[place].shape != output.shape:
+            raise Unimplemented(
+                f"{executable.backend_name} divided the result {output} of {executable.name!r} "
+                f"into parts of shape {types[place].shape}, and does not state how. "
+                "Fix: give out_shardings"
+            )
 
 
 def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:

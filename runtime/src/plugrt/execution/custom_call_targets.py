@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.callback_exits import keep_exit
-from plugrt.errors import AlreadyExists, Internal, InvalidArgument, PjrtError
+from plugrt.callback_exits import as_failure
+from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError
 from plugrt.execution.target_names import named_targets
-from plugrt.host_callbacks import entering
+from plugrt.host_callbacks import call_noted
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.launch_watch import WatchedFunction
 
@@ -59,14 +59,11 @@ class WatchedHandler(WatchedFunction):
 
         def call() -> None:
             try:
-                with entering(self):
-                    returned: object = self.function(arguments, results, attributes)
+                returned: object = call_noted(self, self.function, arguments, results, attributes)
             except PjrtError:
                 raise
             except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
-                failure = Internal(f"{self.title} raised {type(error).__name__}: {error}")
-                keep_exit(failure.message, error)
-                raise failure from error
+                raise as_failure(self.title, error) from error
             if returned is not None:
                 raise InvalidArgument(
                     f"{self.title} returned {returned!r:.60}, which goes "

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Sequence
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.callback_exits import raise_exit
-from plugrt.execution.blocking_launches import CallingLaunch, calling_launches, client_launches
+from plugrt.execution.calling_launch import CallingLaunch
+from plugrt.execution.client_launches import calling_launches, client_launches
 from plugrt.host_callbacks import calls_under_way, take_failure
 from plugrt.interface import Device
 from plugrt.waiter import ProcessWaiter
@@ -65,6 +66,7 @@ def await_ordered(devices: Sequence[Device]) -> None:
 def remember_launch(launch: CallingLaunch) -> None:
     """Has a thread see the end of a launch, which is kept until then with its program."""
     _ends.add(launch)
+    launch.is_remembered = True  # an interrupt came before this: the caller gives it up
 
 
 def _of_this_thread(launches: Iterable[CallingLaunch]) -> list[CallingLaunch]:

@@ -14,35 +14,38 @@ from functools import cache
 
 from plugrt.errors import Unimplemented
 from plugrt.execution import mlir_bytecode
-from plugrt.execution.narrow_faults import FAULTS
-from plugrt.interface import Client, CompileOptions, Program
+from plugrt.execution.narrow_faults import FAULTS, TRIED
+from plugrt.interface import Client, CompileOptions, Program, Topology
 from plugrt.monitoring.stages import logger
 
 _IN_TEXT = re.compile(rb"\b(?:u?i[24]|f4E2M1FN)\b(?=[>,])|x(u?i[24]|f4E2M1FN)\b")
-_EXCHANGES = {"all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter"}
+EXCHANGES = ("all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter")
+"""A partitioner inserts these to exchange parts."""
 _VERSION = re.compile(r"jaxlib (\S+)")
 
 Faults = Mapping[str, Collection[str]]
 """By operation, the element types that are wrong, refused or fatal."""
 
 
-def compute_narrow_types(program: Program, client: Client, options: CompileOptions) -> Program:
-    """Returns a program that computes in int8 what the client's compiler would get wrong.
+def compute_narrow_types(
+    program: Program, target: Client | Topology, options: CompileOptions
+) -> Program:
+    """Returns a program that computes in int8 what the target's compiler would get wrong.
 
-    Only XLA's compiler for CPUs is known to be wrong: every client whose platform is ``cpu`` counts
+    Only XLA's compiler for CPUs is known to be wrong: every target whose platform is ``cpu`` counts
     as one, since no library names its compiler; jaxlib's states its version. Raises
     `Unimplemented`, with advice, for operations that cannot be computed otherwise.
     """
-    if client.platform != "cpu" or program.format != "mlir":
+    if target.platform != "cpu" or program.format != "mlir":
         return program
     present = _narrow_types(program.code)
-    faults = _faults_of(client.platform_version) if present else {}
+    faults = _faults_of(target.platform_version) if present else {}
     if not any(present.intersection(names) for names in faults.values()):
         return program
     if importlib.util.find_spec("jaxlib") is None:
         _refuse_named(program, faults, present)
         return program
-    return _rewrite(program, client, options, faults)
+    return _rewrite(program, target, options, faults)
 
 
 def _narrow_types(code: bytes) -> set[str]:
@@ -59,18 +62,24 @@ def _narrow_types(code: bytes) -> set[str]:
 def _faults_of(platform_version: str) -> Faults:
     """Returns the faults of a version of jaxlib; of all that are known for one that is not."""
     named = _VERSION.match(platform_version)
-    if named and named[1] in FAULTS:
-        return FAULTS[named[1]]
-    if named:
+    tried: tuple[str, ...] = TRIED
+    if named and named[1] in TRIED:
+        tried = (named[1],)
+    elif named:
         logger.warning(
             "what XLA's CPU compiler in jaxlib %s does with 2-bit and 4-bit numbers was not tried; "
-            "plugrt avoids what is wrong in any of %s", named[1], ", ".join(FAULTS),
+            "plugrt avoids what is wrong in any of %s", named[1], ", ".join(TRIED),
         )  # fmt: skip
-    names = {name for faults in FAULTS.values() for name in faults}
-    return {n: {t for f in FAULTS.values() for t in f.get(n, ())} for n in names}
+    faults: dict[str, set[str]] = {}
+    for name, kinds, libraries in FAULTS:
+        if not set(tried).isdisjoint(libraries):
+            faults.setdefault(name, set()).update(kinds)
+    return faults
 
 
-def _rewrite(program: Program, client: Client, options: CompileOptions, faults: Faults) -> Program:
+def _rewrite(
+    program: Program, target: Client | Topology, options: CompileOptions, faults: Faults
+) -> Program:
     from plugrt.stablehlo.eight_bits import (
         FLOAT,
         INTEGERS,
@@ -84,7 +93,7 @@ def _rewrite(program: Program, client: Client, options: CompileOptions, faults: 
     found = {*faulty_operations(module, faults)}
     kinds = {kind for _, kind in found}
     if options.num_partitions > 1:  # the partitioner may exchange parts anywhere
-        exchanged = {kind for name in _EXCHANGES for kind in faults.get(name, ())}
+        exchanged = {kind for name in EXCHANGES for kind in faults.get(name, ())}
         kinds |= exchanged.intersection(_narrow_types(program.code))
     if not kinds:
         return program
@@ -92,7 +101,8 @@ def _rewrite(program: Program, client: Client, options: CompileOptions, faults: 
         compute_floats_in_float32(module, floats)
     if integers := kinds & INTEGERS.keys():
         compute_in_eight_bits(module, integers, keeps_shardings=options.num_partitions > 1)
-    version = client.capabilities.stablehlo_current_version
+    stating = target if isinstance(target, Topology) else target.capabilities
+    version = stating.stablehlo_current_version
     return replace(program, code=portable_artifact(module, version))
 
 

@@ -150,10 +150,14 @@ def _memory_kind(sharding: Sharding) -> str | None:
 def default_memory_kind(devices: Sequence[Device]) -> str | None:
     """Returns the kind of memory that arrays on these devices are in unless something else is said.
 
-    Libraries know the memories of their process's devices alone: None where all are of others.
+    Libraries know the memories of their process's devices alone: None where all are of others, or
+    where the library names no memories.
     """
     first = next((device for device in devices if device.is_addressable), None)
-    return None if first is None else first.default_memory().kind
+    try:
+        return None if first is None else first.default_memory().kind
+    except Unimplemented:
+        return None
 
 
 def read_shape(shape: Sequence[int]) -> tuple[int, ...]:

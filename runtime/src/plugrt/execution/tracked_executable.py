@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 
 from plugrt.errors import PjrtError
-from plugrt.execution.blocking_launches import CallingLaunch, client_launches
 from plugrt.execution.callback_refusals import refuse_callbacks
+from plugrt.execution.calling_launch import CallingLaunch
+from plugrt.execution.client_launches import client_launches
 from plugrt.execution.custom_call_targets import handlers_in
 from plugrt.execution.effects import await_ordered, remember_launch
 from plugrt.execution.watched_launches import WatchedLaunches, functions_to_watch
@@ -75,27 +76,38 @@ class _TrackedExecutable(WrappedExecutable):
             await_ordered(devices)
         launches = self._launches
         launch = CallingLaunch(launches, self._functions, devices, self.program, self._ordered)
-        launches.begin(launch)
+        with launch.making:
+            return self._make(launch, arguments, options)
+
+    def _make(
+        self, launch: CallingLaunch, arguments: Sequence[Shards], options: ExecuteOptions | None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        launches = self._launches
         try:
+            launches.begin(launch)
             results, wait = self._launch(arguments, options)
+            if wait is ended:
+                launches.end(launch)
+            else:
+                launch.wait = wait
+                remember_launch(launch)
         except BaseException as error:
-            launches.end(launch)
+            if launch.wait is None or launch.wait is ended:
+                launches.end(launch)
+            else:  # an interrupt: it has been made, and needs its program until it has ended
+                remember_launch(launch)
             if isinstance(error, PjrtError):
                 forget_failures()
             raise
-        if wait is ended:
-            launches.end(launch)
-        else:
-            launch.wait = wait
-            remember_launch(launch)
         return results, launch.finish
 
     def _remember(self, wait: Callable[[], object]) -> None:
         """Keeps a launch that nobody waits for any more, until it has ended."""
         launch = CallingLaunch(self._launches, self._functions, self._devices, self.program)
-        self._launches.calling.append(launch)
-        launch.wait = wait
-        remember_launch(launch)
+        with launch.making:
+            self._launches.calling.append(launch)
+            launch.wait = wait
+            remember_launch(launch)
 
     def _launch_after_last(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None

@@ -15,6 +15,7 @@ from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.stablehlo.bindings import MLIRError
+from plugrt.stablehlo.diagnostics import explain
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
@@ -116,9 +117,10 @@ def _emit_scatter(
         region(made.regions[0], [scalar, scalar], lambda x, y: [combine(x, y)])
         made.operation.verify()
     except MLIRError as error:
-        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
         shapes = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in arrays)
-        raise InvalidOperation(f"lax.{name} of {shapes} with {numbers}: {said}") from error
+        raise InvalidOperation(
+            f"lax.{name} of {shapes} with {numbers}: {explain(error)}"
+        ) from error
     (result,) = wrap(made)
     return result  # type: ignore[no-any-return]
 

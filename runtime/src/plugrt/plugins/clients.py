@@ -20,7 +20,7 @@ from plugrt.plugins.clients_by_name import ClientsByName
 from plugrt.plugins.coordination import Connection
 from plugrt.plugins.fork_warning import warn_of_forks
 from plugrt.plugins.loading import copy_error, load_for_names, without_frames
-from plugrt.plugins.platform_choice import Choice, choose, parse_request
+from plugrt.plugins.platform_choice import Choice, Request, choose, parse_request
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.plugin_work import PluginWork
 from plugrt.plugins.record import Record
@@ -70,7 +70,8 @@ class Backends:
                 raise copy_error(self._failure)
             self.config.check()
             try:
-                choice = choose(self.table, self._find, self._work.load, self._start)
+                config = self.config
+                choice = self._choose(parse_request(config.platforms, config.platform_name))
             except PluginError as error:
                 self._failure = without_frames(error)
                 raise
@@ -78,6 +79,9 @@ class Backends:
             self._forget_names()
             self._hold_settings()
             return choice
+
+    def _choose(self, request: Request) -> Choice:
+        return choose(request, self.table, self._find, self._work.load, self._start)
 
     def _hold_settings(self) -> None:
         """Refuses changes of the settings that were read, and warns of forks, from now on."""
@@ -129,24 +133,29 @@ class Backends:
         with self._lock:
             asked_by = asked_by or f"get_backend({name!r})"
             found = self._found[name] = self._look_up(name, choice, asked_by)
-            if choice is None:
+            if self._choice is None:
                 self._hold_settings()
             return found
 
     def _initialise_beside(self) -> Choice | None:
         """Initialises for a call that needs no default: None if nothing can be chosen for one.
 
-        What the settings ask for must work, and under PLUGRT_STRICT_PLUGINS=1 every plugin.
+        What JAX_PLATFORMS names must work, and under PLUGRT_STRICT_PLUGINS=1 every plugin.
+        JAX_PLATFORM_NAME names no more than a default.
         """
         try:
             return self.initialise()
         except PluginError as error:
             config = self.config
-            asked_for = parse_request(config.platforms, config.platform_name).names
-            broken = config.strict_plugins and not isinstance(error, PluginUnavailable)
-            if asked_for or broken:
+            if config.strict_plugins and not isinstance(error, PluginUnavailable | UnknownPlatform):
                 raise
-            return None
+            named = parse_request(config.platforms)
+            if not named.names:
+                return None
+            if not parse_request(None, config.platform_name).names:
+                raise
+            with self._lock:
+                return self._choose(named)
 
     def _look_up(self, name: str, choice: Choice | None, asked_by: str) -> Client:
         if choice is None or not choice.request.exclusive:

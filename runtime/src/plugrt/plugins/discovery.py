@@ -86,10 +86,13 @@ def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
         content = distribution.read("entry_points.txt")
     except OSError as error:
         return "", f"its entry_points.txt cannot be read: {error.strerror}"
-    if not any(group in content for group in _OURS):
+    plain = content.replace(b"\0", b"")  # some editors write UTF-16
+    if not any(group in plain for group in _OURS):
         return "", distribution.fault
+    if plain != content:
+        return "", "its entry_points.txt is not UTF-8: it has bytes that are zero"
     try:
-        return content.decode(), distribution.fault
+        return content.decode("utf-8-sig"), distribution.fault  # some editors write a mark first
     except UnicodeDecodeError as error:
         return "", f"its entry_points.txt is not UTF-8: {error.reason} at byte {error.start}"
 
@@ -104,6 +107,10 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
+        if group.startswith("[") and any(ours.decode() in group for ours in _OURS):
+            fault = f"its entry_points.txt has the header {group!r}, which does not end with ']'"
+            found.records.append(_broken_record(distribution, distribution.name, "", fault))
+            found.records[-1].named = False
         if group not in PLUGIN_GROUPS and group not in HOOK_GROUPS:
             continue
         if not name or not _VALUE.fullmatch(value):
@@ -119,16 +126,33 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
             found.hooks.setdefault(group, []).append(record)
             continue
         if source.rank > Source.ENTRY_POINT.rank:
-            record.name, record.aliases = _names_of_foreign_plugin(name)
+            record.name, record.aliases = names_of_foreign_plugin(name)
         found.records.append(record)
 
 
+def entry_points(distribution: Distribution, group: str) -> Iterator[tuple[str, str]]:
+    """Yields (name, value) of a distribution's entry points in a group; none where unreadable."""
+    try:
+        text = distribution.read("entry_points.txt").decode(errors="replace")
+    except OSError:
+        return
+    for found, name, value in _parse(text):
+        if found == group:
+            yield name, value
+
+
 def _parse(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yields (group, name, value) of each entry; a line without ``=`` has an empty value."""
+    """Yields (group, name, value) of each entry; a line without ``=`` has an empty value.
+
+    Of a header that is not closed it yields the line alone: what comes after it has no group.
+    """
     group = ""
     for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            group = line[1:-1].strip()
+        if line.startswith("["):
+            closed = line.endswith("]")
+            group = line[1:-1].strip() if closed else ""
+            if not closed:
+                yield line, "", ""
         elif line and line[0] not in "#;":
             name, _, value = line.partition("=")
             yield group, name.strip(), value.strip()
@@ -144,7 +168,7 @@ def _broken_record(distribution: Distribution, name: str, value: str, fault: str
 # --- plugins made for other programs ----------------------------------------------------------
 
 
-def _names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
+def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
     """Returns the name of a plugin made for JAX or PyTorch, and others that it may be asked by.
 
     Only its code knows its real name, so the entry point's is used, without packaging words:
@@ -170,7 +194,7 @@ def _add_namespace_modules(group: str, entries: Sequence[str], found: Discovered
             if module in known:
                 continue
             known.add(module)
-            short, aliases = _names_of_foreign_plugin(name)
+            short, aliases = names_of_foreign_plugin(name)
             found.records.append(
                 Record(short, Source(group), value=module, location=os.path.join(folder, name),
                        aliases=aliases)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from plugrt import files
 from plugrt.errors import ConfigError
 from plugrt.interface import OptionValue
-from plugrt.plugins.plugin import NAME
+from plugrt.plugins.plugin import NAME, NAME_RULE
 from plugrt.plugins.record import Record, Source, State
 from plugrt.settings.option_types import CREATE_OPTIONS
 
@@ -20,24 +20,29 @@ def parse_libraries(text: str, separator: str = os.pathsep) -> list[Record]:
     """Returns a record for each item; a malformed item is a broken record with the fault.
 
     An item is ``name:path`` (``name;path`` on Windows). A name contains no separator; a path may.
-    Items are separated by commas; empty ones are ignored.
+    Items are separated by commas; empty ones are ignored, and so is a repetition.
     """
-    items = [item.strip() for item in text.split(",")]
-    return [
-        _record(item, position, separator) for position, item in enumerate(items, 1) if item
-    ]  # fmt: skip
+    found: dict[tuple[str, ...], Record] = {}
+    for position, item in enumerate(text.split(","), 1):
+        parts = tuple(part.strip() for part in item.partition(separator))
+        if any(parts):
+            found.setdefault(parts, _record(item.strip(), position, separator))
+    return list(found.values())
 
 
 def _record(item: str, position: int, separator: str) -> Record:
     name, found, path = (part.strip() for part in item.partition(separator))
-    if not found or not path or not NAME.fullmatch(name):
+    fault = _explain_malformed(item, separator) if not found or not path or not name else ""
+    if not fault and not NAME.fullmatch(name):
+        fault = f"names its plugin {name!r}, which cannot be used in JAX_PLATFORMS; {NAME_RULE}"
+    if fault:
         record = Record(f"item {position}", Source.ENVIRONMENT, value=item, named=False)
-        record.set_state(
-            State.BROKEN, _explain_malformed(item, position, separator), f"correct {VARIABLE}"
-        )
-        return record
-    record = Record(name, Source.ENVIRONMENT, value=item, library=path, priority=400)
-    if path.endswith(".json"):
+        reason = f"{VARIABLE}: item {position}, {item!r}, {fault}"
+        record.set_state(State.BROKEN, reason, f"correct {VARIABLE}")
+    else:
+        record = Record(name, Source.ENVIRONMENT, value=item, library=path, priority=400)
+    record.order = position
+    if path.endswith(".json") and not fault:
         try:
             record.library, record.options = read_json(path)
         except ConfigError as error:
@@ -46,13 +51,10 @@ def _record(item: str, position: int, separator: str) -> Record:
     return record
 
 
-def _explain_malformed(item: str, position: int, separator: str) -> str:
+def _explain_malformed(item: str, separator: str) -> str:
     other = ":" if separator == ";" else ";"
     hint = f" (the separator here is {separator!r}, not {other!r})" if other in item else ""
-    return (
-        f"{VARIABLE}: item {position}, {item!r}, is not of the form "
-        f"name{separator}path{hint}; items are separated by commas"
-    )
+    return f"is not of the form name{separator}path{hint}; items are separated by commas"
 
 
 def explain_missing(record: Record) -> str:

@@ -2,9 +2,9 @@
 
 A module of the group ``jax_plugins`` has a function ``initialize()`` that calls
 ``jax._src.xla_bridge.register_plugin``. Where jax is installed it is run, and what it registers is
-recorded instead of given to jax (`plugrt.plugins.jax_recorder`). Where jax is not installed, and
-for the group ``xla_plugins`` (which has no such function), the library is searched among the files
-of the distribution.
+recorded instead of given to jax (`plugrt.plugins.jax_recorder`). Where jax is not installed, where
+that function raises or registers nothing, and for the group ``xla_plugins`` (which has no such
+function), the library is searched among the files of the distribution.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import importlib.util
 import os
 from collections.abc import Mapping
 
-from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable, Unimplemented
+from plugrt.errors import (
+    PluginBroken,
+    PluginError,
+    PluginIncompatible,
+    PluginUnavailable,
+    Unimplemented,
+    describe,
+    read_message,
+)
 from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.interruptions import is_interruption
 from plugrt.plugins.jax_recorder import Registration, import_fresh, record_registrations
@@ -21,18 +29,37 @@ from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.library_files import find_library
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record, Source
+from plugrt.plugins.registered_names import read_registered_name
 
 
 def collect_registrations(record: Record) -> list[Registration]:
     """Returns what a plugin made for JAX registers: that of the record's name first.
 
-    Raises `PluginBroken` if its module has no ``initialize()``, `PluginUnavailable` if that
-    registers nothing, and its exception if it raises before it has registered anything.
+    Where its code registers nothing, its files decide, and the code's error is the record's
+    note. If there is no one library among them either, that is raised: `PluginBroken` for a module
+    without ``initialize()``, `PluginUnavailable` where nothing was registered, else its exception.
     """
     if record.source is not Source.JAX or importlib.util.find_spec("jax") is None:
-        return [Registration(record.name, library_path=find_library(record))]
-    found = _run_initialize(record)
+        return [_read_files(record)]
+    try:
+        found = _run_initialize(record)
+    except (Exception, SystemExit) as error:
+        if is_interruption(error):
+            raise
+        try:
+            found = [_read_files(record)]
+        except PluginError:
+            raise error from None
+        words = read_message(error) if isinstance(error, PluginError) else describe(error)
+        record.note = f"its own code did not register it: {words.removeprefix(f'{record}: ')}"
+        logger.info("%s: %s", record, record.note)
     return sorted(found, key=lambda registration: not record.matches_name(registration.name))
+
+
+def _read_files(record: Record) -> Registration:
+    """Returns the registration that a distribution's files amount to; runs none of its code."""
+    name = read_registered_name(record) if record.source is Source.JAX else ""
+    return Registration(name or record.name, library_path=find_library(record))
 
 
 def _run_initialize(record: Record) -> list[Registration]:

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
     from plugrt.capi.stream_copies import StreamCopies
 
 Options = Mapping[str, OptionValue]
+_ALONE = {
+    option.env: None
+    for name, option in config.declared().items()
+    if name.startswith("coordinator_") or name in ("num_processes", "process_id")
+}
+"""Variables that a child without the other processes of a program must not have."""
 
 
 def named_library(setting: str) -> str | None:
-    """Returns the library that a setting of `plugrt.config` names, None where it is unset.
+    """Returns the path of the library that a setting of `plugrt.config` names, None for none.
 
     Raises `PluginBroken` if that is no file. (JAX warns and uses another library.)
     """
@@ -37,7 +43,7 @@ def named_library(setting: str) -> str | None:
             f"{option.env} names {named}, which {fault}; correct the path, or unset the "
             "variable to use an installed library"
         )
-    return named
+    return os.path.abspath(named) if named else named
 
 
 class LibraryPlugin(Plugin):
@@ -48,8 +54,12 @@ class LibraryPlugin(Plugin):
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
     called when a client is about to be started; options from the settings take precedence. Subclass
     it to compute the path (override `library`), to probe for hardware, or to prepare the
-    environment.
+    environment. An argument that is not given is the attribute of the class.
     """
+
+    exclusive: bool = False
+    """Whether one process at a time can use the devices: a trial then starts no client."""
+    library_path: str = ""
 
     @with_argument_errors
     def __init__(
@@ -59,20 +69,22 @@ class LibraryPlugin(Plugin):
         options: Options | Callable[[], Options] | None = None,
         *,
         c_api: object | None = None,
-        priority: int = 400,
-        platform: str = "",
-        aliases: Sequence[str] = (),
-        experimental: bool = False,
+        priority: int | None = None,
+        platform: str | None = None,
+        aliases: Sequence[str] | None = None,
+        experimental: bool | None = None,
     ) -> None:
-        path = os.fspath(library_path) if library_path else ""
+        path = os.fspath(library_path or ("" if c_api is not None else self.library_path))
         if bool(path) == (c_api is not None):
             raise RegistrationError(
                 f"LibraryPlugin({name!r}) was given {'both' if path else 'neither'} library_path "
                 f"{'and' if path else 'nor'} c_api; give one of them"
             )
-        self.name, self.priority, self.platform = name, priority, platform
-        self.aliases, self.experimental = tuple(aliases), experimental
-        self.library_path = path
+        self.name, self.library_path = name, path
+        aliases = None if aliases is None else tuple(aliases)
+        given = {"priority": priority, "platform": platform, "aliases": aliases,
+                 "experimental": experimental}  # fmt: skip
+        vars(self).update({name: value for name, value in given.items() if value is not None})
         self._c_api = c_api
         self._options = options
 
@@ -135,22 +147,28 @@ class LibraryPlugin(Plugin):
         config: Config,
         seconds: float | None = None,
         *,
+        options: Options | None = None,
         start: bool = True,
         trial: bool = False,
     ) -> ProbeResult:
-        """Returns the result of trying the library in a child process.
+        """Returns the result of trying the library in a child process, which has ended then.
 
-        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). Without ``start`` it is loaded and
-        initialised there, and no client is created; ``trial`` runs a small computation.
+        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
+        (None: those of `client_options`), but on GPUs without preallocating their memory. Without
+        ``start`` the library is loaded and initialised, and no client is created; ``trial`` runs a
+        small computation. The child has none of the variables that name a coordinator.
         """
         from plugrt import capi
 
         if self._c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process is invalid in another
+        if options is None:
+            options = self.client_options(config)
         with self.starting():
             return capi.probe_library(
                 self.library(), config.probe_seconds if seconds is None else seconds, start=start,
-                trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
+                trial=trial, options=vendors.trial_options(self._names(), options),
+                hints=vendors.SHARED_LIBRARIES, env=_ALONE,
             )  # fmt: skip
 
     def process_options(self, distributed: Connection) -> dict[str, OptionValue]:

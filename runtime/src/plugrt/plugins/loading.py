@@ -40,11 +40,11 @@ def load(row: Record, table: Table) -> Plugin:
     if row.state is State.BROKEN:
         raise fail(row, PluginBroken(f"{row}: {row.reason}"))
     table.log.step(f"loading {row}: {row.value or row.library}", row)
-    begin = time.perf_counter()
+    begin, row.cure = time.perf_counter(), ""
     try:
         plugin = _load(row, table)
         table.describe(row, plugin)
-        row.set_state(State.LOADED)
+        row.set_state(State.LOADED, row.note)
     except ConfigError:
         raise
     except BaseException as error:
@@ -106,8 +106,7 @@ def _load_registered(row: Record, table: Table) -> Plugin:
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
-    if first.name != row.name:  # also if it is refused, so that a request for it reports why
-        row.aliases = tuple(dict.fromkeys((*row.aliases, first.name)))
+    row.set_registered(first.name)  # also if it is refused, so that a request for it reports why
     return jax_plugins.make_plugin(row, first)
 
 
@@ -162,6 +161,8 @@ def fail(row: Record, error: PluginError, cause: BaseException | None = None) ->
         error = PluginIncompatible(f"{error}; {'; '.join(misfit)}")
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
+    if row.note and row.note not in str(error):
+        error = without_frames(type(error)(f"{error}; {row.note}"))
     error.__cause__ = cause
     row.failure = without_frames(error)
     reason = str(error).removeprefix(str(row)).lstrip(": ")

@@ -67,9 +67,8 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
 
-def choose(table: Table, find: Find, load: Load, start: Start) -> Choice:
+def choose(request: Request, table: Table, find: Find, load: Load, start: Start) -> Choice:
     """Returns what the settings of a table's plugins choose, started."""
-    request = parse_request(table.config.platforms, table.config.platform_name)
     table.log.step(f"choosing: {request}")
     try:
         if request.names:
@@ -90,7 +89,7 @@ def explain_unused(request: Request, table: Table, why: str) -> None:
         if row.state in (State.FOUND, State.LOADED):
             asked_for = not request.names or any(map(row.matches_name, request.names))
             reason = why if asked_for else f"{request} does not name it"
-            row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
+            row.set_state(State.NOT_SELECTED, reason)
 
 
 # --- by name ----------------------------------------------------------------------------------
@@ -105,13 +104,16 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
     for fault in find_malformed(table):
         table.log.warn_once(fault, f"{fault} (not needed for {request}, so ignored)")
     setting = request.setting.partition("=")[0]
+    defaults = _find_default(request, groups, find)
     started: list[Record] = []
     try:
         for name, group in zip(request.names, groups, strict=True):
             cure = f"take {name!r} out of {setting} to go on without it"
             fold = fold_errors(f"{request} asks for {name!r}", cure)
             started.append(start_first_working(group, start, fold)[0])
-        first = _default(request, started, find)
+        first = next((row for row in defaults if row in started), None)
+        if first is None:
+            raise _left_out(request)
     except BaseException:
         for row in started:
             stop(row)
@@ -122,15 +124,21 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
     return Choice(request, names, first.client, f"{by} asks for {names[0]}")
 
 
-def _default(request: Request, started: list[Record], find: Find) -> Record:
+def _find_default(request: Request, groups: list[list[Record]], find: Find) -> list[Record]:
+    """Returns the candidates for the default, of those that the names mean; the first to start."""
+    rows = [row for group in groups for row in group]
     if not request.default:
-        return started[0]
-    by = f"JAX_PLATFORM_NAME={request.default}"
-    for row in find(request.default, by):
-        if row in started:
-            return row
-    raise UnknownPlatform(
-        f"{by} asks for a default that {request} leaves out; take one of the two away"
+        return rows
+    found = [r for r in find(request.default, f"JAX_PLATFORM_NAME={request.default}") if r in rows]
+    if not found:
+        raise _left_out(request)
+    return found
+
+
+def _left_out(request: Request) -> UnknownPlatform:
+    return UnknownPlatform(
+        f"JAX_PLATFORM_NAME={request.default} asks for a default that {request} leaves out; take "
+        "one of the two away"
     )
 
 
@@ -156,6 +164,9 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
 
     for row in {r.reason: r for r in table.rows if r.rivalled}.values():
         warn(row, PluginBroken(f"{row.reason}; {row.cure}"))
+    for row in table.rows:
+        if not row.named:
+            warn(row, PluginBroken(f"{row}: {row.reason}; {row.cure}"))
     eligible = [row for row in table.rows if row.eligible]
     loaded = []
     for row in eligible:
@@ -169,9 +180,9 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     for row in loaded:
         if (row.priority or 0) < 0 and row.state in (State.FOUND, State.LOADED):
             reason = f"its priority ({row.priority}) is negative: it is used only if asked for"
-            row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
+            row.set_state(State.NOT_SELECTED, reason)
     loaded = [row for row in loaded if (row.priority or 0) >= 0]
-    loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
+    loaded.sort(key=lambda r: -(r.priority or 0))  # equal ones stay in the table's order
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = start_first_working(
         [*loaded, *(r for r in eligible if r.made_for_others)], start,
@@ -192,11 +203,8 @@ def _warn_of_failure(row: Record, error: PluginError, table: Table) -> None:
         return
     if table.config.strict_plugins:
         raise error
-    cure = row.cure or (
-        f"`plugrt doctor` shows more, and PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
-    )
     text = str(error)
-    text = text if cure in text else f"{text}; {cure}"
+    text = text if row.cure in text else f"{text}; {row.cure}"
     table.log.warn_once(f"left out {row.name} {row.who}", f"left out: {text}")
 
 

@@ -122,6 +122,7 @@ class Plugin:
 
 NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 """The form of plugin names, which must be usable in JAX_PLATFORMS."""
+NAME_RULE = "use letters, digits, '_', '-' and '.', with a letter or '_' first"
 
 
 def find_fault(plugin: object) -> str:
@@ -141,10 +142,7 @@ def find_fault(plugin: object) -> str:
     if not isinstance(plugin.name, str) or not plugin.name:
         return f"a {cls} has no name; set its attribute `name` to what users type in JAX_PLATFORMS"
     if not NAME.fullmatch(plugin.name):
-        return (
-            f"the name {plugin.name!r} of {cls} cannot be used in JAX_PLATFORMS; use letters, "
-            "digits, '_', '-' and '.', with a letter first"
-        )
+        return f"the name {plugin.name!r} of {cls} cannot be used in JAX_PLATFORMS; {NAME_RULE}"
     if not isinstance(plugin.priority, int) or isinstance(plugin.priority, bool):
         return f"the priority of {plugin!r} is {plugin.priority!r}; it must be an int"
     if not is_version(plugin.interface_version):

@@ -41,16 +41,19 @@ def _mark(same: Sequence[Record]) -> None:
             _hide(row, f"hidden by {equal[0].who} ({equal[0].source})")
     if len(equal) > 1 and _are_one_package(equal):
         for row in equal[1:]:
-            _hide(row, f"hidden by {equal[0].value} of the same package")
+            _hide(row, f"hidden by {equal[0].value} of the same package",
+                  "nothing is to be done: the other offers it")  # fmt: skip
     elif len(equal) > 1:
         for row in equal:
             row.rivalled = True
-            row.set_state(State.DUPLICATE, describe_conflict(equal), describe_choices(equal))
+            name = row.name
+            fault, cure = describe_conflict(name, equal), describe_choices(name, equal)
+            row.set_state(State.DUPLICATE, fault, cure)
 
 
-def _hide(row: Record, reason: str) -> None:
+def _hide(row: Record, reason: str, cure: str = "") -> None:
     row.hidden = True
-    row.set_state(State.DUPLICATE, reason)
+    row.set_state(State.DUPLICATE, reason, cure)
 
 
 def _are_one_package(rows: Sequence[Record]) -> bool:
@@ -58,18 +61,18 @@ def _are_one_package(rows: Sequence[Record]) -> bool:
     return bool(rows[0].distribution) and len({row.distribution for row in rows}) == 1
 
 
-def describe_conflict(rows: Sequence[Record]) -> str:
+def describe_conflict(name: str, rows: Sequence[Record]) -> str:
     """Returns the sentence that lists the providers of one name."""
     owners = " and ".join(r.value if r.source is Source.ENVIRONMENT else r.who for r in rows)
-    return f"{rows[0].name!r} is provided by {owners}"
+    return f"{name!r} is provided by {owners}"
 
 
-def describe_choices(rows: Sequence[Record]) -> str:
+def describe_choices(name: str, rows: Sequence[Record]) -> str:
     """Returns how to choose between candidates of one name."""
     owners = [row.distribution for row in rows if row.distribution]
     if not owners:
         return "take one of them out of PJRT_NAMES_AND_LIBRARY_PATHS"
     return (
-        f"choose with JAX_PLATFORMS={rows[0].name}@{owners[0]} (or @{owners[-1]}), block one with "
+        f"choose with JAX_PLATFORMS={name}@{owners[0]} (or @{owners[-1]}), block one with "
         f"PLUGRT_PLUGINS_BLOCK={owners[-1]}, or uninstall one"
     )

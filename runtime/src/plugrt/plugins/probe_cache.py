@@ -34,23 +34,29 @@ def cache_folder() -> Path:
     return Path(base) / "plugrt"
 
 
-def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool = True) -> str:
-    """Returns a digest of this file and its options, started or only opened."""
+def fingerprint(library: str, options: Mapping[str, OptionValue] | None) -> str:
+    """Returns a digest of this file and the options it was started with; None: only opened.
+
+    Raises `OSError` for a file that is not there, and for a name without a folder: only the dynamic
+    loader knows its file, so that such a library is tried each time.
+    """
+    if os.sep not in library:
+        raise FileNotFoundError(library)
     path = os.path.realpath(library)
     found = os.stat(path)
     times = found.st_mtime_ns, found.st_ctime_ns
-    facts = [_TRIAL, path, found.st_size, *times, found.st_ino, sorted(options.items())]
-    facts += [] if started else ["opened only"]
+    facts = [_TRIAL, path, found.st_size, *times, found.st_ino]
+    facts.append("opened only" if options is None else sorted(options.items()))
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
 
 
-def is_known_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> bool:
-    """Whether this library was tried before, unchanged, and started (or opened).
+def is_known_good(library: str, options: Mapping[str, OptionValue] | None) -> bool:
+    """Whether this library, unchanged, started before with these options (None: was opened).
 
     A cache file that other users could have written is ignored, with one warning.
     """
     try:
-        return fingerprint(library, options, started) in _read()
+        return fingerprint(library, options) in _read()
     except FileRefused as error:
         _warn(f"what is remembered of libraries that were tried is not used: {error}")
         return False
@@ -63,10 +69,10 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def record_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
-    """Records that this library started (or opened); does nothing if the file cannot be written."""
+def record_good(library: str, options: Mapping[str, OptionValue] | None) -> None:
+    """Records what `is_known_good` answers; does nothing if the file cannot be written."""
     with contextlib.suppress(OSError):
-        known = [*_read_entries(), fingerprint(library, options, started)][-_MAX_ENTRIES:]
+        known = [*_read_entries(), fingerprint(library, options)][-_MAX_ENTRIES:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 

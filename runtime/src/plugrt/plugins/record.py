@@ -51,7 +51,10 @@ class Record:
     library if it is known; ``elapsed_ms`` the time that importing and starting it has taken so
     far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
     equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
-    is unknown, because it cannot be read.
+    is unknown, because it cannot be read. ``order`` is its place among those that the user or the
+    program named one after the other. ``registers`` is JAX's name of a plugin made for it,
+    empty if its source does not state one, and None before that is read. ``note`` adds to the
+    reason, such as why its own code could not be used.
     """
 
     name: str
@@ -74,6 +77,9 @@ class Record:
     hidden: bool = False
     rivalled: bool = False
     named: bool = True
+    order: int = 0
+    registers: str | None = None
+    note: str = ""
     plugin: Plugin | None = None
     client: Client | None = None
     failure: PluginError | None = None
@@ -93,8 +99,31 @@ class Record:
         return f"{self.name!r} ({self.who})"
 
     def set_state(self, state: State, reason: str = "", cure: str = "") -> None:
-        """Sets a new state with its reason and cure."""
-        self.state, self.reason, self.cure = state, reason, cure
+        """Sets a new state with its reason and cure; one that is of no use has a cure always."""
+        self.state, self.reason, self.cure = state, reason, cure or self._usual_cure(state)
+
+    def _usual_cure(self, state: State) -> str:
+        newer = f"pip install --upgrade {self.distribution}, or " if self.distribution else ""
+        block = f"PLUGRT_PLUGINS_BLOCK={self.name} leaves it out"
+        match state:
+            case State.BROKEN | State.INCOMPATIBLE:
+                return f"{newer}{block}; `plugrt doctor` shows more"
+            case State.UNAVAILABLE:
+                return f"it is for machines with its hardware; {block}"
+            case State.DUPLICATE:
+                if self.distribution:
+                    return f"JAX_PLATFORMS={self.name}@{self.distribution} selects it"
+                return f"it is used where the other {self.name!r} is not there"
+            case State.NOT_SELECTED:
+                return f"JAX_PLATFORMS={self.name} selects it"
+            case _:
+                return ""
+
+    def set_registered(self, name: str) -> None:
+        """Sets the name that it registers in JAX, which is one of its aliases."""
+        self.registers = name
+        if name not in ("", self.name, *self.aliases):
+            self.aliases = (*self.aliases, name)
 
     def reset(self) -> None:
         """Resets state and failure; its client must be closed before."""
@@ -150,6 +179,6 @@ def normalise_name(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def sort_key(record: Record) -> tuple[int, str, str, str]:
-    """The sort key of records in the table; deterministic."""
-    return record.source.rank, record.name, record.distribution, record.value
+def sort_key(record: Record) -> tuple[int, int, str, str, str]:
+    """The sort key of records in the table, which also decides between equal priorities."""
+    return record.source.rank, record.order, record.name, record.distribution, record.value

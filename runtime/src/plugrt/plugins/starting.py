@@ -22,14 +22,14 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client, Device, OptionValue
 from plugrt.monitoring.distributed_debug import log_step
-from plugrt.plugins import probe_cache
+from plugrt.plugins import probe_cache, vendors
 from plugrt.plugins.coordination import Connection
 from plugrt.plugins.interruptions import is_interruption
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Availability, Plugin
-from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.record import Record, State
 from plugrt.plugins.table import Table
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
     plugin = load(row, table)
     if row.failure is not None:
         raise copy_error(row.failure)
-    begin = time.perf_counter()
+    begin, row.cure = time.perf_counter(), ""
     try:
         client = _start(plugin, row, table, distributed)
         row.client, row.platform = client, client.platform
@@ -98,11 +98,10 @@ def stop(row: Record) -> None:
 def prepare_topologies(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, ready to be asked for topologies; starts no client.
 
-    A library named in the environment is first opened in a child process.
+    Its library is first opened in a child process.
     """
     plugin = load(row, table)
-    if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
-        _try_in_child(plugin, row, table, {}, start=False)
+    _try_in_child(plugin, row, table, None)
     return plugin
 
 
@@ -151,8 +150,8 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
     if not isinstance(options, Mapping):
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
-    if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
-        _try_in_child(plugin, row, table, options, start=True)
+    # In a program of several processes the child would start a client that waits for the others.
+    _try_in_child(plugin, row, table, options if distributed is None else None)
     if plugin.experimental:
         words = f"the plugin {row} is experimental: not all may work, nor work right"
         log.warn_once(f"experimental {row.name}", words)
@@ -209,25 +208,45 @@ def _check_available(plugin: Plugin, row: Record) -> None:
 
 
 def _try_in_child(
-    plugin: LibraryPlugin,
-    row: Record,
-    table: Table,
-    options: Mapping[str, OptionValue],
-    *,
-    start: bool,
+    plugin: Plugin, row: Record, table: Table, options: Mapping[str, OptionValue] | None
 ) -> None:
-    """Tries a library in a child process, once for each file and options; raises its fault."""
+    """Tries a plugin's library in a child process, once for each file and options.
+
+    It starts a client there with these options; with None, or if one process alone can use the
+    devices, it opens the library only. Raises the library's fault. A function table in this
+    process cannot be tried in another, nor can the client of a plugin without a library.
+    """
     config = table.config
-    if not config.probe_libraries or probe_cache.is_known_good(row.library, options, start):
+    if not config.probe_libraries or not isinstance(plugin, LibraryPlugin):
+        return
+    if not (library := plugin.library()):
+        return
+    if vendors.is_exclusive(library) or plugin.exclusive:
+        options = None
+    if probe_cache.is_known_good(library, options):
         return
     table.log.step(f"trying the library of {row} in a process of its own", row)
-    tried = plugin.try_in_child(config, start=start)
+    tried = plugin.try_in_child(config, options=options, start=options is not None)
     if tried.state != "ok":
         row.cure = tried.cure
         states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
         cure = f"; {tried.cure}" if tried.cure else ""
         raise states.get(tried.state, PluginBroken)(f"{row}: {tried.reason}{cure}")
-    probe_cache.record_good(row.library, options, start)
+    probe_cache.record_good(library, options)
+
+
+def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | None:
+    """Returns the error of a library that lacks its vendor's, for want of the device, else None."""
+    from plugrt.capi.loading.elf import missing_libraries
+
+    missing = [name for name, _ in missing_libraries(row.library)] if row.library else []
+    hardware = vendors.absent_hardware(missing)
+    if hardware is None:
+        return None
+    words = read_message(error).removeprefix(f"{row}: ")
+    return PluginUnavailable(
+        f"{row} cannot work here: this machine shows no sign of {hardware.label}, and {words}"
+    )
 
 
 def _failure(row: Record, error: BaseException) -> PluginError:
@@ -236,7 +255,7 @@ def _failure(row: Record, error: BaseException) -> PluginError:
         if isinstance(error, cls):
             return cls(name_owner(row, error))
     if isinstance(error, PluginError):
-        return PluginBroken(name_owner(row, error))
+        return _absent_hardware(row, error) or PluginBroken(name_owner(row, error))
     if isinstance(error, SystemExit):
         return PluginBroken(f"{row}: starting it called sys.exit({read_message(error)})")
     if isinstance(error, Unimplemented):

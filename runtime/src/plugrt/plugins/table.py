@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
 from plugrt.plugins import discovery, env_paths, precedence, vendors, versions
+from plugrt.plugins.library_files import needed_libraries
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State, sort_key
+from plugrt.plugins.registered_names import read_registered_name
 from plugrt.settings.declarations import Config
 from plugrt.settings.declarations import config as default_config
 
@@ -31,7 +33,7 @@ class Table:
         self.config = default_config if config is None else config
         self.log = Log(self.config)
         self._lock = threading.RLock()
-        self._path = path
+        self.path = path
         self._registered: list[Record] = []
         self._discovered: discovery.Discovered | None = None
         self._rows: list[Record] = []
@@ -48,7 +50,7 @@ class Table:
         with self._lock:
             if self._discovered is None:
                 begin = time.perf_counter()
-                found = discovery.discover(self._path)
+                found = discovery.discover(self.path)
                 libraries = env_paths.parse_libraries(
                     self.config.pjrt_names_and_library_paths or ""
                 )
@@ -81,6 +83,7 @@ class Table:
     @property
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Alias to plugin names in order of preference: built in, from metadata, plugins' own."""
+        self._read_registered_names()
         aliases = dict(vendors.ALIASES)
         own = {a: tuple(r.name for r in self.rows if a in r.aliases)
                for r in self.rows for a in r.aliases}  # fmt: skip
@@ -111,6 +114,13 @@ class Table:
     def _rows_named(self, name: str) -> list[Record]:
         plain, at, owner = name.partition("@")
         same = [row for row in self.rows if row.name == plain and row.named]
+        if all(row.made_for_others for row in same):
+            self._read_registered_names()
+            offered = {row.distribution for row in same}
+            for row in self.rows:
+                if row.registers == plain and row.distribution not in offered:
+                    offered.add(row.distribution)
+                    same.append(row)
         return [row for row in same if owner and row.belongs_to(owner)] if at else same
 
     def _find_named(self, name: str, asked_by: str) -> list[Record]:
@@ -121,8 +131,9 @@ class Table:
         started = [row for row in usable if row.client is not None]
         if len(started) == 1:
             return started  # the user chose it among several
-        if any(row.rivalled for row in usable):
-            fault, cure = precedence.describe_conflict(usable), precedence.describe_choices(usable)
+        if any(row.rivalled for row in usable) or len(usable) > 1:
+            fault = precedence.describe_conflict(name, usable)
+            cure = precedence.describe_choices(name, usable)
             raise DuplicatePlugin(f"{asked_by}: {fault}; {cure}")
         return usable
 
@@ -175,9 +186,20 @@ class Table:
 
     def missing_plugins(self) -> list[str]:
         """Returns a sentence for each accelerator of this machine that no automatic choice uses."""
-        ranked = {row.name for row in self.rows if not row.made_for_others}
-        on_request = {row.name for row in self.rows if row.made_for_others and row.eligible}
-        return vendors.missing_plugins(ranked, on_request)
+        self._read_registered_names()
+        sentences = []
+        for hardware in vendors.hardware_seen():
+            drivers = [row for row in self.rows if _is_for(row, hardware)]
+            if all(row.made_for_others for row in drivers):
+                usable = [row.name for row in drivers if row.eligible]
+                sentences.append(vendors.explain_missing(hardware, usable))
+        return sentences
+
+    def _read_registered_names(self) -> None:
+        """Reads which name each plugin made for JAX registers, of those that are not loaded."""
+        for row in self.rows:
+            if row.source is Source.JAX and row.registers is None:
+                row.set_registered(read_registered_name(row))
 
     # --- what changes a row -------------------------------------------------------------------
 
@@ -198,7 +220,8 @@ class Table:
                         f"register: the name {plugin.name!r} is taken by the plugin registered by "
                         f"{row.value}; give yours, registered by {by}, another name"
                     )
-            row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin)
+            row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin,
+                         order=len(self._registered))  # fmt: skip
             self.describe(row, plugin)
             if implements_hooks(plugin):
                 self.hooks.register(plugin, row.who)
@@ -224,6 +247,8 @@ class Table:
         row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
         row.aliases = tuple(dict.fromkeys((*row.aliases, *plugin.aliases)))
         row.library = row.library or str(getattr(plugin, "library_path", ""))
+        if getattr(plugin, "c_api", None) is not None:
+            row.library = "a function table in this process, which cannot be tried in another"
 
     def rescan(self) -> None:
         """Scans for installed plugins again, with the current settings.
@@ -256,6 +281,13 @@ class Table:
     def has_hooks(self) -> bool:
         """Whether any object with hook implementations has been loaded."""
         return self._hooks is not None
+
+
+def _is_for(row: Record, hardware: vendors.Hardware) -> bool:
+    """Whether a candidate is for a device type, by its names or its library's dependencies."""
+    if any(map(row.matches_name, hardware.plugins)):
+        return True
+    return bool(hardware.libraries) and hardware.is_needed_by(needed_libraries(row))
 
 
 def _refuse_blocked(asked_by: str, rows: Iterable[Record]) -> None:

@@ -6,8 +6,10 @@ No other file of the runtime contains vendors' names.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plugrt import files
@@ -23,10 +25,18 @@ INSTALL: Mapping[str, str] = {
     "gpu": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
     "tpu": 'pip install "plugrt[tpu]"',
     "rocm": "pip install jax-rocm7-pjrt",
+    "oneapi": "pip install jax-oneapi-pjrt",
+    "tt": "pip install jax-tt-plugin",
     "xla_cpu": "pip install xla-cpu-pjrt",
 }
 """The command that installs a plugin, by name."""
 
+OF_JAX: Mapping[str, str] = {
+    "cpu": "jaxlib",
+    "cuda": "jax-cuda12-plugin or jax-cuda13-plugin",
+    "tpu": "libtpu",
+}
+"""Platform to the package of JAX's own that brings it."""
 
 VISIBLE_DEVICES: Mapping[str, str] = {
     "cuda": "cuda_visible_devices",
@@ -46,7 +56,8 @@ def show_devices(config: Config, indices: Sequence[int]) -> None:
 def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     """Returns the create options that JAX derives from its settings for GPU libraries.
 
-    Empty for a name that is none of them.
+    Empty for a name that is none of them. JAX also passes ``enable_mock_nccl`` where it is False,
+    the default, which jax-cuda11-pjrt 0.4.25 refuses as unknown.
     """
     if name not in VISIBLE_DEVICES:
         return {}
@@ -59,11 +70,23 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
         slices, hosts, _ = map(int, shape.split("x"))  # JAX's help has spaces around it
         nodes = slices * hosts
         options["mock_gpu_topology"] = shape
-    return {**options, "enable_mock_nccl": nodes > 0, **({"num_nodes": nodes} if nodes else {})}
+    return {**options, **({"enable_mock_nccl": True, "num_nodes": nodes} if nodes > 0 else {})}
 
 
-SHARED_LIBRARIES: Mapping[str, str] = {
-    "libcuda.so.1": "the NVIDIA driver",
+def trial_options(
+    names: Collection[str], options: Mapping[str, OptionValue]
+) -> Mapping[str, OptionValue]:
+    """Returns create options for a client in a child process, which leaves a GPU's memory free.
+
+    XLA's GPU clients allocate most of the memory when they start, which another program may hold.
+    """
+    gpus = re.compile(rf"(xla_)?({'|'.join(VISIBLE_DEVICES)})\d*")
+    if "preallocate" in options or any(map(gpus.fullmatch, names)):
+        return {**options, "preallocate": False}
+    return options
+
+
+_NVIDIA = {
     "libcudart.so.12": "nvidia-cuda-runtime-cu12",
     "libcublas.so.12": "nvidia-cublas-cu12",
     "libcublasLt.so.12": "nvidia-cublas-cu12",
@@ -81,11 +104,22 @@ SHARED_LIBRARIES: Mapping[str, str] = {
     "libcufft.so.12": "nvidia-cufft",
     "libcusolver.so.12": "nvidia-cusolver",
     "libcupti.so.13": "nvidia-cuda-cupti",
-    "libamdhip64.so.7": "ROCm 7",
-    "libamdhip64.so.6": "ROCm 6",
-    "libze_loader.so.1": "the oneAPI Level Zero loader",
 }
-"""Shared library that PJRT libraries need to the package that brings it."""
+_ROCM = ("libamd*", "libhip*", "libhsa-*", "libMIOpen*", "librccl*", "libroc*")
+_ONEAPI = (
+    "libccl*", "libimf*", "libintlc*", "libirc*", "libirng*", "libmkl_*", "libmpi.so.12",
+    "libsvml*", "libsycl*", "libumf*", "libur_*",
+)  # fmt: skip
+SHARED_LIBRARIES: Mapping[str, str] = {
+    "libcuda.so.1": "the NVIDIA driver",
+    **{library: f"the package {package}" for library, package in _NVIDIA.items()},
+    **dict.fromkeys(_ROCM, "AMD's ROCm"),
+    **dict.fromkeys(_ONEAPI, "Intel's oneAPI"),
+    "libze_*": "Intel's Level Zero loader",
+    "libOpenCL.so*": "an OpenCL loader, such as ocl-icd",
+    "libhwloc.so*": "hwloc",
+}
+"""Patterns of shared libraries that PJRT libraries need, to their sources."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +149,19 @@ START_VARIABLES: Mapping[str, StartVariables] = {
 """File name of a library to the variables with which it starts quickly and quietly."""
 
 
+def is_exclusive(library: str) -> bool:
+    """Whether one process at a time can use the devices of a library, by its file name."""
+    return os.path.basename(library) == "libtpu.so"
+
+
 @dataclass(frozen=True)
 class Hardware:
     """A device type: how to detect it, and the plugins for it.
 
-    ``files`` are device files made by its driver. ``vendor`` is the PCI vendor id; a device of
-    that vendor counts if its class code begins with one of ``classes`` or its device id is one
-    of ``devices``.
+    A plugin is for it if one of ``plugins`` is among its names, or if its library needs one that
+    matches one of ``libraries``, the device vendor's own. ``files`` are device files
+    made by its driver. ``vendor`` is the PCI vendor id; a device of that vendor counts if its class
+    code begins with one of ``classes`` or its device id is one of ``devices``.
     """
 
     label: str
@@ -130,6 +170,11 @@ class Hardware:
     vendor: str = ""
     classes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+    def is_needed_by(self, libraries: Collection[str]) -> bool:
+        """Whether what needs these shared libraries is made for this device type."""
+        return any(fnmatchcase(name, known) for name in libraries for known in self.libraries)
 
     def is_seen(self, root: Path, pci: Collection[tuple[str, str, str]]) -> bool:
         """Whether one of these is among the files under ``root`` or the PCI devices."""
@@ -161,12 +206,14 @@ TPU_CHIPS: Mapping[str, str] = {
 every such machine, have other ids. JAX has the same."""
 
 HARDWARE = (
-    Hardware("an NVIDIA GPU", ("cuda", "xla_cuda13", "xla_cuda12"), NVIDIA_FILES,
-             "0x10de", _GPU_CLASSES),
-    Hardware("an AMD GPU", ("rocm", "xla_rocm7"), ("dev/kfd",), "0x1002", ("0x1200",)),
+    Hardware("an NVIDIA GPU", ("cuda",), NVIDIA_FILES, "0x10de", _GPU_CLASSES,
+             libraries=("libcuda.so*", "libcuda-*", "libcudart.so*", "libcublas.so*")),
+    Hardware("an AMD GPU", ("rocm",), ("dev/kfd",), "0x1002", ("0x1200",),
+             libraries=("libamdhip64.so*", "libhsa-runtime64.so*")),
     Hardware(_TPU, ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
     # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
-    Hardware("an Intel data-centre GPU", ("oneapi", "xla_oneapi"), (), "0x8086", ("0x0380",)),
+    Hardware("an Intel data-centre GPU", ("oneapi",), (), "0x8086", ("0x0380",),
+             libraries=("libze_loader.so*", "libsycl.so*")),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),
     Hardware("a Tenstorrent device", ("tt",), ("dev/tenstorrent",), "0x1e52", ("0x1200",)),
 )  # fmt: skip
@@ -192,6 +239,12 @@ def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
+def libraries_of(names: Collection[str]) -> list[str]:
+    """Returns the file names of the libraries that plugins of these names use."""
+    devices = {hardware.label for hardware in HARDWARE if set(hardware.plugins) & set(names)}
+    return [file for file, needs in START_VARIABLES.items() if needs.device in devices]
+
+
 def read_word(file: Path) -> str:
     """Returns a small system file's text without the line end; empty if unreadable."""
     try:
@@ -200,28 +253,27 @@ def read_word(file: Path) -> str:
         return ""  # it does not exist, is not readable, or the device was removed
 
 
-def missing_plugins(
-    names: Collection[str], on_request: Collection[str] = (), root: str | Path = "/"
-) -> list[str]:
-    """Returns a sentence for each accelerator here that no plugin in ``names`` drives.
+def absent_hardware(libraries: Collection[str], root: str | Path = "/") -> Hardware | None:
+    """Returns the device type that needs these libraries, if this machine has none of it."""
+    needed = [hardware for hardware in HARDWARE if hardware.is_needed_by(libraries)]
+    seen = hardware_seen(root) if needed else []
+    return next((hardware for hardware in needed if hardware not in seen), None)
 
-    ``on_request`` are plugins that must be named; the sentence states how.
+
+def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
+    """Returns the sentence for an accelerator here that no automatic choice uses.
+
+    ``on_request`` are installed plugins for it that must be named.
     """
-    return [
-        _sentence(hardware, on_request)
-        for hardware in hardware_seen(root)
-        if not set(hardware.plugins) & set(names)
-    ]
-
-
-def _sentence(hardware: Hardware, on_request: Collection[str]) -> str:
     has = f"this machine has {hardware.label}, but no plugin for it is"
-    there = [name for name in hardware.plugins if name in on_request]
-    if not there:
+    if not on_request:
         return f"{has} installed; {install(hardware.plugins[0])}"
+    command = install(hardware.plugins[0])
+    # A package of another project may be the one that is there, for another version of the driver.
+    own = f", or: {command}" if "plugrt[" in command else ""
     return (
-        f"{has} one of plugrt's own; {there[0]}, made for another program, is used when it is "
-        f"asked for (JAX_PLATFORMS={there[0]}), or: {install(hardware.plugins[0])}"
+        f"{has} one of plugrt's own; {', '.join(on_request)}, made for another program, is used "
+        f"when it is asked for (JAX_PLATFORMS={on_request[0]}){own}"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.plugins import distributions
+from plugrt.plugins.distributions import Distribution
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 
@@ -68,7 +69,7 @@ def find_broken_requirement(row: Record) -> tuple[str, str] | None:
     """Returns which version of ours a distribution excludes, and the cure; else None."""
     for name, clauses in _read_requirements(row):
         installed = distributions.version(name)
-        if installed and not _allows(clauses, installed):
+        if installed and not allows(clauses, installed):
             reason = f"{row.who} requires {name}{clauses}, and {name} {installed} is installed"
             return reason, _cure(row.distribution, f'"{name}{clauses}"')
     return None
@@ -77,16 +78,24 @@ def find_broken_requirement(row: Record) -> tuple[str, str] | None:
 def _read_requirements(row: Record | None) -> Iterator[tuple[str, str]]:
     """Yields (name, clauses) of the requirements of ours that the row's distribution states."""
     distribution = distributions.at(row.location) if row and row.location else None
+    if distribution is not None:
+        yield from ((name, c) for name, c in requirements(distribution) if name in OURS and c)
+
+
+def requirements(distribution: Distribution) -> Iterator[tuple[str, str]]:
+    """Yields (name, clauses) of what a distribution requires without an extra.
+
+    None where that cannot be read.
+    """
     try:
-        metadata = distribution.read("METADATA") if distribution else b""
+        metadata = distribution.read("METADATA")
     except OSError:
-        return  # the row says so itself
+        return
     for name, clauses in _REQUIREMENT.findall(metadata.decode(errors="replace")):
-        if name in OURS and clauses.strip():
-            yield name, clauses.replace(" ", "")
+        yield name, clauses.replace(" ", "")
 
 
-def _allows(clauses: str, version: str) -> bool:
+def allows(clauses: str, version: str) -> bool:
     """Whether each clause that is understood allows a version, of which the numbers count."""
     installed = _numbers(version)
     return all(

@@ -96,7 +96,7 @@ def run_in_child(
     argument: Any,
     seconds: float,
     *,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     on_line: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
     """Runs ``target`` (``module:function``) in a child process and returns the outcome.
@@ -104,7 +104,8 @@ def run_in_child(
     The function is called with ``argument`` (after a round trip through JSON) and a function that
     appends a line to `Outcome.lines`: ``say(key=value, …)``. It may run for ``seconds``, or less
     within another child with an earlier deadline. No process of the child is left when this
-    returns, or when this process ends in any way. ``env`` are variables to set for the child.
+    returns, or when this process ends in any way. ``env`` are variables to set for the child, or
+    to remove (None).
 
     ``on_line`` is called here with each line as it comes. With a line whose first key is
     ``within``, ``say(within=2.5, …)``, the function says how many seconds it may take from there
@@ -119,7 +120,8 @@ def run_in_child(
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, **(env or {})}, start_new_session=True,
+            env={k: v for k, v in {**os.environ, **(env or {})}.items() if v is not None},
+            start_new_session=True,
         )  # fmt: skip
     except OSError as error:  # no more processes, no memory, no interpreter
         return Outcome("lost", seconds=seconds, errors=str(error))

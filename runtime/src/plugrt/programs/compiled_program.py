@@ -38,6 +38,7 @@ from plugrt.programs.compiled_export import CompiledExport
 from plugrt.programs.executables import EXECUTABLE, load_executable, refuse_topology
 from plugrt.programs.export_conversion import convert_export, find_devices
 from plugrt.programs.exported import ExportedProgram
+from plugrt.programs.hlo_programs import read_parameters, require_format
 from plugrt.programs.loaded_function import LoadedFunction
 from plugrt.programs.loading import ProgramSource, load_program
 from plugrt.programs.parameters import parameter_types as read_parameter_types
@@ -145,13 +146,13 @@ def _compile_here(
         return CompiledProgram(
             program, executable, device, read_parameter_types(executable.executable)
         )
-    inputs: Sequence[TensorType] | None = None
-    if program.format == "mlir" and has_bindings():
-        inputs = parse_program(program)[1]
-    options = CompileOptions(
-        device_assignment=DeviceAssignment(((device.id,),)), env_overrides=overrides
-    )
     client = device.client
+    require_format(program, client)
+    inputs, tupled = _read_parameters(program)
+    options = CompileOptions(
+        device_assignment=DeviceAssignment(((device.id,),)), env_overrides=overrides,
+        parameter_is_tupled=tupled,
+    )  # fmt: skip
     executable = compile_program(client, convert_for_client(program, client), options, inputs or ())
     if inputs is None:
         inputs = read_parameter_types(executable.executable)
@@ -168,10 +169,18 @@ def _compile_ahead(
         converted = convert_export(loaded, target)
         executable = compile_for(converted.program, target, options)
         return AheadOfTime(loaded, target, executable, converted.inputs)
-    known = loaded.format == "mlir" and has_bindings()
-    inputs = parse_program(loaded)[1] if known else None
+    inputs, tupled = _read_parameters(loaded)
+    options = CompileOptions(env_overrides=overrides, parameter_is_tupled=tupled)
     program = convert_to_version(loaded, target.stablehlo_current_version)
     return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
+
+
+def _read_parameters(program: Program) -> tuple[Sequence[TensorType] | None, bool]:
+    """Returns the types of the parameters, where they can be read, and whether they are a tuple."""
+    if program.format == "hlo":
+        return read_parameters(program)
+    known = program.format == "mlir" and has_bindings()
+    return parse_program(program)[1] if known else None, False
 
 
 def _without_tokens(types: Sequence[TensorType]) -> tuple[TensorType, ...]:

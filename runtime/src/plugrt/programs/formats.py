@@ -9,7 +9,6 @@ _MAGICS = {
     b"\x93NUMPY": "a NumPy array; arrays are arguments (plugrt run FILE --input ARRAY.npy)",
     b"PK": "a zip archive, such as NumPy's .npz",
     b"\x7fELF": "a library or a program of this system",
-    b"HloModule": "HLO text; save StableHLO instead (jax.jit(f).lower(x).as_text())",
     b"\x1f\x8b": "compressed with gzip",
     b"\x89HDF": "an HDF5 file",
     b"%PDF": "a PDF document",

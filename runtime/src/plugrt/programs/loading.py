@@ -1,4 +1,4 @@
-"""`load_program`: a program from a file, bytes, text, an MLIR module or an export of JAX."""
+"""`load_program`: a program from a file, bytes, text, a module of MLIR or HLO, or JAX's export."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from plugrt.programs.executables import EXECUTABLE, find_maker
 from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export
 from plugrt.programs.exported import Exported, ExportedProgram
 from plugrt.programs.formats import begins_as_mlir, describe_contents
+from plugrt.programs.hlo_programs import read_hlo
 from plugrt.programs.parsing import has_bindings
 from plugrt.programs.saved_function import FUNCTION, is_saved_function
 
@@ -50,6 +51,13 @@ class MlirModule(Protocol):
         """The module as an operation."""
 
 
+class HloComputation(Protocol):
+    """What `plugrt.xla_computation` gives, or jaxlib's ``XlaComputation`` or ``HloModule``."""
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        """Returns the bytes of an ``HloModuleProto``."""
+
+
 ProgramSource: TypeAlias = (
     Program
     | str
@@ -60,19 +68,22 @@ ProgramSource: TypeAlias = (
     | Exported
     | JaxExport
     | MlirModule
+    | HloComputation
 )
 """What `load_program` makes a program of."""
 
 
 @with_argument_errors
 def load_program(source: ProgramSource, *, name: str = "") -> Program:
-    """Returns a StableHLO program, checked as far as the installed packages allow.
+    """Returns a program of StableHLO or HLO, checked as far as the installed packages allow.
 
     ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that
     the installed StableHLO reads, what ``jax.export`` serialises, a ``jax.export.Exported``, an
-    MLIR module of jaxlib's, an executable that was saved, or a `Program`. A ``str`` is text if it
-    spans lines or holds ``module`` or ``func.func``, else a path. Of an export it is an
-    `plugrt.export.ExportedProgram`. What the ``serialize`` of a compiled object wrote is a program
+    MLIR module of jaxlib's, HLO (text, which needs jaxlib, a serialised ``HloModuleProto`` or
+    ``HloProto``, or what `plugrt.xla_computation` gives), an executable that was saved, or a
+    `Program`. A ``str`` is text if it spans lines or holds ``module`` or ``func.func``, else a
+    path. Of an export it is an `plugrt.export.ExportedProgram`, of HLO for one device a program in
+    the format ``hlo``. What the ``serialize`` of a compiled object wrote is a program
     in the format ``executable``, and the bytes of `plugrt.serialize_executable.serialize` one in
     the format ``compiled function``.
 
@@ -94,6 +105,9 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
         return Program(code, FUNCTION, name or _stem(title))
     if not code.strip():
         raise ProgramError(f"{title} is empty; expected a StableHLO module")
+    hlo = read_hlo(code, title, name or ("" if title.startswith("<") else _stem(title)))
+    if hlo is not None:
+        return hlo
     if not code.startswith(MLIR_MAGIC) and _is_binary(code):
         return _export_program(_read_export(code, title), name, title)
     _check_syntax(code, title)
@@ -135,6 +149,8 @@ def _read(source: Any) -> tuple[bytes, str]:
         return bytes(source), "<bytes>"
     if isinstance(getattr(source, "mlir_module_serialized", None), bytes):
         return _serialize(source), "<jax.export>"
+    if callable(getattr(source, "as_serialized_hlo_module_proto", None)):
+        return bytes(source.as_serialized_hlo_module_proto()), "<hlo>"
     operation = getattr(source, "operation", None)
     if operation is not None and hasattr(operation, "write_bytecode"):
         stream = io.BytesIO()
@@ -142,7 +158,7 @@ def _read(source: Any) -> tuple[bytes, str]:
         return stream.getvalue(), "<module>"
     raise ProgramError(
         f"{source!r:.{_MAX_TEXT}} of type {type(source).__qualname__} is no program; expected a "
-        "path, StableHLO text or bytes, an MLIR module, or a jax.export.Exported"
+        "path, text or bytes of StableHLO or HLO, an MLIR module, or a jax.export.Exported"
     )
 
 
@@ -189,7 +205,7 @@ def _read_export(code: bytes, title: str) -> Exported:
     if looks_like_export(code):
         return read_export(code, title)
     raise ProgramError(
-        f"{title} is neither StableHLO text nor MLIR bytecode, and no export of JAX: "
+        f"{title} is neither StableHLO text nor MLIR bytecode, no HLO and no export of JAX: "
         f"{describe_contents(code)}"
     )
 

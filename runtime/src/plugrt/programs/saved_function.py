@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.checked_fields import built, require
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.compiled import SavableCall
 from plugrt.execution.ir_dumps import dump_executable
@@ -27,7 +27,8 @@ from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.signature import intern_signature
 from plugrt.execution.tracked_executable import refuse_to_save
 from plugrt.execution.tuple_arguments import takes_one_tuple
-from plugrt.interface import Device, Executable, LoadedExecutable, TensorType
+from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
+from plugrt.plugins.backends import process_backends
 from plugrt.programs.parameters import local_parameter_types
 from plugrt.programs.saved_header import SavedHeader, SavedLaunch, SavedType
 from plugrt.programs.saved_shardings import (
@@ -42,7 +43,7 @@ FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""
 _SAVED = SealedFormat(
     b"plugrt compiled function",
-    3,
+    4,
     SavedHeader,
     "compiled function that plugrt.serialize_executable saved",
 )
@@ -78,6 +79,7 @@ def save(function: SavedFunction) -> bytes:
     body = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays) + executable
     header = SavedHeader(
         name=plan.name,
+        backend=_backend_name(launch.client),
         kept=plan.kept,
         sources=plan.sources,
         fed=plan.fed,
@@ -126,7 +128,7 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     )
     executable = None
     if header.executable:
-        executable = _load_executable(content, launch, len(plan.kept) + plan.fed)
+        executable = _load_executable(content, launch, header, len(plan.kept) + plan.fed)
         _check_executable(header, launch, executable.executable)
         dump_executable(plan.name, executable.executable)
     _check_types(header, launch, executable.executable if executable else None)
@@ -159,13 +161,29 @@ def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray
         yield array
 
 
-def _load_executable(content: bytes, launch: Launch, count: int) -> LoadedExecutable:
+def _backend_name(client: Client) -> str:
+    """Returns the name to ask for a backend by."""
+    return process_backends().platforms_of(client)[0]
+
+
+def _load_executable(
+    content: bytes, launch: Launch, header: SavedHeader, count: int
+) -> LoadedExecutable:
     """Loads an executable of ``count`` parameters, which XLA does not say to be one tuple."""
-    options = launch.compile_options()
-    tupled = takes_one_tuple(launch.client, count)
-    return launch.client.deserialize_executable(
-        content, replace(options, parameter_is_tupled=tupled)
-    )
+    client = launch.client
+    tupled = takes_one_tuple(client, count)
+    options = replace(launch.compile_options(), parameter_is_tupled=tupled)
+    try:
+        return client.deserialize_executable(content, options)
+    except PjrtError as error:
+        made_by = header.backend
+        if made_by == _backend_name(client):
+            raise
+        raise type(error)(
+            f"{header.name!r} was compiled by the backend {made_by!r}, and {client.backend_name} "
+            f"cannot load it: {error.message}. Fix: load it with backend={made_by!r}, or compile "
+            "the function again"
+        ) from error
 
 
 def _check_types(header: SavedHeader, launch: Launch, executable: Executable | None) -> None:

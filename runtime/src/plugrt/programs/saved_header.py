@@ -58,9 +58,10 @@ class SavedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class SavedHeader:
-    """A compiled function without its arrays and its executable."""
+    """A compiled function without its arrays and its executable; ``backend`` is whose that is."""
 
     name: str
+    backend: str
     kept: tuple[Count, ...]
     sources: tuple[tuple[Literal["result", "argument", "constant", "literal"], Count], ...]
     fed: Count

@@ -5,6 +5,11 @@ Names, arguments and numbers are ``jax.random``'s with its default generator (Th
 ``uint32[2]``: a key is used once, and `split` or `fold_in` make new ones of it.
 """
 
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
 from plugrt.random.continuous import (
     bits,
     cauchy,
@@ -43,6 +48,30 @@ __all__ = [
     "uniform",
     "wrap_key_data",
 ]
+
+
+_OF_JAX = (
+    "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
+    "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "multinomial",
+    "multivariate_normal", "orthogonal", "pareto", "poisson", "rayleigh", "t", "triangular", "wald",
+    "weibull_min",
+)  # fmt: skip
+"""Functions that ``jax.random`` has besides."""
+_INSTEAD = {
+    "clone": "keys are arrays, which may be used again",
+    "key_dtype": "keys are arrays of uint32",
+    "key_impl": "keys are threefry2x32",
+    **{name: f"JAX's runs here: plugrt.from_jax(jax.random.{name})(key, …)" for name in _OF_JAX},
+}
+
+
+if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+
+    def __getattr__(name: str) -> object:
+        text = f"module 'plugrt.random' has no attribute {name!r}"
+        if name in _INSTEAD:
+            text = f"{text}: {_INSTEAD[name]}"
+        raise AttributeError(text, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -59,7 +59,7 @@ class Config(Options):
     platform_name = option(
         "JAX_PLATFORM_NAME", LOWER, None,
         "Deprecated, as in JAX: which backend is the default, among those of JAX_PLATFORMS if that "
-        "is set.",
+        "is set. One that is not there fails only calls without a name.",
         at_start=True,
     )  # fmt: skip
     default_device = option(
@@ -70,7 +70,8 @@ class Config(Options):
     pjrt_names_and_library_paths = option(
         "PJRT_NAMES_AND_LIBRARY_PATHS", TEXT, None,
         "PJRT libraries to offer as backends: name:path,name2:path2 (name;path on Windows); a "
-        ".json path holds library_path and create_options.",
+        ".json path holds library_path and create_options. Of equal priorities the first is the "
+        "default. A name without a folder is searched by the dynamic loader.",
         at_start=True,
     )  # fmt: skip
     plugins_allow = option(
@@ -93,8 +94,8 @@ class Config(Options):
     )  # fmt: skip
     probe_libraries = option(
         "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
-        "Whether a library of PJRT_NAMES_AND_LIBRARY_PATHS is tried in a process of its own (about "
-        "0.5 s, once for each file: the cache folder remembers) before it is opened in this one, "
+        "Whether a plugin's library is tried in a process of its own (about 0.5 s, once for each "
+        "file and set of options: the cache folder remembers) before it is opened in this one, "
         "which a faulty library can end.",
     )  # fmt: skip
     probe_seconds = option(

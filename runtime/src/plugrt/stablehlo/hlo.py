@@ -1,12 +1,13 @@
-"""Text, costs and graph of an optimised program: the backend's own, or through jaxlib."""
+"""HLO through jaxlib: text is parsed; an optimised program has text, costs and a graph."""
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.errors import MissingTraceExtra, Unimplemented
+from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.hlo_proto import read_module
 from plugrt.interface import Executable, OptionValue, Program
 from plugrt.xla_environment import quiet_logging
@@ -62,14 +63,31 @@ def optimized_graph(executable: Executable) -> str:
     return hlo_graph(program)
 
 
+def parse_hlo_text(text: bytes, title: str) -> bytes:
+    """Returns the serialised ``HloModuleProto`` of HLO text.
+
+    Raises `ProgramError` with XLA's line and column.
+    """
+    try:
+        module = _hlo_bindings().hlo_module_from_text(text.decode())
+    except (RuntimeError, ValueError) as error:
+        found = re.findall(r"(\d+):(\d+): error: ([^\n]*)", str(error))
+        line, column = map(int, found[0][:2]) if found else (None, None)
+        said = "; ".join(dict.fromkeys(words for *_, words in found))
+        words = f"{line}:{column}: {said}" if found else str(error)
+        raise ProgramError(f"{title} is no valid HLO text: {words}", line, column) from error
+    code: bytes = module.as_serialized_hlo_module_proto()
+    return code
+
+
 def _module(program: Program) -> Any:
     """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes."""
     content = bytes(read_module(program))
-    return _hlo_module_class().from_serialized_hlo_module_proto(content)
+    return _hlo_bindings().HloModule.from_serialized_hlo_module_proto(content)
 
 
-def _hlo_module_class() -> Any:
-    # jaxlib 0.10.2 has the class in jaxlib._hlo and no longer in jaxlib._jax.
+def _hlo_bindings() -> Any:
+    # jaxlib 0.10.2 has the classes in jaxlib._hlo and no longer in jaxlib._jax.
     for name in ("jaxlib._hlo", "jaxlib._jax"):
         try:
             with quiet_logging():
@@ -77,7 +95,5 @@ def _hlo_module_class() -> Any:
         except ImportError:
             continue
         if hasattr(module, "HloModule"):
-            return module.HloModule
-    raise MissingTraceExtra(
-        'reading an optimised HLO program needs jaxlib: pip install "plugrt[trace]"'
-    )
+            return module
+    raise MissingTraceExtra('reading an HLO program needs jaxlib: pip install "plugrt[trace]"')

@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.errors import ProgramError
 from plugrt.stablehlo.bindings import MLIRError, hlo, ir, new_context, register_shardy
+from plugrt.stablehlo.diagnostics import explain, message_of, place_of
 from plugrt.stablehlo.refusals import refuse_deep_nesting
 
 MLIR_MAGIC = b"ML\xefR"
@@ -54,7 +55,7 @@ def portable_artifact(module: ir.Module, target: Version | None = None) -> bytes
             )
     except (MLIRError, ValueError) as error:
         raise ProgramError(
-            f"the module cannot be written as StableHLO {'.'.join(map(str, version))}: {error}"
+            f"the module cannot be written as StableHLO {text}: {explain(error)}"
         ) from error
     return artifact
 
@@ -90,7 +91,7 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
     said: list[str] = []
 
     def listen(diagnostic: Any) -> bool:
-        said.append(_text(diagnostic))
+        said.append(message_of(diagnostic))
         return True  # handled: keeps the parser from writing to stderr
 
     with context, ir.Location.unknown():
@@ -122,28 +123,11 @@ def _newer(code: bytes) -> list[str]:
     ]
 
 
-_LONGEST_NOTE = 300
-"""In characters: MLIR may print a whole function."""
-_PLACE = re.compile(r":(\d+):(\d+)\)?$")
-
-
-def _text(diagnostic: Any) -> str:
-    """Returns what MLIR says, with its notes and the places that they are about."""
-    said = [str(diagnostic.message)]
-    for note in diagnostic.notes:
-        text = str(note.message)
-        text = text if len(text) <= _LONGEST_NOTE else f"{text[:_LONGEST_NOTE]}…"
-        place = _PLACE.search(str(note.location))
-        where = f" at {place[1]}:{place[2]}" if place and place[1] != "0" else ""
-        said.append(f"note{where}: {text}")
-    return "; ".join(said)
-
-
 def _program_error(error: Exception, filename: str, said: list[str]) -> ProgramError:
     for diagnostic in getattr(error, "error_diagnostics", ()):
-        found = _PLACE.search(str(diagnostic.location))
-        if found and found[1] != "0":  # bytecode has no lines
-            line, column = int(found[1]), int(found[2])
-            return ProgramError(f"{filename}:{line}:{column}: {_text(diagnostic)}", line, column)
-        said = [*said, _text(diagnostic)]
+        if place := place_of(diagnostic):
+            line, column = place
+            message = f"{filename}:{line}:{column}: {message_of(diagnostic)}"
+            return ProgramError(message, line, column)
+        said = [*said, message_of(diagnostic)]
     return ProgramError(f"{filename}: {'; '.join(said) or error}")

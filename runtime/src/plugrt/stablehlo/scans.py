@@ -11,15 +11,14 @@ from typing import Any
 
 from plugrt.errors import Unimplemented
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.regions import clone_block, operations_within
+from plugrt.stablehlo.regions import clone_block
 
 
-def lower_scans(module: ir.Module) -> None:
-    """Rewrites each scan of a module to a ``stablehlo.while``, in place.
+def lower_scans(module: ir.Module, scans: Sequence[ir.Operation]) -> None:
+    """Rewrites the scans of a module, in its order, to ``stablehlo.while``, in place.
 
     Raises `Unimplemented` for one over a dimension of unknown size.
     """
-    scans = [op for op in operations_within(module.operation) if op.name == "chlo.scan"]
     with module.context:
         for scan in reversed(scans):  # those within others first
             with scan.location, ir.InsertionPoint(scan):

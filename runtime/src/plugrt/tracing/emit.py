@@ -13,6 +13,7 @@ from plugrt.execution.casting import cast
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes
+from plugrt.stablehlo.diagnostics import explain
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.python_scalars import check_fits
@@ -70,9 +71,8 @@ def emit(
         made = builder(*values, loc=trace.location(), **attributes)
     except MLIRError as error:
         types = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in operands)
-        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
         raise InvalidOperation(
-            f"{builder.__name__}({types}) is not valid StableHLO: {said}"
+            f"{builder.__name__}({types}) is not valid StableHLO: {explain(error)}"
         ) from error
     if builder.__module__ == _CHLO:
         trace.uses_chlo = True

@@ -9,6 +9,7 @@ from plugrt.errors import InvalidOperation
 from plugrt.interface import HostCallback
 from plugrt.stablehlo.bindings import MLIRError, ir
 from plugrt.stablehlo.callbacks import callback_number, has_ordered, host_callbacks, order_callbacks
+from plugrt.stablehlo.diagnostics import explain
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.stablehlo.regions import functions_by_name
@@ -63,5 +64,6 @@ def _verify(module: ir.Module, name: str) -> None:
     try:
         module.operation.verify()
     except MLIRError as error:
-        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
-        raise InvalidOperation(f"the trace of {name!r} is not valid StableHLO: {said}") from error
+        raise InvalidOperation(
+            f"the trace of {name!r} is not valid StableHLO: {explain(error)}"
+        ) from error

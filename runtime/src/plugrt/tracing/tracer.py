@@ -117,6 +117,11 @@ class Tracer(Methods):
         return Tracer(value, trace, weak=self.weak, origin=self.origin)
 
     @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to other operands', as a Python scalar's does."""
+        return self.weak
+
+    @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)

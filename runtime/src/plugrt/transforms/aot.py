@@ -15,6 +15,7 @@ from plugrt.execution.callback_refusals import refuse_callbacks
 from plugrt.execution.chosen_shardings import settle_shardings
 from plugrt.execution.compiled import CompiledBase
 from plugrt.execution.ir_dumps import dump_executable, dump_program
+from plugrt.execution.narrow_types import compute_narrow_types
 from plugrt.execution.placement import Launch
 from plugrt.interface import (
     CompileOptions,
@@ -79,6 +80,7 @@ def compile_ahead(
 
 def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
     """Returns the program compiled for a topology; logged and timed as any compilation."""
+    program = compute_narrow_types(program, target, options)
     dump_program(program)
     logger.debug("Compiling %s for %s, ahead of time", program.name, target.platform)
     start = time.perf_counter()

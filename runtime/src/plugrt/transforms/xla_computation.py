@@ -67,7 +67,7 @@ def xla_computation(
     in_parts: Any = None,
     out_parts: Any = None,
     backend: str | None = None,
-    tuple_args: bool | None = None,
+    tuple_args: bool | None = False,
     instantiate_const_outputs: bool | None = None,
     return_shape: bool = False,
     donate_argnums: int | Iterable[int] = (),

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from plugrt.processes.run_in_child import Outcome
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.journal import Journal
 from plugrt_sdk.conformance.mutants.killers import AT
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
@@ -44,6 +46,14 @@ def test_what_ends_the_process_is_a_verdict(name: str, verdict: Verdict, words: 
     assert list(found) == [BEFORE, AT, AFTER]
     assert found[BEFORE].verdict is found[AFTER].verdict is Verdict.PASS
     assert (found[AT].verdict, words in found[AT].got) == (verdict, True), found[AT]
+
+
+def test_a_hang_has_the_last_output_as_a_crash_has() -> None:
+    """The library had written why; the report had nothing but the time."""
+    target = Target("object", "support.conformance_mutants:complains_and_hangs")
+    found = run(target, [BEFORE, AT], 4.0)
+    assert found[AT].verdict is Verdict.TIMEOUT
+    assert found[AT].got == "it had not ended; its last output: No chips detected"
 
 
 def test_the_kit_s_own_processes_are_not_the_plugin_s() -> None:
@@ -148,3 +158,12 @@ def test_jobs_give_the_same_results_in_the_same_order() -> None:
     assert sorted(heard) == sorted(found)
     assert {result.verdict for result in found.values()} == {Verdict.PASS}
     assert runner.facts["platform"] == "numpy"
+
+
+@pytest.mark.parametrize("how", ["deadline", "signal"])
+def test_a_verdict_shows_the_last_output(how: str) -> None:
+    """A library wrote why it gave up, and the verdict said only that it had not ended."""
+    outcome = Outcome(how, 6, 15.0, ({"begin": AT},), errors="device 0\nNo chips detected\n")
+    result = Journal.of(outcome, [AT]).blame(outcome, 15.0)
+    assert result.verdict is (Verdict.TIMEOUT if how == "deadline" else Verdict.CRASH)
+    assert result.got.endswith("; its last output: device 0 No chips detected")

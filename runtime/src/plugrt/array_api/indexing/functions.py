@@ -12,7 +12,7 @@ from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
 from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
-from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
+from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_operand
 from plugrt.execution.sharding import PmapSharding
@@ -77,7 +77,7 @@ def take(
     what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
     ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
     ``x`` has any dtype, ``indices`` integers of any shape. Raises `DtypeError` for other indices,
-    `AxisError`, and `ShapeError` for an empty axis.
+    `AxisError`, and `InvalidIndex` for an empty axis.
 
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0, -1]))
     Array([30, 10, 30], dtype=int32)
@@ -151,11 +151,13 @@ def take_along_axis(
 
 
 def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
-    """Whether the result is empty; `ShapeError` for taking elements of an empty axis."""
+    """Whether the result is empty; `InvalidIndex` for taking elements of an empty axis."""
     if 0 in result:
         return True
     if shape[axis] == 0:
-        raise ShapeError(f"{function} from axis {axis} of x of shape {shape}, which is empty there")
+        raise InvalidIndex(
+            f"{function} from axis {axis} of x of shape {shape}, which is empty there"
+        )
     return False
 
 

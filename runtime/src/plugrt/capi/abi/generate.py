@@ -1,4 +1,4 @@
-"""Makes the modules ``_abi.py`` and ``_handles.py`` from `plugrt.capi.abi.declarations`.
+"""Makes ``_abi.py``, ``_handles.py`` and ``_grown.py`` from `plugrt.capi.abi.declarations`.
 
 Run ``python -m plugrt.capi.abi.generate`` after a change there; a test keeps the two in step.
 """
@@ -21,6 +21,7 @@ from plugrt.capi.abi.declarations.values import CALLBACKS, OPAQUE
 MODULE = "plugrt.capi.abi._abi"
 TARGET = Path(__file__).with_name("_abi.py")
 HANDLES_TARGET = Path(__file__).with_name("_handles.py")
+GROWN_TARGET = Path(__file__).with_name("_grown.py")
 
 
 def _add_prefix(text: str, prefix: str = "PJRT_") -> str:
@@ -160,8 +161,31 @@ HANDLES: dict[str, tuple[str, ...]] = {{
 """.replace("'", '"')
 
 
+def grown() -> dict[str, tuple[tuple[int, str], ...]]:
+    """Returns each struct to which fields were appended: see `declarations.Entry.ends`."""
+    members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
+    structs = [*d.entries(d.STRUCTS), *d.entries(EXTENSION_STRUCTS)]
+    found = {f"PJRT_{e.name}_Args": e.ends for e in members}
+    found |= {f"PJRT_{e.name}": e.ends for e in structs}
+    return {struct: ends for struct, ends in found.items() if ends}
+
+
+def grown_module() -> str:
+    """Returns the text of the module ``_grown.py``."""
+    lines = []
+    for name, ends in grown().items():
+        lines += [f'    "{name}": (', *(f"        {end!r}," for end in ends), "    ),"]
+    return f"""# Made by plugrt.capi.abi.generate from the declarations; do not edit.
+\"""Struct to (minor, field): before that minor version its stated size ends with that field.\"""
+
+GROWN: dict[str, tuple[tuple[int, str], ...]] = {{
+{chr(10).join(lines)}
+}}
+""".replace("'", '"')
+
+
 def generate(target: Path = TARGET) -> None:
-    """Writes the out-of-line module and, beside it, ``_handles.py``.
+    """Writes the out-of-line module and, beside it, ``_handles.py`` and ``_grown.py``.
 
     Needs pycparser (a dependency of cffi), but no compiler.
     """
@@ -175,6 +199,7 @@ def generate(target: Path = TARGET) -> None:
         ffi.emit_python_code(str(made))
         target.write_text("# ruff: noqa\n" + made.read_text())
     target.with_name(HANDLES_TARGET.name).write_text(handles_module())
+    target.with_name(GROWN_TARGET.name).write_text(grown_module())
 
 
 if __name__ == "__main__":

@@ -20,15 +20,16 @@ class Prepared:
 
     __slots__ = ("block", "fixed", "pristine", "structs")
 
-    def __init__(self, *names: str, extra_bytes: int = 0) -> None:
+    def __init__(self, *names: str, extra_bytes: int = 0, minor: int | None = None) -> None:
         sizes = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
         self.block = ffi.new("char[]", sum(sizes) + extra_bytes)
         """The memory: the structs, then ``extra_bytes`` bytes for what they point to."""
         self.structs: list[Any] = []
-        """Pointers to the structs, each of which states its size; `block` must outlive them."""
+        """Pointers to the structs, each of which states its size, as `struct_type` has it for
+        ``minor``; `block` must outlive them."""
         at = 0
         for name, size in zip(names, sizes, strict=True):
-            pointer, stated = struct_type(name)
+            pointer, stated = struct_type(name, minor)
             made = ffi.cast(pointer, self.block + at)
             made.struct_size = stated
             self.structs.append(made)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.callback_exits import as_failure
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits, element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.capi.packed_elements import pack_elements, packed_size, unpack_elements
+from plugrt.compiled_core import guard
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
 
@@ -22,7 +24,6 @@ METADATA = 1
 EXECUTE = 3
 API_VERSION = (0, 1)
 BUFFER = 1
-_INTERNAL = 13
 _TOO_SHORT = 16
 """Where the second field of the arguments ends: `plugrt trace --check` takes less for a fault."""
 _TOKEN = 17
@@ -93,19 +94,20 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
     """
 
     def run(frame: Any) -> Any:
-        try:
-            if answer_metadata(frame):
-                return ffi.NULL
-            if frame.stage == EXECUTE:
-                call(handler, frame)
-        except PjrtError as error:
-            return _error(frame, error.code, error.message)
-        except BaseException as error:  # noqa: BLE001 - C cannot unwind; the launch gets the error
-            message = f"the handler of {target!r} raised {type(error).__name__}: {error}"
-            return _error(frame, _INTERNAL, message)
+        if not answer_metadata(frame) and frame.stage == EXECUTE:
+            call(handler, frame)
         return ffi.NULL
 
-    callback = ffi.callback("XLA_FFI_Handler*", mark_callback(run))
+    def fail(error: BaseException, frame: Any) -> Any:
+        failure = as_failure(f"the handler of {target!r}", error)
+        return _error(frame, failure.code, failure.message)
+
+    def fail_unguarded(_: Any, error: BaseException, entry: Any) -> Any:
+        return fail(error, *entry.tb_frame.f_locals["arguments"])
+
+    # Without the core an interrupt may come at the entry of what guards; cffi would return NULL.
+    guarded = guard(mark_callback(run), fail)
+    callback = ffi.callback("XLA_FFI_Handler*", guarded, onerror=fail_unguarded)
     expect(callback)  # until the process ends: it cannot be unregistered
     return callback
 

@@ -47,7 +47,8 @@ class Profiler:
             raise Unimplemented(f"the extension Profiler of {library.owner} is empty")
         names = [name for name, _ in ffi.typeof(api).item.fields[2:]]
         owner = f"the profiler of {library.owner}"
-        self._table = _ProfilerTable(api, api.struct_size, names, owner, AddressMap())
+        size, minor = api.struct_size, library.minor
+        self._table = _ProfilerTable(api, size, names, owner, AddressMap(), minor)
         table = self._table
 
         args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))

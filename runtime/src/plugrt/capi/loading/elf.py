@@ -6,10 +6,11 @@ import os
 import platform
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from plugrt.errors import FileRefused
 from plugrt.files import open_regular
@@ -52,7 +53,6 @@ def read_elf(path: str) -> ElfFacts:
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
 
     with open_regular(path) as stream:
         try:
@@ -68,10 +68,8 @@ def read_elf(path: str) -> ElfFacts:
                     elif tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
                         found = getattr(tag, tag.entry.d_tag[3:].lower())
                         search += found.split(":")
-            table = elf.get_section_by_name(".dynsym")
-            exported = isinstance(table, SymbolTableSection) and any(
-                s["st_shndx"] != "SHN_UNDEF" for s in table.get_symbol_by_name("GetPjrtApi") or ()
-            )
+            symbols = _look_up(elf, "GetPjrtApi")
+            exported = any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in symbols)
             origin = str(Path(path).resolve().parent)
             return ElfFacts(
                 machine=str(elf["e_machine"]),
@@ -85,6 +83,25 @@ def read_elf(path: str) -> ElfFacts:
             )
         except (ELFError, ValueError, KeyError, OverflowError, UnicodeDecodeError) as error:
             raise NotElf(str(error)) from error
+
+
+def _look_up(elf: Any, name: str) -> Iterable[Any]:
+    """Returns the dynamic symbols of that name, by the file's hash table where it has one.
+
+    pyelftools searches the table of symbols by a dictionary of all of them: seconds for a library
+    of some 100 MB.
+    """
+    from elftools.elf.hash import ELFHashSection, GNUHashSection
+    from elftools.elf.sections import SymbolTableSection
+
+    for section in elf.iter_sections():
+        if isinstance(section, GNUHashSection | ELFHashSection):
+            found = section.get_symbol(name)
+            return [] if found is None else [found]
+    table = elf.get_section_by_name(".dynsym")
+    if not isinstance(table, SymbolTableSection):
+        return []
+    return table.get_symbol_by_name(name) or ()
 
 
 def build_id(path: str) -> str:

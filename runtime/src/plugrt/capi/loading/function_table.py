@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
 from plugrt.argument_errors import after_checks
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.log import logger
+from plugrt.capi.negotiation import QUERIES, Ways
 from plugrt.capi.ownership import own
 from plugrt.capi.replies import Replies
 from plugrt.errors import (
@@ -26,12 +29,24 @@ from plugrt.errors import (
 )
 
 Slot = Callable[[Any], Any]
+_FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
+"""Seconds between two questions whether an event has come."""
 
 
 @cache
-def struct_type(name: str) -> tuple[Any, int]:
-    """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
-    last = ffi.typeof(name).fields[-1][1]
+def struct_type(name: str, minor: int | None = None) -> tuple[Any, int]:
+    """Returns (pointer type, size to state) of a struct, for a library of that minor version.
+
+    The size ends with the last field that the version has; the struct itself is always whole.
+    Without ``minor`` the struct must be one that is the same in all versions: else `ValueError`.
+    """
+    fields, ends = ffi.typeof(name).fields, GROWN.get(name.removeprefix("struct "), ())
+    name_of_last = fields[-1][0]
+    if ends:
+        if minor is None:
+            raise ValueError(f"{name} differs between versions: the library's minor is needed")
+        name_of_last = next((field for since, field in ends if minor < since), name_of_last)
+    last = dict(fields)[name_of_last]
     return ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type)
 
 
@@ -52,9 +67,9 @@ def complete_types() -> None:
             gc.enable()
 
 
-def new_struct(name: str) -> Any:
-    """Returns a zeroed struct that states its size."""
-    pointer_type, size = struct_type(name)
+def new_struct(name: str, minor: int | None = None) -> Any:
+    """Returns a zeroed struct that states its size, as `struct_type` has it."""
+    pointer_type, size = struct_type(name, minor)
     made = ffi.new(pointer_type)
     made.struct_size = size
     return made
@@ -64,18 +79,26 @@ class Table(Replies):
     """A C struct that holds functions, each of which takes one argument struct.
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
-    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states
-    and ``owner`` names the library in messages.
+    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct
+    states, ``owner`` names the library in messages, and ``minor`` is its version of the API.
     """
 
     prefix = "PJRT_"
 
     def __init__(
-        self, table: Any, size: int, names: Iterable[str], owner: str, addresses: AddressMap
+        self,
+        table: Any,
+        size: int,
+        names: Iterable[str],
+        owner: str,
+        addresses: AddressMap,
+        minor: int,
     ) -> None:
         self.owner = owner
+        self.minor = minor
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
+        self.ways = Ways()
         fields = dict(ffi.typeof(table).item.fields)
         for name in names:
             inside = fields[name].offset + ffi.sizeof("void*") <= size
@@ -92,15 +115,14 @@ class Table(Replies):
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
                 return function
-        self.missing.add(name)
-
-        def stub(args: Any) -> NoReturn:
-            raise Unimplemented(f"{full} is not implemented by {self.owner}")
-
-        return stub
+        if name == "Event_Await":
+            self.missing.add(name)
+            return self._await_by_polling
+        self._forget(name, f"{full} is not implemented by {self.owner}")
+        return self.slots[name]
 
     def has(self, name: str) -> bool:
-        """Whether the library has that function (which may still report UNIMPLEMENTED)."""
+        """Whether the library has that function, and has not answered UNIMPLEMENTED to a query."""
         return name not in self.missing
 
     @after_checks
@@ -111,7 +133,7 @@ class Table(Replies):
         and gives NULL for a handle. ``inputs`` are kept alive until the call returns.
         """
         struct = f"{self.prefix}{name}_Args"
-        args = new_struct(f"struct {struct}")
+        args = new_struct(f"struct {struct}", self.minor)
         for field, value in inputs.items():
             try:
                 setattr(args, field, value)
@@ -121,10 +143,58 @@ class Table(Replies):
                 ) from None
         error = self.slots[name](args)
         if error:
-            raise self.take_error(error)
+            found = self.error_of(name, error)
+            if self.substitute(name, found):
+                return self.call(name, **inputs)
+            raise found
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
         return args
+
+    def error_of(self, name: str, error: Any) -> PjrtError:
+        """Returns the exception for a function's error (or its address) and frees it.
+
+        An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
+        (`plugrt.capi.negotiation`).
+        """
+        found = self.take_error(error)
+        if not isinstance(found, Unimplemented):
+            return found
+        told = f"{self.prefix}{name} of {self.owner}: {found.message}"
+        if name in QUERIES:
+            self._forget(name, told)
+        return Unimplemented(told)
+
+    def substitute(self, name: str, error: PjrtError) -> bool:
+        """Replaces ``Event_Await`` after that answer by another way; whether it did so now."""
+        if name != "Event_Await" or not isinstance(error, Unimplemented) or name in self.missing:
+            return False
+        self.missing.add(name)
+        self.slots[name] = self._await_by_polling
+        return True
+
+    def _await_by_polling(self, args: Any) -> Any:
+        """Waits as ``PJRT_Event_Await``; returns the event's error."""
+        asked = new_struct("struct PJRT_Event_IsReady_Args")
+        asked.event = args.event
+        pause = _FIRST_PAUSE
+        while not (error := self.slots["Event_IsReady"](asked)) and not asked.is_ready:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        if error:
+            return error
+        failed = new_struct("struct PJRT_Event_Error_Args")
+        failed.event = args.event
+        return self.slots["Event_Error"](failed)
+
+    def _forget(self, name: str, message: str) -> None:
+        """Replaces a function by a stub that raises `Unimplemented`."""
+        self.missing.add(name)
+
+        def stub(args: Any) -> NoReturn:
+            raise Unimplemented(message)
+
+        self.slots[name] = stub
 
     def dispose(self, name: str, field: str, pointer: Any) -> None:
         """Calls a function that frees ``pointer``; a failure is only logged."""
@@ -211,7 +281,7 @@ class ExtensionTable(Table):
         table = ffi.cast(f"PJRT_{name}_Extension*", base)
         names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
         owner = f"the extension {name} of {library.owner}"
-        super().__init__(table, base.struct_size, names, owner, addresses)
+        super().__init__(table, base.struct_size, names, owner, addresses, library.minor)
         self._library = library
 
     def take_error(self, error: Any) -> PjrtError:

@@ -13,7 +13,7 @@ from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
 from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
 from plugrt.capi.loading.load_errors import no_function, why_not_loaded
-from plugrt.capi.loading.process_map import AddressMap
+from plugrt.capi.loading.process_map import AddressMap, file_at
 from plugrt.errors import (
     FailedPrecondition,
     FileRefused,
@@ -67,7 +67,7 @@ class Library(Table):
         minor, size = self.version[1], int(api.struct_size)
         if minor < _REARRANGED_MINOR:
             size = min(size, _SETTLED_TABLE)
-        super().__init__(api, size, _SLOTS, owner, addresses)
+        super().__init__(api, size, _SLOTS, owner, addresses, minor)
         self.extensions: dict[str, Any] = {}
         if minor >= _CHAIN_MINOR:
             self.extensions = read_chain(api.extension_start, path, addresses)
@@ -165,6 +165,11 @@ def _frees(name: str) -> bool:
     return name in DESTROYS or name.startswith("Error_")
 
 
+# NODELETE because a library whose threads or exit handlers outlive dlclose crashes the
+# interpreter (SIGSEGV; https://github.com/openssl/openssl/issues/653 shows one way to it), and
+# LOCAL so that two versions do not share symbols.
+_FLAGS = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
+
 # Process-wide: the dynamic linker loads a path once in a process.
 _LIBRARIES: dict[str, Library] = {}
 # Process-wide: guards `_LIBRARIES`: a library is initialised once.
@@ -176,15 +181,33 @@ def load_library(
 ) -> Library:
     """Returns the library at ``path``, loaded once for each real path and never unloaded.
 
-    ``hints`` maps the name of a shared library to the package that brings it, for the message
-    when it is missing. Raises `PluginBroken` (cannot be loaded, no table) or
-    `PluginIncompatible` (wrong machine, a version that does not fit).
+    A name without a folder is searched by the dynamic loader, as in JAX. ``hints`` maps patterns of
+    shared libraries' names to their sources, for the message when one is missing. Raises
+    `PluginBroken` (cannot be loaded, no table) or `PluginIncompatible` (wrong machine, a version
+    that does not fit).
     """
-    real = os.path.realpath(path)
+    path = os.fspath(path)
     with _LOADING:
+        real = os.path.realpath(path) if os.sep in path else _search(path)
         if real not in _LIBRARIES:
             _LIBRARIES[real] = Library(_open(real, hints or {}), real)
         return _LIBRARIES[real]
+
+
+def _search(name: str) -> str:
+    """Returns the file that the dynamic loader opens for a name; the name where that is unknown."""
+    try:
+        opened = ffi.dlopen(name, _FLAGS)
+    except OSError as error:
+        raise PluginBroken(
+            f"{name} cannot be loaded: {error}. The dynamic loader searches a name without a "
+            "folder: in LD_LIBRARY_PATH, as it was when the program was started, and in the "
+            "system's folders. Give the path of the file, or correct that variable"
+        ) from error
+    try:
+        return file_at(int(ffi.cast("uintptr_t", opened.GetPjrtApi))) or name
+    except (AttributeError, ffi.error) as error:
+        raise no_function(name) from error
 
 
 def library_at(address: int, name: str) -> Library:
@@ -202,12 +225,8 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
             f"{path} is not a shared library, or is cut short: the file ends before what its "
             "header announces. Install the package that brings it again"
         )
-    # NODELETE because a library whose threads or exit handlers outlive dlclose crashes the
-    # interpreter (SIGSEGV; https://github.com/openssl/openssl/issues/653 shows one way to it), and
-    # LOCAL so that two versions do not share symbols.
-    flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
     try:
-        opened = ffi.dlopen(path, flags)
+        opened = ffi.dlopen(path, _FLAGS)
     except OSError as error:
         raise why_not_loaded(path, str(error), hints) from error
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from plugrt.capi.loading.elf import NotElf, get_machine_name, missing_libraries, read_elf
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
@@ -23,7 +24,7 @@ _MAGICS = {
 def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginError:
     """Returns the exception for a ``path`` that the loader refused, with reason and cure.
 
-    ``hints`` maps the name of a shared library (or the part before ``.so``) to its package.
+    ``hints`` maps patterns of shared libraries' names to their sources.
     """
     wrong = _wrong_file(path)
     if wrong is not None:
@@ -93,13 +94,20 @@ def _wrong_file(path: str) -> PluginError | None:
 
 
 def _missing_message(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
-    lines = []
+    by_source: dict[str, list[str]] = {}
     for name, needed_by in missing:
-        package = hints.get(name) or hints.get(name.split(".so")[0])
+        source = next((hints[known] for known in hints if fnmatchcase(name, known)), "")
         line = f"{name}" if needed_by == path else f"{name} (needed by {needed_by})"
-        lines.append(line + (f", which the package {package} brings" if package else ""))
-    count = "a shared library" if len(lines) == 1 else f"{len(lines)} shared libraries"
+        by_source.setdefault(source, []).append(line)
+    lines = [
+        ", ".join(names) + (f", which {source} brings" if source else "")
+        for source, names in by_source.items()
+    ]
+    count = "a shared library" if len(missing) == 1 else f"{len(missing)} shared libraries"
     note = ""
     if not read_elf(path).exports_api:
         note = "; besides, it has no function GetPjrtApi, so that it is no PJRT plugin"
-    return f"{path} needs {count} that this system does not have: {'; '.join(lines)}{note}"
+    return (
+        f"{path} needs {count} that this system does not have: {'; '.join(lines)}{note}. "
+        "Install what brings them, or name their folders in LD_LIBRARY_PATH"
+    )

@@ -23,13 +23,13 @@ def probe_library(
     start: bool = True,
     trial: bool = False,
     hints: Mapping[str, str] | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
 ) -> ProbeResult:
     """Loads a library in a child process, starts a client there, and returns how far that went.
 
     Anything the library does (print, abort, crash, hang, exit, fail to exit) is a result. ``start``
     False stops after the initialisation; ``trial`` goes on to compute something small. ``timeout``
-    is in seconds; ``env`` are variables to set for the child.
+    is in seconds; ``env`` are variables to set for the child, or to remove (None).
     """
     request = {
         "path": os.fspath(path),

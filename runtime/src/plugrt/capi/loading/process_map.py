@@ -69,6 +69,20 @@ class AddressMap:
         return self._code.hold(address, 1) if self._code else address != 0
 
 
+def file_at(address: int) -> str:
+    """Returns the path of the file that is mapped at ``address``; empty where it is unknown."""
+    try:
+        text = _MAPS.read_text(errors="replace")
+    except OSError:
+        return ""
+    for line in text.splitlines():
+        span, *_, path = line.split(maxsplit=5)
+        start, end = (int(part, 16) for part in span.split("-"))
+        if start <= address < end:
+            return path if path.startswith("/") else ""
+    return ""
+
+
 class _OwnMemory:
     """This process's memory as a file: reading an unmapped address is an error, not a signal."""
 

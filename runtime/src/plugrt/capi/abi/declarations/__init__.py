@@ -2,11 +2,16 @@
 
 A table has one entry a function (or a struct), and an entry reads::
 
-    slot[@since] Name: type field; type field; =type field
+    slot[@since] Name: type field; type field; =type field; @since type field
 
 ``slot`` is the 1-based position in the table of functions, ``since`` the minor version that
 brought it (those without were there before 0.29, the oldest version accepted), ``=`` marks what
-the library fills in. Names lack their prefix ``PJRT_``. Each function takes one pointer to a
+the library fills in. ``@since`` before a field: in the headers of earlier minor versions the size
+that a struct states ends before that field. A few of them had the field already and had forgotten
+to raise the size, which a strict library compares all the same. Where headers of one minor version
+differ (0.44, 0.61 to 0.63, 0.65, 0.71), the mark is that of the first with the field: XLA's
+libraries refuse a struct that is smaller than theirs, and accept a larger one. Names lack their
+prefix ``PJRT_``. Each function takes one pointer to a
 struct ``PJRT_<Name>_Args`` that begins with ``size_t struct_size`` and ``extension_start``; a
 leading ``!`` means that ``extension_start`` is missing, ``~`` that both are. A function returns an
 error, or nothing where ``void`` precedes its name.
@@ -40,6 +45,7 @@ _ENTRY = re.compile(
     r"(?:(?P<slot>\d+)(?:@(?P<since>\d+))? )?(?P<mark>[!~]?)(?P<void>void )?(?P<name>\w+):"
     r"(?P<fields>.*)"
 )
+_FIELD = re.compile(r"(?:@(?P<since>\d+) )?(?P<output>=?)(?P<text>[^@=].*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,8 @@ class Entry:
     returns_error: bool = True
     header: int = 2
     """How many of ``struct_size`` and ``extension_start`` it begins with."""
+    ends: tuple[tuple[int, str], ...] = ()
+    """(minor, field): before that minor version the size that is stated ends with that field."""
 
 
 def field_name(declaration: str) -> str:
@@ -76,6 +84,13 @@ def split_fields(fields: str) -> Iterator[str]:
         yield fields[start:].strip()
 
 
+def _read_field(declaration: str) -> re.Match[str]:
+    match = _FIELD.fullmatch(declaration)
+    if match is None:
+        raise ValueError(f"cannot read the declaration of a field {declaration!r}")
+    return match
+
+
 def entries(table: str) -> Iterator[Entry]:
     """Yields the entries of a table in its own order; a malformed one raises `ValueError`."""
     text = re.sub(r"\n\s+", " ", table)
@@ -83,11 +98,17 @@ def entries(table: str) -> Iterator[Entry]:
         match = _ENTRY.fullmatch(line)
         if match is None:
             raise ValueError(f"cannot read the declaration {line!r}")
-        parts = list(split_fields(match["fields"]))
+        parts = [_read_field(part) for part in split_fields(match["fields"])]
+        names = [field_name(part["text"]) for part in parts]
         yield Entry(
             name=match["name"],
-            fields=tuple(p.removeprefix("=") for p in parts),
-            outputs=frozenset(field_name(p[1:]) for p in parts if p.startswith("=")),
+            fields=tuple(part["text"] for part in parts),
+            outputs=frozenset(n for n, part in zip(names, parts, strict=True) if part["output"]),
+            ends=tuple(
+                (int(part["since"]), last)
+                for last, part in zip(names, parts[1:], strict=False)
+                if part["since"]
+            ),
             slot=int(match["slot"] or 0),
             since=int(match["since"] or 0),
             returns_error=not match["void"],

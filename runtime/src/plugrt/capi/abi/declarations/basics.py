@@ -8,7 +8,7 @@ BASICS = """
 2 void Error_Message: const Error* error; =const char* message; =size_t message_size
 3 Error_GetCode: const Error* error; =Error_Code code
 4 Plugin_Initialize:
-5 Plugin_Attributes: =const NamedValue* attributes; =size_t num_attributes
+5 Plugin_Attributes: =const NamedValue* attributes; @71 =size_t num_attributes
 6 Event_Destroy: Event* event
 7 Event_IsReady: Event* event; =bool is_ready
 8 Event_Error: Event* event

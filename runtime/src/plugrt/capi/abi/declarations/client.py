@@ -6,8 +6,8 @@ The notation is described in `plugrt.capi.abi.declarations`.
 CLIENT = """
 11 Client_Create: const NamedValue* create_options; size_t num_options; KeyValueGetCallback
     kv_get_callback; void* kv_get_user_arg; KeyValuePutCallback kv_put_callback; void*
-    kv_put_user_arg; =Client* client; KeyValueTryGetCallback kv_try_get_callback; void*
-    kv_try_get_user_arg
+    kv_put_user_arg; =Client* client; @61 KeyValueTryGetCallback kv_try_get_callback;
+    void* kv_try_get_user_arg
 12 Client_Destroy: Client* client
 13 Client_PlatformName: Client* client; =const char* platform_name; =size_t platform_name_size
 14 Client_ProcessIndex: Client* client; =int process_index
@@ -32,7 +32,7 @@ CLIENT = """
 94@33 Client_CreateViewOfDeviceBuffer: Client* client; void* device_buffer_ptr; const int64_t*
     dims; size_t num_dims; Buffer_Type element_type; Buffer_MemoryLayout* layout; Device*
     device; void (*on_delete_callback)(void* device_buffer_ptr, void* user_arg); void*
-    on_delete_callback_arg; intptr_t stream; =Buffer* buffer; Memory* memory
+    on_delete_callback_arg; intptr_t stream; =Buffer* buffer; @65 Memory* memory
 96@36 Client_TopologyDescription: Client* client; =TopologyDescription* topology
 102@60 AsyncHostToDeviceTransferManager_Destroy: AsyncHostToDeviceTransferManager*
     transfer_manager
@@ -71,7 +71,7 @@ CLIENT = """
 119@82 Client_CreateErrorBuffer: Client* client; Error_Code error_code; const char*
     error_message; size_t error_message_size; const int64_t* shape_dims; size_t shape_num_dims;
     Buffer_Type shape_element_type; Buffer_MemoryLayout* shape_layout; Memory* memory; =Buffer*
-    buffer; const NamedValue* payload; size_t num_payload
+    buffer; @103 const NamedValue* payload; size_t num_payload
 120@83 AsyncHostToDeviceTransferManager_TransferLiteral: AsyncHostToDeviceTransferManager*
     transfer_manager; int buffer_index; const void* data; const int64_t* shape_dims; size_t
     shape_num_dims; Buffer_Type shape_element_type; Buffer_MemoryLayout* shape_layout; =Event*

@@ -17,7 +17,7 @@ DEVICE = """
 30 Device_GetDescription: Device* device; =DeviceDescription* device_description
 31 Device_IsAddressable: Device* device; =bool is_addressable
 32 Device_LocalHardwareId: Device* device; =int local_hardware_id
-33 Device_AddressableMemories: Device* device; =Memory* const* memories; =size_t num_memories
+33 Device_AddressableMemories: Device* device; =Memory* const* memories; @46 =size_t num_memories
 34 Device_DefaultMemory: Device* device; =Memory* memory
 35 Device_MemoryStats: Device* device; =int64_t bytes_in_use; =int64_t peak_bytes_in_use; =bool
     peak_bytes_in_use_is_set; =int64_t num_allocs; =bool num_allocs_is_set; =int64_t
@@ -26,7 +26,7 @@ DEVICE = """
     peak_bytes_reserved; =bool peak_bytes_reserved_is_set; =int64_t bytes_reservable_limit;
     =bool bytes_reservable_limit_is_set; =int64_t largest_free_block_bytes; =bool
     largest_free_block_bytes_is_set; =int64_t pool_bytes; =bool pool_bytes_is_set; =int64_t
-    peak_pool_bytes; =bool peak_pool_bytes_is_set; =int64_t peak_allocated_bytes; =bool
+    peak_pool_bytes; =bool peak_pool_bytes_is_set; @113 =int64_t peak_allocated_bytes; =bool
     peak_allocated_bytes_is_set
 36 Memory_Id: Memory* memory; =int id
 37 Memory_Kind: Memory* memory; =const char* kind; =size_t kind_size
@@ -51,7 +51,7 @@ DEVICE = """
 115@75 TopologyDescription_Deserialize: const char* serialized_topology; size_t
     serialized_topology_size; =TopologyDescription* topology
 122@85 Device_PoisonExecution: Device* device; int32_t launch_id; Error_Code error_code; const
-    char* error_message; size_t error_message_size; =bool poisoned; const NamedValue* payload;
+    char* error_message; size_t error_message_size; =bool poisoned; @100 const NamedValue* payload;
     size_t num_payload
 123@86 Device_CreateAsyncTrackingEvent: Device* device; const char* description; size_t
     description_size; =AsyncTrackingEvent* event

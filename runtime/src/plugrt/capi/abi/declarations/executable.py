@@ -29,9 +29,9 @@ EXECUTABLE = """
     const* const* argument_lists; size_t num_devices; size_t num_args; Buffer** const*
     output_lists; Event** device_complete_events; Device* execute_device
 57 Executable_DeserializeAndLoad: Client* client; const char* serialized_executable; size_t
-    serialized_executable_size; =LoadedExecutable* loaded_executable; const char*
+    serialized_executable_size; =LoadedExecutable* loaded_executable; @71 const char*
     overridden_serialized_compile_options; size_t overridden_serialized_compile_options_size;
-    LoadOptions* load_options
+    @111 LoadOptions* load_options
 58 LoadedExecutable_Fingerprint: LoadedExecutable* executable; =const char*
     executable_fingerprint; =size_t executable_fingerprint_size
 90 Compile: const TopologyDescription* topology; const Program* program; const char*
@@ -44,12 +44,12 @@ EXECUTABLE = """
     =size_t executable_fingerprint_size
 97@40 Executable_GetCompiledMemoryStats: Executable* executable; =int64_t
     generated_code_size_in_bytes; =int64_t argument_size_in_bytes; =int64_t
-    output_size_in_bytes; =int64_t alias_size_in_bytes; =int64_t temp_size_in_bytes; =int64_t
-    host_generated_code_size_in_bytes; =int64_t host_argument_size_in_bytes; =int64_t
+    output_size_in_bytes; =int64_t alias_size_in_bytes; =int64_t temp_size_in_bytes;
+    @43 =int64_t host_generated_code_size_in_bytes; =int64_t host_argument_size_in_bytes; =int64_t
     host_output_size_in_bytes; =int64_t host_alias_size_in_bytes; =int64_t
-    host_temp_size_in_bytes; =int64_t peak_memory_in_bytes; =int64_t total_size_in_bytes;
-    =int64_t total_allocation_bytes; =int64_t indefinite_allocations; =int64_t
-    peak_unpadded_heap_bytes
+    host_temp_size_in_bytes; @72 =int64_t peak_memory_in_bytes; @90 =int64_t
+    total_size_in_bytes; @104 =int64_t total_allocation_bytes; =int64_t indefinite_allocations;
+    =int64_t peak_unpadded_heap_bytes
 118@79 LoadedExecutable_GetDeviceAssignment: LoadedExecutable* executable; =const char*
     serialized_bytes; =size_t serialized_bytes_size; DeviceAssignmentSerialized*
     serialized_device_assignment; =void (*serialized_device_assignment_deleter)(

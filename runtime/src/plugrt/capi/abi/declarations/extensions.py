@@ -32,7 +32,7 @@ FFI_UserData_Add: ExecuteContext* context; FFI_UserData user_data
     "MemoryDescriptions": """
 DeviceDescription_MemoryDescriptions: DeviceDescription* device_description;
     =const MemoryDescription* const* memory_descriptions; =size_t num_memory_descriptions;
-    =size_t default_memory_index
+    @67 =size_t default_memory_index
 MemoryDescription_Kind: const MemoryDescription* memory_description; =const char* kind;
     =size_t kind_size; =int kind_id
 """,

@@ -67,11 +67,11 @@ ShapeSpec: const int64_t* dims; size_t num_dims; Buffer_Type element_type
     size_t num_operands
 ExecuteOptions: SendCallbackInfo** send_callbacks; RecvCallbackInfo** recv_callbacks;
     size_t num_send_ops; size_t num_recv_ops; int launch_id;
-    const int64_t* non_donatable_input_indices; size_t num_non_donatable_input_indices;
-    ExecuteContext* context; const char* call_location; size_t num_tasks; int* task_ids;
-    int64_t* incarnation_ids; MultiSlice_Config* multi_slice_config;
-    bool use_major_to_minor_data_layout_for_callbacks;
-    HloOutputCallbackInfo* hlo_output_callbacks; size_t num_hlo_output_callbacks
+    @46 const int64_t* non_donatable_input_indices; size_t num_non_donatable_input_indices;
+    @61 ExecuteContext* context; @76 const char* call_location; @78 size_t num_tasks;
+    int* task_ids; int64_t* incarnation_ids; @97 MultiSlice_Config* multi_slice_config;
+    @108 bool use_major_to_minor_data_layout_for_callbacks;
+    @112 HloOutputCallbackInfo* hlo_output_callbacks; size_t num_hlo_output_callbacks
 !LoadOptions: const int32_t* computation_origin; size_t computation_origin_size;
     MultiSlice_Config* multi_slice_config
 KeyValueGetCallback_Args: const char* key; size_t key_size; int timeout_in_ms;

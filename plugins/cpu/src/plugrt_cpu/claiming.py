@@ -1,0 +1,145 @@
+"""`claim`: a process asks the coordinator for its index, which `plugrt_cpu.claims` grants."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+from plugrt.errors import DataLoss, DistributedError, describe, escape_controls
+from plugrt.plugins.coordination import Membership
+from plugrt_cpu.claim_messages import (
+    LONGEST,
+    LONGEST_NAME,
+    PATIENCE,
+    About,
+    Answer,
+    Challenge,
+    Claim,
+    Hello,
+    Question,
+    make_nonce,
+    prove,
+    read,
+    with_proof,
+    write,
+)
+
+_INTERVAL = 1.0
+_SHARE = 0.3
+"""How much of the time without heartbeats a coordinator may be silent: jaxlib ends at half."""
+_PAUSE = 0.2
+_TRIES = 5
+"""How often a process connects anew where the coordinator dropped it for later connections."""
+
+
+class _Dropped(DistributedError):
+    """The connection was closed without an answer."""
+
+
+def claim(membership: Membership) -> tuple[socket.socket, str]:
+    """Returns the connection that keeps a process's index, and the address of jaxlib's service.
+
+    Raises `DistributedError` where another process has the index, where the coordinator has another
+    number of processes or another secret, and where something else listens at the address.
+    """
+    question = Claim(
+        membership.process_id, membership.num_processes, membership.name[:LONGEST_NAME]
+    )
+    for tries_left in reversed(range(_TRIES)):
+        connection = _connect(membership, membership.initialization_timeout)
+        try:
+            answer = _ask(connection, membership, question)
+            return connection, f"{membership.address.rpartition(':')[0]}:{answer.service}"
+        except BaseException as error:
+            connection.close()
+            if not (tries_left and isinstance(error, _Dropped)):
+                raise
+            time.sleep(_PAUSE)
+    raise AssertionError
+
+
+def await_loss(connection: socket.socket, heartbeat: float) -> str:
+    """Asks the coordinator again and again by a claim's connection; returns why it does not answer.
+
+    That is before jaxlib's client ends the process, half of ``heartbeat`` seconds after the loss.
+    """
+    patience = heartbeat * _SHARE
+    connection.settimeout(patience)
+    try:
+        while True:
+            connection.sendall(b"\n")
+            if not connection.recv(LONGEST):
+                raise ConnectionError("its connections are closed")
+            time.sleep(min(_INTERVAL, patience / 4))
+    except TimeoutError:
+        return f"it has not answered for {patience:g} s"
+    except OSError as error:
+        return describe(error)
+
+
+def find_holder(membership: Membership) -> str | None:
+    """Returns who has this process's index at a coordinator of plugrt's; None if there is none.
+
+    Empty as long as nobody has it.
+    """
+    try:
+        with _connect(membership, PATIENCE) as connection:
+            answer = _ask(connection, membership, About(membership.process_id))
+    except (OSError, DistributedError):
+        return None
+    return escape_controls(answer.holder)
+
+
+def _connect(membership: Membership, seconds: float) -> socket.socket:
+    host, _, port = membership.address.rpartition(":")
+    return socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+
+
+def _ask(connection: socket.socket, membership: Membership, question: Question) -> Answer:
+    """Returns what the coordinator answers, once both have proven that they know the secret.
+
+    Raises `DistributedError` where it refuses.
+    """
+    address, secret, nonce = membership.address, membership.secret, make_nonce()
+    challenge: Challenge = _exchange(connection, address, Hello(nonce), Challenge)
+    nonces = nonce, challenge.challenge
+    if challenge.proof != prove(secret, "coordinator", nonces):
+        has = "another secret" if secret else "a secret, and this process was given none"
+        if not challenge.proof:
+            has = "no secret, and this process was given one"
+        raise DistributedError(
+            f"the coordinator at {address} has {has}: all processes of a run have the same "
+            "(PLUGRT_COORDINATOR_SECRET, or initialize(secret=...)), or none has one"
+        )
+    answer: Answer = _exchange(connection, address, with_proof(secret, nonces, question), Answer)
+    if answer.fault:
+        raise DistributedError(
+            f"the coordinator at {address} refuses: {escape_controls(answer.fault)}"
+        )
+    return answer
+
+
+def _exchange(connection: socket.socket, address: str, said: object, kind: Any) -> Any:
+    """Says a message and returns the answer, of a kind of messages."""
+    received = b""
+    try:
+        connection.sendall(write(said))
+        while not received.endswith(b"\n") and len(received) <= LONGEST:
+            more = connection.recv(LONGEST)
+            if not more:
+                break
+            received += more
+        return read(kind, received)
+    except (OSError, DataLoss) as error:
+        shown = f"{received[:80]!r} ({describe(error)})"
+        raise _no_coordinator(address, shown, _Dropped if not received else None) from error
+
+
+def _no_coordinator(
+    address: str, answer: str, kind: type[DistributedError] | None = None
+) -> DistributedError:
+    return (kind or DistributedError)(
+        f"what listens at {address} is no coordinator of plugrt: it answered {answer}; choose "
+        "another coordinator_address, the same for all processes"
+    )

@@ -1,0 +1,38 @@
+"""Text of MLIR's errors, with their notes and the places in a program."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_LONGEST_NOTE = 300
+"""In characters: MLIR may print a whole function."""
+_PLACE = re.compile(r'(?:"([^"]*)")?:(\d+):(\d+)\)?$')
+
+
+def explain(error: BaseException) -> str:
+    """Returns the message of an exception of MLIR's bindings: each diagnostic with its notes."""
+    return "; ".join(map(message_of, getattr(error, "error_diagnostics", ()))) or str(error)
+
+
+def message_of(diagnostic: Any) -> str:
+    """Returns the message of a diagnostic, with its notes and their places."""
+    said = [str(diagnostic.message)]
+    for note in diagnostic.notes:
+        text = " ".join(str(note.message).split())
+        text = text if len(text) <= _LONGEST_NOTE else f"{text[:_LONGEST_NOTE]}…"
+        found = _PLACE.search(str(note.location))
+        if found is None or found[2] == "0":
+            where = ""
+        elif found[1] in (None, "", "-"):  # text that was parsed has no name
+            where = f" at {found[2]}:{found[3]}"
+        else:
+            where = f" at {found[1]}:{found[2]}"
+        said.append(f"note{where}: {text}")
+    return "; ".join(said)
+
+
+def place_of(diagnostic: Any) -> tuple[int, int] | None:
+    """Returns the line and the column of a diagnostic; None in bytecode, which has none."""
+    found = _PLACE.search(str(diagnostic.location))
+    return (int(found[2]), int(found[3])) if found and found[2] != "0" else None

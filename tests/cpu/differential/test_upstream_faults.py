@@ -1,0 +1,28 @@
+"""Faults of JAX that random calls leave out: a test that fails here says that they may try it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import numpy as np
+
+import plugrt
+from support import children
+from support.markdown import ROOT
+from support.requirements import needs_jax
+
+
+@needs_jax
+def test_an_array_donated_to_device_put_ends_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/device_put_donate.py"]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
+
+
+def test_arrays_donated_in_a_pytree_are_deleted() -> None:
+    x, y = (plugrt.device_put(np.arange(n), plugrt.devices()[0]) for n in (3, 4))
+    moved = plugrt.device_put({"x": x, "y": [y]}, plugrt.devices()[1], donate=True)
+    assert x.is_deleted()
+    assert y.is_deleted()
+    assert np.asarray(moved["y"][0]).tolist() == [0, 1, 2, 3]

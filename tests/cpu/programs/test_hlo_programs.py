@@ -1,0 +1,186 @@
+"""Programs in HLO: what `xla_computation` gives, its text and bytes, and XLA's dumps, are run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import hlo_proto, lax
+from plugrt.errors import ProgramError, Unimplemented
+from plugrt.interface import Program
+from plugrt.protobuf import message
+from support.distributions import run_cli
+
+TABLE = np.arange(100, dtype=np.float32)
+F32 = np.float32
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "two": (lambda x, y: x @ y + 1, (np.ones((2, 3), F32), np.full((3, 2), 2, F32))),
+    "results": (lambda x: (x * 2, x.sum(), x > 1), (np.arange(3, dtype=F32),)),
+    "none": (lambda: xp.ones((2, 2), dtype=xp.int8), ()),
+    "scalar": (lambda x: x + 1, (np.int32(4),)),
+    "dtypes": (
+        lambda a, b, c: (a + 1, ~b, lax.conj(c)),
+        (np.ones((0, 3), np.float16), np.array([True, False]), np.array([1 + 2j], np.complex64)),
+    ),
+    "constants": (lambda x: x + TABLE, (np.ones(100, F32),)),
+    "loop": (lambda x: lax.fori_loop(0, 5, lambda i, v: v * 2, x), (np.arange(4, dtype=F32),)),
+    "calls": (lambda x: plugrt.jit(lambda y: xp.sort(y))(x), (np.array([3, 1, 2], F32),)),
+    "many": (lambda *xs: sum(xs), tuple(np.float32(i) for i in range(120))),
+}
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "computation": lambda c: c,
+    "bytes": lambda c: c.as_serialized_hlo_module_proto(),
+    "view": lambda c: memoryview(c.as_serialized_hlo_module_proto()),
+    "dump": lambda c: message(1, c.as_serialized_hlo_module_proto()),
+    "dump with buffers": lambda c: message(1, c.as_serialized_hlo_module_proto()) + message(3, b""),
+    "text": lambda c: c.as_hlo_text(print_large_constants=True),
+    "commented text": lambda c: "// a dump\n\n" + c.as_hlo_text(True),
+    "bytes of text": lambda c: c.as_hlo_text(True).encode(),
+    "module": lambda c: c.as_hlo_module(),
+}
+
+
+@pytest.fixture(autouse=True)
+def _takes_hlo() -> None:
+    if "hlo" not in plugrt.get_backend().capabilities.program_formats:
+        pytest.skip("the backend takes no HLO")
+
+
+@pytest.mark.parametrize(
+    ("form", "tupled"), [*((form, False) for form in FORMS), ("bytes", True), ("text", None)]
+)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_hlo_runs_as_the_function_does(name: str, form: str, tupled: bool | None) -> None:
+    """No HLO went in anywhere: the error was that it is no StableHLO."""
+    function, arguments = FUNCTIONS[name]
+    computation = plugrt.xla_computation(function, tuple_args=tupled)(*arguments)
+    program = plugrt.load_program(FORMS[form](computation))
+    assert (program.format, program.name) == ("hlo", computation.name())
+    compiled = plugrt.compile(FORMS[form](computation))
+    assert compiled.input_types is not None
+    shapes = [(t.shape, t.dtype) for t in compiled.input_types]
+    assert shapes == [(np.shape(a), np.asarray(a).dtype) for a in arguments]
+    expected = plugrt.jit(function)(*arguments)
+    wanted, found = plugrt.tree.leaves(expected), plugrt.tree.leaves(compiled(*arguments))
+    assert len(wanted) == len(found)
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
+def test_files_have_their_own_names(tmp_path: Path) -> None:
+    function, arguments = FUNCTIONS["two"]
+    computation = plugrt.xla_computation(function)(*arguments)
+    (tmp_path / "first.hlo").write_text(computation.as_hlo_text())
+    (tmp_path / "second.pb").write_bytes(computation.as_serialized_hlo_module_proto())
+    for name in ("first.hlo", "second.pb"):
+        assert plugrt.load_program(tmp_path / name).name == name.partition(".")[0]
+        assert plugrt.load_program(tmp_path / name, name="mine").name == "mine"
+
+
+def test_wrong_arguments_are_refused_by_the_program_s_own_types() -> None:
+    function, arguments = FUNCTIONS["two"]
+    compiled = plugrt.compile(plugrt.xla_computation(function)(*arguments))
+    with pytest.raises(plugrt.errors.ArgumentMismatch):
+        compiled(arguments[0])
+    with pytest.raises(plugrt.errors.ArgumentMismatch, match="int32"):
+        compiled(arguments[0], arguments[1].astype(np.int32))
+
+
+TEXT = """HloModule named{more}
+
+ENTRY main {{
+  p = {kind} parameter(0)
+  ROOT r = {body}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "facts"),
+    [
+        ({"body": "f32[3] add(p, q)"}, ("5:2", "instruction does not exist: q")),
+        ({"body": "f32[3] nosuch(p)"}, ("5:", "nosuch")),
+        ({"body": "f32[100] constant({...})"}, ("large constants", "print_large_constants=True")),
+        ({"more": ", num_partitions=4"}, ("several devices (num_partitions=4)",)),
+        ({"more": ", is_scheduled=false, replica_count=2"}, ("(replica_count=2)",)),
+        ({"kind": "(f32[3], (f32[2]))"}, ("neither arrays nor one tuple of arrays",)),
+        ({"kind": "token[]", "body": "token[] after-all(p)"}, ("neither arrays nor one tuple",)),
+    ],
+)  # fmt: skip
+def test_text_that_cannot_be_run_is_refused_by_name(
+    fields: dict[str, str], facts: tuple[str, ...]
+) -> None:
+    usual = {"more": "", "kind": "f32[3]", "body": "f32[3] constant({1, 2, 3})"}
+    with pytest.raises(ProgramError) as error:
+        plugrt.compile(TEXT.format(**(usual | fields)))
+    for fact in facts:
+        assert fact in str(error.value)
+    plugrt.compile(TEXT.format(**usual | {"more": ", replica_count=1, num_partitions=1"}))
+
+
+def test_a_syntax_error_has_a_line_and_a_column() -> None:
+    with pytest.raises(ProgramError) as error:
+        plugrt.load_program(TEXT.format(more="", kind="f32[3]", body="f32[3] add(p, q)"))
+    assert (error.value.line, error.value.column is not None) == (5, True)
+
+
+def test_bytes_that_are_cut_or_altered_are_refused_or_read_and_never_more() -> None:
+    function, arguments = FUNCTIONS["results"]
+    code = plugrt.xla_computation(function)(*arguments).as_serialized_hlo_module_proto()
+    altered = random.Random(7)
+    damaged = [code[:n] for n in range(0, len(code), 7)]
+    for _ in range(200):
+        changed = bytearray(code)
+        changed[altered.randrange(len(code))] = altered.randrange(256)
+        damaged.append(bytes(changed))
+    refused = 0
+    for content in damaged:
+        try:
+            program = plugrt.load_program(content)
+        except ProgramError:
+            refused += 1
+        else:
+            assert program.format in ("hlo", "mlir")
+    assert refused > len(code) // 8
+
+
+@pytest.mark.parametrize(
+    "content", [b"\n", b"\n\x00", message(1, b""), message(1, b"name"), b"\n\n"]
+)
+def test_other_bytes_are_no_module(content: bytes) -> None:
+    assert hlo_proto.find_module(content) is None
+
+
+def test_a_backend_without_hlo_refuses_it_by_name_with_the_cure() -> None:
+    function, arguments = FUNCTIONS["two"]
+    computation = plugrt.xla_computation(function)(*arguments)
+    with pytest.raises(Unimplemented) as error:
+        plugrt.compile(computation, backend="numpy")
+    for fact in ("'numpy'", "takes programs in 'mlir'", "'hlo'", "backend='cpu'", "lower(x)"):
+        assert fact in str(error.value)
+    with pytest.raises(Unimplemented, match="'hlo_with_config'"):
+        plugrt.compile(Program(b"x", "hlo_with_config"))
+
+
+@pytest.mark.parametrize("form", ["text", "bytes"])
+def test_the_command_runs_it(tmp_path: Path, form: str) -> None:
+    function, arguments = FUNCTIONS["two"]
+    content = FORMS[form](plugrt.xla_computation(function)(*arguments))
+    (tmp_path / "f.hlo").write_bytes(content.encode() if isinstance(content, str) else content)
+    inputs = []
+    for i, argument in enumerate(arguments):
+        np.save(tmp_path / f"{i}.npy", argument)
+        inputs += ["--input", str(tmp_path / f"{i}.npy")]
+    command = ("run", str(tmp_path / "f.hlo"), *inputs, "--platform", "cpu", "--json")
+    done = run_cli(*command, folders=(tmp_path,))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"][0]["value"] == [[7.0, 7.0], [7.0, 7.0]]

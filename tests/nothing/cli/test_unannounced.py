@@ -1,0 +1,60 @@
+"""PJRT libraries in installed packages that no entry point announces: a row in doctor."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.clib import compile_c, needs_cc, tiny_library
+from support.distributions import install, run_cli
+
+pytestmark = needs_cc
+VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
+
+
+def package(site: Path, name: str, library: Path, file: str, group: str = "") -> Path:
+    """Installs a package with one library; returns the library's path."""
+    points = {group: {name: f"{name}_module"}} if group else {}
+    info = install(site, name, points, {f"{name}_module": ""})
+    shutil.copy(library, site / file)
+    (info / "RECORD").write_text(f"{file},,\n")
+    return site / file
+
+
+def rows_of(site: Path, **environ: str) -> dict[str, dict[str, Any]]:
+    done = run_cli("doctor", "--json", folders=(site,), **environ)
+    rows = json.loads(done.stdout)["candidates"]
+    return {row["distribution"] or row["name"]: row for row in rows}
+
+
+def test_the_row_names_the_line_that_loads_it(tmp_path: Path) -> None:
+    """lammps-jax-pjrt-cpu and fastatomstruct-xla-cpu were not mentioned."""
+    site = tmp_path / "site"
+    site.mkdir()
+    library = tiny_library(tmp_path)
+    path = package(site, "silent", library, "libchip_pjrt.so")
+    package(site, "spoken", library, "other.so", "xla_plugins")
+    package(site, "unrelated", compile_c(tmp_path, "int f(void) { return 0; }"), "libf.so")
+    package(site, "user", compile_c(tmp_path, 'const char *s = "GetPjrtApi";'), "libuser.so")
+    rows = rows_of(site)
+    row = rows["silent"]
+    assert (row["name"], row["state"], row["library"]) == ("chip", "not announced", str(path))
+    assert row["cure"] == f"{VARIABLE}=chip:{path} loads it"
+    assert rows["spoken"]["state"] != "not announced"
+    assert {"unrelated", "user"}.isdisjoint(rows)
+    named = rows_of(site, **{VARIABLE: f"chip:{path}"})
+    assert "silent" not in named
+    assert named["chip"]["state"] == "initialised"
+    beside = rows_of(site, **{VARIABLE: f"mine:{library}"})
+    assert beside["silent"]["cure"] == f"{VARIABLE}=mine:{library},chip:{path} loads it"
+
+
+def test_a_library_of_an_installed_plugin_is_announced(tmp_path: Path) -> None:
+    """The package libtpu has no entry point; plugrt-tpu loads its library."""
+    pytest.importorskip("plugrt_tpu")
+    package(tmp_path, "libtpu", tiny_library(tmp_path), "libtpu.so")
+    assert "libtpu" not in rows_of(tmp_path)

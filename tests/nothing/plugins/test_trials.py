@@ -1,0 +1,255 @@
+"""A plugin's library is tried in a child process before this one opens it, however it was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt import capi
+from plugrt.errors import PluginBroken, PluginError
+from plugrt.plugins import Backends, vendors
+from plugrt.plugins.coordination import Membership
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.starting import start
+from plugrt.settings.declarations import Config, config
+from support.clib import needs_cc, tiny_library
+from support.distributions import install, run_cli
+
+pytestmark = needs_cc
+CREATE = "api.Client_Create=f;"
+ABORTS = """
+#include <stdio.h>
+#include <stdlib.h>
+static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
+  fputs("no chip in slot 3\\n", stderr);
+  abort();
+}
+"""
+NOTES = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
+  const char* address = getenv("JAX_COORDINATOR_ADDRESS");
+  FILE* log = fopen(getenv("TRIAL_LOG"), "a");
+  fprintf(log, "%d %s\\n", getpid(), address ? address : "none");
+  fclose(log);
+  return client_create(a);
+}
+"""
+LOCKS = """
+#include <stdlib.h>
+#include <fcntl.h>
+#include <sys/file.h>
+static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
+  if (flock(open(getenv("TRIAL_LOG"), O_RDWR | O_CREAT, 0600), LOCK_EX | LOCK_NB)) abort();
+  return client_create(a);
+}
+"""
+INITIALIZES = """
+    import jax._src.xla_bridge as xb
+
+    def initialize():
+        xb.register_plugin("chip", library_path={library!r})
+"""
+OFFERS = """
+    from plugrt.plugins.library import LibraryPlugin
+    plugin = LibraryPlugin("chip", {library!r})
+"""
+TORCH = """
+    class Chip:
+        def library_path(self):
+            return {library!r}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path) -> Iterator[None]:
+    with config.override(cache_dir=str(tmp_path / "cache")):
+        yield
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRIAL_LOG", str(tmp_path / "log"))
+    return tmp_path / "log"
+
+
+def by_environment(site: Path, library: Path) -> Backends:
+    return Backends(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": f"chip:{library}"}), path=[])
+
+
+def by_registration(site: Path, library: Path) -> Backends:
+    made = Backends(Config({}), path=[])
+    made.register(LibraryPlugin("chip", str(library)))
+    return made
+
+
+def by_entry_point(group: str, value: str, source: str) -> Callable[[Path, Path], Backends]:
+    def make(site: Path, library: Path) -> Backends:
+        text = source.format(library=str(library))
+        install(site, "chip-dist", {group: {"chip": value}}, {"chip_module": text})
+        return Backends(Config({}), path=[str(site)])
+
+    return make
+
+
+def by_files(group: str) -> Callable[[Path, Path], Backends]:
+    """A package whose library is found among its files; no code of it runs."""
+
+    def make(site: Path, library: Path) -> Backends:
+        info = install(site, "chip-dist", {group: {"chip": "chip_module"}}, {"chip_module": ""})
+        shutil.copy(library, site / "pjrt_chip.so")
+        (info / "RECORD").write_text("chip_module.py,,\npjrt_chip.so,,\n")
+        return Backends(Config({}), path=[str(site)])
+
+    return make
+
+
+SOURCES = {
+    "environment": by_environment,
+    "register": by_registration,
+    "plugrt.plugins": by_entry_point("plugrt.plugins", "chip_module:plugin", OFFERS),
+    "jax_plugins": by_entry_point("jax_plugins", "chip_module", INITIALIZES),
+    "xla_plugins": by_files("xla_plugins"),
+    "torch_xla.plugins": by_entry_point("torch_xla.plugins", "chip_module:Chip", TORCH),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: Path) -> None:
+    """Of these only the first was tried: the others ended the program."""
+    if source == "jax_plugins":
+        pytest.importorskip("jax")
+    made = SOURCES[source](site, tiny_library(site, CREATE, ABORTS))
+    with pytest.raises(PluginBroken, match=r"SIGABRT.*last output: no chip in slot 3"):
+        made.get("chip")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_child_has_ended_and_the_second_start_pays_nothing(
+    source: str, site: Path, log: Path
+) -> None:
+    if source == "jax_plugins":
+        pytest.importorskip("jax")
+    make = SOURCES[source]
+    made = make(site, tiny_library(site, CREATE, NOTES))
+    for trials in (1, 0):
+        made.get("chip")
+        made.clear()
+        child, own = [line.split()[0] for line in log.read_text().split("\n")[:-1]][-2:]
+        assert int(own) == os.getpid()
+        assert (int(child) != os.getpid()) == bool(trials)
+
+
+def test_a_lock_that_the_child_held_is_free(site: Path, log: Path) -> None:
+    made = by_registration(site, tiny_library(site, CREATE, LOCKS))
+    assert made.get("chip").devices()
+
+
+def test_the_child_has_no_coordinator(
+    site: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAX_COORDINATOR_ADDRESS", "localhost:1")
+    by_registration(site, tiny_library(site, CREATE, NOTES)).get("chip")
+    in_child, in_program = log.read_text().split("\n")[:-1]
+    assert (in_child.split()[1], in_program.split()[1]) == ("none", "localhost:1")
+
+
+class Together:
+    """A connection to one other process; only its numbers are asked for."""
+
+    membership = Membership("here:1", 1, 2, 1.0, 1.0, 1.0)
+    process_id, num_processes, partition_index = 1, 2, None
+
+
+@pytest.mark.parametrize("why", ["several processes", "exclusive", "exclusive by name"])
+def test_no_client_is_created_in_the_child(why: str, site: Path, log: Path) -> None:
+    library = tiny_library(site, CREATE, NOTES)
+    if why == "exclusive by name":
+        library = library.rename(site / "libtpu.so")
+    plugin = LibraryPlugin("chip", str(library), {"node_id": 5})
+    plugin.exclusive = why == "exclusive"
+    made = Backends(Config({}), path=[])
+    made.register(plugin)
+    together: Any = Together() if why == "several processes" else None
+    if together:
+        with pytest.raises(PluginError, match="process 0 of 1"):
+            start(made.table.rows[0], made.table, together)
+    else:
+        start(made.table.rows[0], made.table)
+    assert [int(line.split()[0]) for line in log.read_text().split("\n")[:-1]] == [os.getpid()]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "changed"),
+    [
+        (("cuda",), {}, True),
+        (("xla_cuda12",), {"memory_fraction": 0.5}, True),
+        (("tpu", "xla_cudagraphs"), {}, False),
+        (("mine",), {"preallocate": True}, True),
+        (("mine",), {"n": 1}, False),
+        (("tpu",), {}, False),
+    ],
+)
+def test_no_memory_is_preallocated(
+    names: tuple[str, ...], options: dict[str, Any], changed: bool
+) -> None:
+    expected = {**options, "preallocate": False} if changed else options
+    assert vendors.trial_options(names, options) == expected
+
+
+def test_the_child_gets_the_options_of_the_start(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those of the plugin, then of every library, then of this one."""
+    asked: list[Any] = []
+
+    def probe(*args: Any, **kwargs: Any) -> capi.ProbeResult:
+        asked.append(kwargs)
+        return capi.ProbeResult("broken", "not now")
+
+    monkeypatch.setattr(capi, "probe_library", probe)
+    settings = {
+        "JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:2",
+        "PLUGRT_CLIENT_CREATE_OPTIONS": "cuda:c:3",
+    }
+    made = Backends(Config(settings), path=[])
+    made.register(LibraryPlugin("cuda", str(tiny_library(site)), {"a": 1, "c": 0}))
+    with pytest.raises(PluginBroken, match="not now"):
+        made.get("cuda")
+    (found,) = asked
+    assert found["start"]
+    assert found["options"].items() >= {"a": 1, "b": 2, "c": 3, "preallocate": False}.items()
+
+
+def test_doctor_says_that_a_capsule_is_not_tried(site: Path) -> None:
+    pytest.importorskip("plugrt_sdk")
+    source = """
+        from plugrt.plugins.library import LibraryPlugin
+        from plugrt_sdk.export import export_capsule
+        plugin = LibraryPlugin("chip", c_api=export_capsule(lambda: None))
+    """
+    install(
+        site,
+        "chip-dist",
+        {"plugrt.plugins": {"chip": "chip_module:plugin"}},
+        {"chip_module": source},
+    )
+    done = run_cli("doctor", "--json", folders=(site,), JAX_PLATFORMS="chip")
+    rows = {row["name"]: row for row in json.loads(done.stdout)["candidates"]}
+    said = "a function table in this process, which cannot be tried in another"
+    assert rows["chip"]["library"] == said
+
+
+def test_setting_off_opens_without_a_trial(site: Path, log: Path) -> None:
+    made = Backends(Config({"PLUGRT_PROBE_LIBRARIES": "0"}), path=[])
+    made.register(LibraryPlugin("chip", str(tiny_library(site, CREATE, NOTES))))
+    made.get("chip")
+    assert len(log.read_text().split("\n")[:-1]) == 1
