@@ -26,8 +26,10 @@ def ended() -> None:
 
 
 class Waiter:
-    """A queue, and at most ``threads`` threads that serve it: each starts when the others wait.
+    """A queue, and at most ``threads`` threads that serve it.
 
+    Each but the first starts when the others wait for what is not known to be ready: what has been
+    told meanwhile, as by a caller that waited itself, leaves its thread free in a moment.
     What is ready is finished before the oldest is waited for; while a thread waits for each that it
     can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
@@ -41,7 +43,7 @@ class Waiter:
         self._waiting: deque[Awaited] = deque()
         self._serving: list[ThreadWork[None]] = []
         self._threads: list[int] = []
-        self._idle = 0
+        self._finishing: list[Awaited] = []
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
@@ -55,10 +57,12 @@ class Waiter:
             _finish(awaited)
 
     def _start(self) -> bool:
-        """Starts a thread if all of them wait for something; whether there is one."""
+        """Starts a thread if none will be free for what is added; whether there is one."""
         serving = self._serving
-        if len(self._waiting) >= self._idle and len(serving) < self._most:
-            serving.append(ThreadWork(self._run))
+        if len(serving) < self._most:
+            pending = sum(not x.is_ready() for x in (*self._finishing, *self._waiting))
+            if pending >= len(serving):
+                serving.append(ThreadWork(self._run))
         if serving[-1].start():  # again, where an interrupt came between
             return True
         serving.pop()  # the system has no more
@@ -72,6 +76,8 @@ class Waiter:
     def _serve(self) -> None:
         while (awaited := self._next()) is not None:
             _finish(awaited)
+            with self._lock:
+                self._finishing.remove(awaited)
             del awaited  # not kept while nothing is waited for
 
     def _next(self) -> Awaited | None:
@@ -80,13 +86,10 @@ class Waiter:
             while not self._waiting:
                 if self._is_closed:
                     return None
-                self._idle += 1
-                try:
-                    self._changed.wait()
-                finally:
-                    self._idle -= 1
+                self._changed.wait()
             found = next((a for a in self._waiting if a.is_ready()), self._waiting[0])
             self._waiting.remove(found)
+            self._finishing.append(found)
             return found
 
     def close(self) -> None:
