@@ -111,3 +111,23 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
         waiter.add(step)
         os._exit(0 if done.wait(60) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_further_thread_starts_only_while_all_wait_for_what_is_not_ready() -> None:
+    order = list[Step]()
+    waiter = Waiter("of a test", threads=3)
+    for _ in range(20):  # told by others, while its thread has still to see it
+        step = Step(order)
+        waiter.add(step)
+        step.ready.set()
+    assert len(waiter._serving) == 1
+    steps = [Step(order) for _ in range(4)]
+    for number, step in enumerate(steps):
+        waiter.add(step)
+        assert number > 2 or step.begun.wait(60)
+    assert len(waiter._serving) == 3
+    assert not steps[3].begun.is_set()
+    for step in steps:
+        step.ready.set()
+    waiter.close()
+    assert len(order) == 24

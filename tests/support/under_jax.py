@@ -389,6 +389,17 @@ def pure_callbacks() -> None:
     parts = jax.device_put(rows, NamedSharding(mesh, P("x")))
     np.testing.assert_array_equal(jax.jit(twice)(parts), 2 * rows)
 
+    square = jax.jit(lambda x: x @ x + 1)
+    large = np.ones((300, 300), np.float32)
+
+    @jax.jit
+    def computing(x: Any) -> Any:
+        return jax.pure_callback(lambda x: np.asarray(square(x)), x, x * 2)
+
+    np.testing.assert_array_equal(computing(large), np.full((300, 300), 1201))
+    launched = [computing(large * i) for i in range(20)]
+    np.testing.assert_allclose([x[0, 0] for x in launched], [1200 * i**2 + 1 for i in range(20)])
+
     def refuse(x: Any) -> Any:
         raise ZeroDivisionError("not by me")
 

@@ -31,8 +31,8 @@ _numbers = itertools.count(1)
 # Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
-# Process-wide: each thread's own calls.
-_state = threading.local()
+# Process-wide: each thread's own calls, by its number; launches ask for those of other threads.
+_calls: dict[int, tuple[object, ...]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
 
@@ -140,18 +140,26 @@ def call_noted(noted: object, function: Callable[..., T], *arguments: Any) -> T:
 
     Not by a ``with``: an interrupt at the entry of an ``__exit__`` in Python would leave the note.
     """
-    before = calls_under_way()
-    _state.calls = (*before, noted)
+    thread = threading.get_ident()
+    before = _calls.get(thread, ())
+    _calls[thread] = (*before, noted)
     try:
         return function(*arguments)
-    finally:
-        _state.calls = before
+    finally:  # without a call, at which an interrupt might come
+        if before:
+            _calls[thread] = before
+        else:
+            del _calls[thread]
 
 
 def calls_under_way() -> tuple[object, ...]:
     """Returns the functions that programs are calling on this thread, the innermost last."""
-    calls: tuple[object, ...] = getattr(_state, "calls", ())
-    return calls
+    return _calls.get(threading.get_ident(), ())
+
+
+def calls_of_thread(thread: int) -> tuple[object, ...]:
+    """As `calls_under_way`, of another thread."""
+    return _calls.get(thread, ())
 
 
 def take_failure() -> PjrtError | None:

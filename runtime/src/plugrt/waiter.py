@@ -1,4 +1,4 @@
-"""`Waiter`: a thread that waits for one thing after the other, and tells of each end."""
+"""`Waiter`: threads that wait for one thing after the other, and tell of each end."""
 
 from __future__ import annotations
 
@@ -21,41 +21,63 @@ class Awaited(Protocol):
         """Waits for it, and tells."""
 
 
-class Waiter:
-    """A queue, and the thread that serves it: started with the first that is put there.
+def ended() -> None:
+    """Waits for what has ended: `execute_with_wait` of backends gives it where that is known."""
 
-    What is ready is finished before the oldest is waited for; while that is waited for, what
-    becomes ready meanwhile is told later. After `close`, callers wait themselves.
+
+class Waiter:
+    """A queue, and at most ``threads`` threads that serve it.
+
+    Each but the first starts when the others wait for what is not known to be ready: what has been
+    told meanwhile, as by a caller that waited itself, leaves its thread free in a moment.
+    What is ready is finished before the oldest is waited for; while a thread waits for each that it
+    can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self._name = name
+        self._most = threads
         # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[Awaited] = deque()
-        self._serving = ThreadWork(self._run)
-        self._thread: int | None = None
+        self._serving: list[ThreadWork[None]] = []
+        self._threads: list[int] = []
+        self._finishing: list[Awaited] = []
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
-        """Has ``awaited`` finished on the thread."""
+        """Has ``awaited`` finished on a thread."""
         with self._lock:
-            is_served = not self._is_closed and self._serving.start()
+            is_served = not self._is_closed and self._start()
             if is_served:
                 self._waiting.append(awaited)
                 self._changed.notify()
         if not is_served:
             _finish(awaited)
 
+    def _start(self) -> bool:
+        """Starts a thread if none will be free for what is added; whether there is one."""
+        serving = self._serving
+        if len(serving) < self._most:
+            pending = sum(not x.is_ready() for x in (*self._finishing, *self._waiting))
+            if pending >= len(serving):
+                serving.append(ThreadWork(self._run))
+        if serving[-1].start():  # again, where an interrupt came between
+            return True
+        serving.pop()  # the system has no more
+        return bool(serving)
+
     def _run(self) -> None:
-        self._thread = threading.get_ident()
+        self._threads.append(threading.get_ident())
         threading.current_thread().name = self._name
         self._serve()
 
     def _serve(self) -> None:
         while (awaited := self._next()) is not None:
             _finish(awaited)
+            with self._lock:
+                self._finishing.remove(awaited)
             del awaited  # not kept while nothing is waited for
 
     def _next(self) -> Awaited | None:
@@ -67,17 +89,19 @@ class Waiter:
                 self._changed.wait()
             found = next((a for a in self._waiting if a.is_ready()), self._waiting[0])
             self._waiting.remove(found)
+            self._finishing.append(found)
             return found
 
     def close(self) -> None:
         """Waits until everything has been finished."""
         with self._lock:
             self._is_closed = True
-            self._changed.notify()
-        if self._serving.give_up():
-            self._serve()
-        elif self._thread != threading.get_ident():
-            self._serving.wait()
+            self._changed.notify_all()
+        for serving in self._serving:
+            if serving.give_up():
+                self._serve()
+            elif threading.get_ident() not in self._threads:
+                serving.wait()
 
 
 def _finish(awaited: Awaited) -> None:
@@ -98,15 +122,16 @@ class ProcessWaiter:
     optree's, which empties its registry of classes, is one.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self._name = name
+        self._threads = threads
         self._closes_at_exit = False
         self._renew()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
-        self._waiter = Waiter(self._name)
+        self._waiter = Waiter(self._name, self._threads)
 
     def add(self, awaited: Awaited) -> None:
         """Has ``awaited`` finished on the thread."""

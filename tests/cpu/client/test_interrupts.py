@@ -334,7 +334,7 @@ import random, signal, time
 import numpy as np
 import plugrt
 from plugrt import ffi
-from plugrt.execution.blocking_launches import client_launches
+from plugrt.execution.client_launches import client_launches
 from plugrt.host_callbacks import calls_under_way
 
 class Leave(BaseException):

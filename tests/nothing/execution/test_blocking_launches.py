@@ -13,10 +13,13 @@ import pytest
 
 from plugrt import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.execution import blocking_launches
-from plugrt.execution.blocking_launches import BlockingLaunches, CallingLaunch
+from plugrt.execution import calling_launch
+from plugrt.execution.blocking_launches import BlockingLaunches
 from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
+from plugrt.execution.calling_launch import CallingLaunch
 from plugrt.interface import Capabilities, LoadedExecutable, Program
+from plugrt.thread_work import ThreadWork
+from plugrt.waiter import ended
 
 
 class Recorded(LoadedExecutable):
@@ -244,8 +247,8 @@ class Calling:
 
     title = "'f' of pure_callback"
 
-    def launch(self, *devices: Any) -> CallingLaunch:
-        launch = CallingLaunch([self], devices)
+    def launch(self, launches: BlockingLaunches, *devices: Any) -> CallingLaunch:
+        launch = CallingLaunch(launches, [self], devices)
         launch.making.acquire()
         return launch
 
@@ -253,20 +256,21 @@ class Calling:
 @contextmanager
 def entering(function: Calling) -> Iterator[None]:
     """Notes that a program is calling a function, as `call_noted` does while it calls it."""
-    before = host_callbacks.calls_under_way()
-    host_callbacks._state.calls = (*before, function)
+    thread, before = threading.get_ident(), host_callbacks.calls_under_way()
+    host_callbacks._calls[thread] = (*before, function)
     yield
-    host_callbacks._state.calls = before
+    host_callbacks._calls[thread] = before
 
 
 def state_made(launch: CallingLaunch, wait: Callable[[], object]) -> None:
-    launch.set_made(wait)
+    launch.wait = wait
+    launch.is_remembered = True
     launch.making.release()
 
 
 def test_launches_within_a_callback_are_not_counted() -> None:
     launches, function = BlockingLaunches(1), Calling()
-    outer, inner = function.launch("a"), Calling().launch("a")
+    outer, inner = function.launch(launches, "a"), Calling().launch(launches, "a")
     launches.begin(outer)
     state_made(outer, lambda: pytest.fail("the launch that waits for the function is awaited"))
     with entering(function):
@@ -278,19 +282,80 @@ def test_launches_within_a_callback_are_not_counted() -> None:
     assert not launches
 
 
+class Awaited:
+    """An argument, and a device with its client."""
+
+    def __init__(self) -> None:
+        self.client, self.waits = self, 0
+
+    def block_until_ready(self) -> None:
+        self.waits += 1
+
+
 def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
-    launches, function = BlockingLaunches(3), Calling()
-    awaited: list[str] = []
-    outer = function.launch("a")
+    launches, x = BlockingLaunches(3), Awaited()
+    outer = Calling().launch(launches, x)
     launches.begin(outer)
-    state_made(outer, lambda: awaited.append("outer"))
-    for number in range(2):
-        launches.launch_on_one(lambda x: x, number, HERE)
-    assert not awaited
-    launches.launch_on_one(lambda x: x, 3, HERE)
-    assert awaited == ["outer"]
+    for _ in range(2):
+        launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
+    assert x.waits == 0
+    for waits in (1, 2):  # there is no slot, and what it is given may be a result of those before
+        launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
+        assert x.waits == waits
     launches.end(outer)
     assert not launches
+
+
+def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(calling_launch, "PATIENCE", seconds)
+
+
+def test_no_thread_waits_for_ever_for_a_launch_that_calls_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its function may be waiting for a launch of that thread."""
+    set_patience(monkeypatch, 0.05)
+    launches = BlockingLaunches(1)
+    launches.begin(Calling().launch(launches, "a"))  # it does not end
+    other = Calling().launch(launches, "a")
+    launches.begin(other)
+    assert launches.launch(lambda: ([3], ended), True, devices=["a", "b"])[0] == [3]  # type: ignore[list-item]
+    assert launches.calling[1] is other
+    launches.begin(Calling().launch(launches, "a"))
+    with pytest.raises(FailedPrecondition, match=r"'f' of pure_callback .* 3 launches wait"):
+        launches.begin(Calling().launch(launches, "a"))
+
+
+def _on_another_thread(work: Callable[[], object]) -> None:
+    thread = ThreadWork(work)
+    assert thread.start()
+    assert thread.wait(60)
+    thread.result()
+
+
+@pytest.mark.parametrize(("queues", "devices"), [(False, "ab"), (True, "a")])
+def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
+    queues: bool, devices: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches, function = BlockingLaunches(8, queues_nested=queues), Calling()
+    outer = function.launch(launches, *devices)
+    launches.begin(outer)
+    state_made(outer, lambda: None)
+    assert not launches.check_nested(devices)  # the thread that launched the one before
+    threading.Timer(0.1, lambda: launches.end(outer)).start()
+    _on_another_thread(lambda: launches.check_nested(devices))
+    assert not launches
+    set_patience(monkeypatch, 0.05)
+    launches.begin(function.launch(launches, *devices))
+    with pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: "):
+        _on_another_thread(lambda: launches.check_nested(devices))
+
+
+def test_another_thread_may_launch_for_a_function_within_the_call_that_launches() -> None:
+    launches, function = BlockingLaunches(8, queues_nested=True), Calling()
+    launches.begin(function.launch(launches, "a"))
+    with entering(function):
+        _on_another_thread(lambda: launches.check_nested("a"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +375,7 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
     queues: bool, outer: str, inner: Any, refused: bool
 ) -> None:
     launches, function, between = BlockingLaunches(8, queues_nested=queues), Calling(), Calling()
-    made = function.launch(*outer)
+    made = function.launch(launches, *outer)
     launches.begin(made)
     with entering(function):  # within the call that launches
         expected = pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: ")
@@ -318,7 +383,7 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
             launches.check_nested(inner)
     state_made(made, lambda: None)
     with entering(function):
-        nested = between.launch("z")
+        nested = between.launch(launches, "z")
         launches.begin(nested)
         with expected if refused else nullcontext():
             launches.check_nested(inner)
@@ -328,12 +393,12 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
 
 
 def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking_launches, "_SEEN_WITHIN", 0.05)
+    set_patience(monkeypatch, 0.05)
     launches = BlockingLaunches(2)
     with ExitStack() as stack:
         for _ in range(6):
             function = Calling()
-            launches.begin(function.launch("a"))
+            launches.begin(function.launch(launches, "a"))
             stack.enter_context(entering(function))
         with pytest.raises(FailedPrecondition, match=r"6 launches wait .* Fix: nest fewer"):
-            launches.check_nested(HERE)
+            launches.begin(Calling().launch(launches, "a"))

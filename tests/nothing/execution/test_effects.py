@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 
 import plugrt
 from plugrt.errors import Internal
-from plugrt.execution import blocking_launches, effects
+from plugrt.execution import blocking_launches, client_launches
+from plugrt.execution.client_launches import calling_launches
 from plugrt.host_callbacks import NumberedCallback, take_failure
 from plugrt.interface import Device
 from plugrt.plugins.backends import clear_backends
@@ -199,7 +201,7 @@ def test_no_more_than_so_many_are_under_way(late: Late, monkeypatch: pytest.Monk
     f(np.int32(0))  # compiled
     for n in range(1, 3):
         f(np.int32(n))
-    assert len(effects._in_flight) == 3
+    assert len(calling_launches()) == 3
     threading.Timer(OVERTAKES, late.gate.set).start()
     f(np.int32(3))  # awaits the oldest
     assert 0 in late.seen
@@ -214,24 +216,10 @@ def test_a_failure_is_raised_by_the_barrier_after_its_launch_was_released(late: 
 
     late.gate.set()
     plugrt.jit(call, device=late.device)(np.int32(1))
-    while effects._in_flight:
-        effects._ends.add(passed := _Passed())
-        passed.event.wait(60)
+    while calling_launches():
+        time.sleep(0.001)
     with pytest.raises(Internal, match="told"):
         plugrt.effects_barrier()
-
-
-class _Passed:
-    """The last in the queue of a waiter."""
-
-    def __init__(self) -> None:
-        self.event = threading.Event()
-
-    def is_ready(self) -> bool:
-        return False
-
-    def finish(self) -> None:
-        self.event.set()
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -254,12 +242,12 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
 
     def check() -> bool:
         plugrt.effects_barrier()
-        return not effects._in_flight
+        return not calling_launches()
 
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with effects._lock:
+        with client_launches._lock:
             held.set()
             done.wait()
 

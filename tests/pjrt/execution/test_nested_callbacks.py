@@ -11,7 +11,7 @@ import pytest
 
 from support.apart import runs_apart
 from support.distributions import run_python
-from support.nested_callbacks import CASES, KINDS, SHARDED
+from support.nested_callbacks import CASES, HANDED, KINDS, SHARDED
 from support.xla_cpu import needs_library
 
 PLATFORMS = ("cpu", pytest.param("xla_cpu", marks=needs_library))
@@ -28,7 +28,7 @@ outer = plugrt.jit(
 m = xp.ones((300, 300))
 try:
     print([float(v) for v in [outer(m * i) for i in range(LAUNCHES)]][-1])
-except plugrt.errors.Internal as error:
+except plugrt.errors.PjrtError as error:
     print(error)
 """
 
@@ -66,7 +66,7 @@ def test_the_reported_programs_end(launches: int, platform: str) -> None:
 @runs_apart("test-lifetimes")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("size", CASES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, HANDED])
 def test_launches_within_callbacks_never_hang(kind: str, size: int, platform: str) -> None:
     found = _run(kind, size, platform)
     assert len(found) == len(CASES[size])
@@ -93,6 +93,57 @@ def test_launches_on_several_devices_within_others_are_refused(size: int, platfo
     if platform == "xla_cpu" and size == 300:
         expected["jit", "jit"] = "refused"
     assert found == expected
+
+
+HANDS_OVER = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, plugrt
+from plugrt import array_api as xp
+from plugrt.execution import calling_launch
+
+calling_launch.PATIENCE = 0.5
+pool = ThreadPoolExecutor(20)
+inner = plugrt.jit(lambda m: xp.matmul(m, m) + 1)
+host = lambda m: pool.submit(lambda: np.asarray(inner(plugrt.device_put(m)))).result()
+shape = plugrt.ShapeDtypeStruct((300, 300), "float32")
+outer = plugrt.jit(lambda m: xp.sum(plugrt.pure_callback(host, shape, xp.matmul(m, m))))
+m = xp.ones((300, 300))
+try:
+    print([float(v) for v in [outer(m * i) for i in range(12)]][1])
+except plugrt.errors.PjrtError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_what_other_threads_launch_for_a_callback_ends(platform: str) -> None:
+    done = run_python(HANDS_OVER, timeout=100, JAX_PLATFORMS=platform, TF_CPP_MIN_LOG_LEVEL="3")
+    assert done.returncode == 0, done.stderr
+    if platform == "cpu":
+        assert float(done.stdout) == pytest.approx(300 * 300 * (300**3 + 1), rel=1e-4)
+    else:
+        assert "'<lambda>' of pure_callback" in done.stdout
+        assert "launches a program on the device that calls it" in done.stdout
+
+
+@runs_apart("test-lifetimes")
+def test_launches_one_after_another_within_a_callback_are_no_nesting() -> None:
+    """Each has ended when the next is made; the launch that calls goes on."""
+    code = """
+import numpy as np, plugrt
+from plugrt import array_api as xp
+shape = plugrt.ShapeDtypeStruct((300, 300), "float32")
+leaf = plugrt.jit(lambda m: plugrt.pure_callback(lambda v: v, shape, xp.matmul(m, m)))
+def host(m):
+    for _ in range(60):
+        np.asarray(leaf(plugrt.device_put(m)))
+    return m
+outer = plugrt.jit(lambda m: plugrt.pure_callback(host, shape, xp.matmul(m, m)))
+late = plugrt.jit(lambda m: plugrt.lax.fori_loop(0, 300, lambda _, v: xp.matmul(v, v), m))
+print(float(outer(late(xp.zeros((300, 300))))[0, 0]))
+"""
+    done = run_python(code, timeout=100, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
+    assert float(done.stdout) == 0, done.stderr
 
 
 @needs_library

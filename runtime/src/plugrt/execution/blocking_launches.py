@@ -7,76 +7,35 @@ launches that wait for a callback fill them, the launch that the callback makes 
 
 So the oldest is awaited before there is one more than the client's bound. Launches that a callback
 makes are not counted: the one that waits for the callback has its place until they have ended.
-Those that could not end before it are refused.
+Those that could not end before it are refused. A callback may have another thread launch: no launch
+waits for more than `calling_launch.PATIENCE` for one that calls Python, unless its arguments depend
+on it. After that it is treated as one that a callback makes.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from plugrt.compiled_core import core, new_lock
-from plugrt.errors import FailedPrecondition
+from plugrt.errors import FailedPrecondition, PjrtError
+from plugrt.execution import calling_launch
+from plugrt.execution.calling_launch import CallingLaunch
 from plugrt.host_callbacks import calls_under_way
 from plugrt.interface import Client, Device, LoadedExecutable, Shards
-from plugrt.plugins import backends
+from plugrt.waiter import ended
 
 _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""
 
-_SEEN_WITHIN = 5.0
-"""Seconds until the end of a launch is noticed, on a machine with much to do."""
-
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 """The results of a launch, and what waits for its end."""
-
-
-class CallingLaunch:
-    """A launch of a program that calls Python functions, from before it is made to its end.
-
-    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with`` half
-    done, so that a launch that was given up is known by it.
-    """
-
-    __slots__ = ("_wait", "devices", "entry", "functions", "has_ended", "making", "outer", "thread")
-
-    def __init__(self, functions: Sequence[object], devices: Sequence[Device]) -> None:
-        self.functions = functions
-        self.devices = devices
-        self.thread: int | None = threading.get_ident()
-        """The thread that is making it: its functions may be called there, within the launch."""
-        self.outer: tuple[CallingLaunch, ...] = ()
-        """The launches whose functions make this one."""
-        self.entry = (self.wait, True)
-        """Its entry in the queue."""
-        self.has_ended = False
-        self._wait: Callable[[], object] | None = None
-        self.making = threading.Lock()
-
-    def set_made(self, wait: Callable[[], object] | None) -> None:
-        """States that it is made; ``wait`` waits for its end, and is None where it has ended."""
-        self.thread = None
-        self._wait = None if self.has_ended else wait
-
-    def is_under_way(self) -> bool:
-        """Whether it has not ended, nor was given up."""
-        return not self.has_ended and (self._wait is not None or self.making.locked())
-
-    def set_ended(self) -> None:
-        """States that it has ended, and drops what waits for that, and so the program."""
-        self.has_ended, self._wait = True, None
-        self.entry = (_nothing, True)
-
-    def wait(self) -> None:
-        """Waits for its end, also while another thread is making it."""
-        with self.making:
-            wait = self._wait
-        if wait is not None:
-            wait()
 
 
 class BlockingLaunches:
@@ -119,98 +78,117 @@ class BlockingLaunches:
                         self._launches.append((launched[1], collective))
                     return launched
                 oldest = self._launches[0]
-            self._await(oldest)
+            nested = not self._await(oldest)
 
     def launch_on_one(
         self, execute: Callable[[Any], Any], arguments: Any, devices: Sequence[Device]
     ) -> Any:
-        """Launches a program on one device that blocks no other, once there is a free slot.
+        """Launches a program on one device that blocks no other.
 
-        It ends by itself when those before it have ended, so that it is not waited for.
+        It has a place in the device's queue for as long as its arguments are not there. Where there
+        is no free slot they are awaited, so that it waits for nothing else.
         """
         if not self.check_nested(devices):
-            self._take_place((_nothing, False))
+            with self._lock:
+                is_full = len(self._launches) >= self.bound
+                if self._launches and not is_full:
+                    self._launches.append(_BEHIND)
+            if is_full:
+                _await_arguments(devices[0].client, arguments)
         return execute(arguments)
+
+    def made(self) -> list[CallingLaunch]:
+        """Returns the launches that call Python functions and have been made."""
+        return [launch for launch in [*self.calling] if launch.wait is not None]
 
     def begin(self, launch: CallingLaunch) -> None:
         """Waits for a free slot and gives it to a launch that calls Python functions, until `end`.
 
-        The caller makes the launch (`CallingLaunch.making`).
-        Raises `FailedPrecondition` for one that could not end before the launch whose function
-        makes it.
+        The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
+        that could not end before the launch whose function makes it.
         """
-        if self.check_nested(launch.devices):
-            launch.outer = (*self._outer_launches(),)
-            self.calling.append(launch)
-        else:
-            self._take_place(launch.entry, launch)
+        nested = (self.calling or calls_under_way()) and self.check_nested(launch.devices)
+        while not nested:
+            with self._lock:
+                self._forget_given_up()
+                if len(self._launches) < self.bound:
+                    self._launches.append(launch.entry)
+                    self.calling.append(launch)
+                    return
+                oldest = self._launches[0]
+            nested = not self._await(oldest)
+        launch.outer = (*self._outer_launches(),)
+        self._require_room()
+        self.calling.append(launch)
 
     def end(self, launch: CallingLaunch) -> None:
-        """Gives back the slot of a launch; a second time it does nothing."""
+        """Gives back the slot of a launch; a second time it does nothing.
+
+        The program is released before: who finds the launch gone finds nothing of it.
+        """
+        launch.release()
         with self._lock:
-            if launch.has_ended:
+            if launch.wait is ended:
                 return
-            entry, launches = launch.entry, self._launches
             launch.set_ended()
             self._forget_given_up()
-            if entry in launches:  # not where a callback made it, or it was awaited
-                launches.remove(entry)
+            if launch.entry in self._launches:  # not where a callback made it, or it was awaited
+                self._launches.remove(launch.entry)
                 self._forget_unless_blocking()
 
     def check_nested(self, devices: Sequence[Device]) -> bool:
         """Returns whether a Python function that a program calls is making a launch.
 
-        Raises `FailedPrecondition` where it would wait for the launch that calls the function.
+        Raises `FailedPrecondition` where it would wait for the launch that calls the function. Such
+        a function may have another thread launch: so a launch of a thread waits until those of
+        other threads that would precede it have ended.
         """
         calls = calls_under_way()
         if not calls:
+            for other in [*self.calling]:
+                if other.thread != threading.get_ident():
+                    self._await_turn(other, devices)
             return False
-        title = getattr(calls[-1], "title", repr(calls[-1]))
         for outer in self._outer_launches():
-            if self._is_bounded and len(devices) > 1 and len(outer.devices) > 1:
-                raise FailedPrecondition(
-                    f"{title} launches a program on {len(devices)} devices while the program that "
-                    f"calls it runs on {len(outer.devices)}: this backend begins the second when "
-                    "the first has ended, which waits for the function. Fix: launch on one device "
-                    "in the function, or on another backend; or launch after the program"
-                )
-            within = outer.thread == threading.get_ident()
-            same = len(outer.devices) == 1 and [*devices] == [*outer.devices]
-            if self._queues_nested and same and not within:
-                raise FailedPrecondition(
-                    f"{title} launches a program on the device that calls it: this library begins "
-                    "it when the program that calls has ended, which waits for the function. Fix: "
-                    "compute with NumPy in the function, or on another backend (such as the "
-                    'backend "cpu", which runs such launches); or launch after the program'
-                )
-        if self._is_bounded and not self._has_room_for_nested():
-            raise FailedPrecondition(
-                f"{title} launches a program while {len(self.calling)} launches wait for Python "
-                "functions: with more of them the backend's queue is full, and all wait for ever. "
-                "Fix: nest fewer programs in functions that programs call"
-            )
+            if self._precedes(outer, devices):
+                raise _refusal(calls, outer, devices)
         return True
 
-    def _has_room_for_nested(self) -> bool:
-        """Whether a device's queue has a place left, beside those that the bound allows.
+    def _precedes(self, outer: CallingLaunch, devices: Sequence[Device]) -> bool:
+        """Whether the backend begins a launch on some devices when another has ended."""
+        if len(devices) > 1:
+            return self._is_bounded and len(outer.devices) > 1
+        same = self._queues_nested and [*devices] == [*outer.devices]
+        return same and not outer.is_within_call()
 
-        That a nested launch has ended is seen on another thread, and so a little later.
-        """
+    def _await_turn(self, other: CallingLaunch, devices: Sequence[Device]) -> None:
+        deadline = time.monotonic() + calling_launch.PATIENCE
+        functions = other.functions
+        while self._precedes(other, devices) and not other.ends_within(0.01):
+            if time.monotonic() > deadline:
+                raise _refusal(functions, other, devices)
+
+    def _require_room(self) -> None:
+        """Waits until a device's queue has a place left, beside those that the bound allows."""
         deadline = 0.0
-        while len(self.calling) >= 3 * self.bound:
+        while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()
-            deadline = deadline or now + _SEEN_WITHIN
+            deadline = deadline or now + calling_launch.PATIENCE
             if now > deadline:
-                return False
+                calls = calls_under_way() or self.calling[-1].functions
+                raise FailedPrecondition(
+                    f"{_title(calls)} launches a program while {len(self.calling)} launches wait "
+                    "for Python functions: with more of them the backend's queue is full, and all "
+                    "wait for ever. Fix: nest fewer programs in functions that programs call"
+                )
             time.sleep(0.001)
-        return True
 
     def _outer_launches(self) -> Iterator[CallingLaunch]:
         """Gives the launches that may call the functions that this thread is in, and theirs."""
         calls, thread = calls_under_way(), threading.get_ident()
         found = [x for x in [*self.calling] if any(call in x.functions for call in calls)]
         # Several launches of a program may be in flight; within its own call it is known which.
-        found = [x for x in found if x.thread == thread] or found
+        found = [x for x in found if x.wait is None and x.thread == thread] or found
         seen: set[CallingLaunch] = set()
         while found:
             launch = found.pop()
@@ -254,31 +232,25 @@ class BlockingLaunches:
             unless=(self.calling,),
         )
 
-    def _take_place(
-        self, waiting: tuple[Callable[[], object], bool], launch: CallingLaunch | None = None
-    ) -> None:
-        while True:
-            with self._lock:
-                self._forget_given_up()
-                if len(self._launches) < self.bound:
-                    if waiting[1] or self._launches:
-                        self._launches.append(waiting)
-                    if launch is not None:
-                        self.calling.append(launch)
-                    return
-                oldest = self._launches[0]
-            self._await(oldest)
+    def _await(self, oldest: tuple[Callable[[], object], bool]) -> bool:
+        """Waits for the oldest launch; False where it calls Python and has not ended for long.
 
-    def _await(self, oldest: tuple[Callable[[], object], bool]) -> None:
-        """Waits for the oldest launch, without the lock, which its callbacks may need."""
-        oldest[0]()  # before it is removed: an interrupt may end the waiting
+        Without the lock, which its callbacks may need.
+        """
+        if oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
+            return False
         with self._lock:
             if self._launches and self._launches[0] is oldest:
                 self._launches.popleft()
                 self._forget_unless_blocking()
+        return True
 
     def _forget_given_up(self) -> None:
-        self.calling[:] = [x for x in self.calling if x.is_under_way()]
+        """Forgets launches that have ended, or that an interrupt kept from being made."""
+        for launch in [*self.calling]:
+            if not launch.is_under_way():
+                with suppress(ValueError):
+                    self.calling.remove(launch)
 
     def _forget_unless_blocking(self) -> None:
         for _, blocking in self._launches:
@@ -287,25 +259,41 @@ class BlockingLaunches:
         self._launches.clear()
 
 
-def _nothing() -> None:
-    """Waits for a launch that ends when those before it have ended."""
+_BEHIND = (ended, False)
+"""The entry of a launch that ends when those before it have ended."""
 
 
-# Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
-_of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
-# Process-wide: it guards the table above.
-_lock = threading.Lock()
+def _await_arguments(client: Client, arguments: Sequence[Any]) -> None:
+    """Waits for what a launch is given, in the forms that launchers take. No error is raised."""
+    given = [x for x in arguments if x is not None and not isinstance(x, np.ndarray)]
+    await_shards = getattr(client, "await_shards", None)
+    if await_shards is not None and await_shards(given):
+        return
+    for shards in given:
+        for part in (shards,) if hasattr(shards, "block_until_ready") else shards:
+            with suppress(PjrtError):
+                part.block_until_ready()
 
 
-def client_launches(client: Client) -> BlockingLaunches:
-    """Returns the queue that all programs of a client share."""
-    with _lock:
-        found = _of_clients.get(client)
-        if found is None:
-            bound = client.capabilities.max_blocking_launches
-            queues = getattr(client, "queues_nested_launches", False)
-            found = _of_clients[client] = BlockingLaunches(bound, queues_nested=queues)
-        return found
+def _title(calls: Sequence[object]) -> str:
+    """Returns the name of the innermost function."""
+    return str(getattr(calls[-1], "title", repr(calls[-1]))) if calls else "a Python function"
 
 
-backends.on_clear(_of_clients.clear)
+def _refusal(
+    calls: Sequence[object], outer: CallingLaunch, devices: Sequence[Device]
+) -> FailedPrecondition:
+    """Returns the error of a launch that a function makes and the backend begins after its own."""
+    if len(devices) > 1:
+        return FailedPrecondition(
+            f"{_title(calls)} launches a program on {len(devices)} devices while the program that "
+            f"calls it runs on {len(outer.devices)}: this backend begins the second when "
+            "the first has ended, which waits for the function. Fix: launch on one device "
+            "in the function, or on another backend; or launch after the program"
+        )
+    return FailedPrecondition(
+        f"{_title(calls)} launches a program on the device that calls it: this library begins "
+        "it when the program that calls has ended, which waits for the function. Fix: "
+        "compute with NumPy in the function, or on another backend (such as the "
+        'backend "cpu", which runs such launches); or launch after the program'
+    )

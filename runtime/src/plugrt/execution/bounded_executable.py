@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import PjrtError
-from plugrt.execution.blocking_launches import BlockingLaunches, Launched, client_launches
+from plugrt.execution.blocking_launches import BlockingLaunches, Launched
+from plugrt.execution.client_launches import client_launches
 from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
+    Device,
     Executable,
     ExecuteOptions,
     LaunchSteps,
@@ -52,6 +54,33 @@ def has_exchange(executable: Executable, program: Program) -> bool:
     return _EXCHANGES.search(program.code) is not None
 
 
+class CountedLauncher:
+    """A launcher on one device, ``free``, that counts while launches in ``calling`` call Python."""
+
+    __slots__ = ("_devices", "_launches", "calling", "free")
+
+    def __init__(
+        self, free: Callable[[Any], Any], launches: BlockingLaunches, devices: Sequence[Device]
+    ) -> None:
+        self.free = free
+        self.calling = launches.calling
+        self._launches = launches
+        self._devices = devices
+
+    def __call__(self, arguments: Any) -> Any:
+        if self.calling:
+            return self._launches.launch_on_one(self.free, arguments, self._devices)
+        return self.free(arguments)
+
+
+def split_launcher(launch: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], Sequence[object]]:
+    """Returns what a launcher calls while nothing is in a list, and that list.
+
+    A warm call looks at the list itself: without the core each Python call counts.
+    """
+    return (launch.free, launch.calling) if type(launch) is CountedLauncher else (launch, ())
+
+
 class BoundedExecutable(WrappedExecutable):
     """A loaded executable whose launches respect the bound of its client."""
 
@@ -79,18 +108,8 @@ class BoundedExecutable(WrappedExecutable):
 
         return launch
 
-    def _on_one(self, free: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Returns ``free``, which counts while a launch that calls Python is under way."""
-        calling, launches, devices = (
-            self._launches.calling,
-            self._launches,
-            self.addressable_devices,
-        )
-
-        def launch(arguments: Any) -> Any:
-            return launches.launch_on_one(free, arguments, devices) if calling else free(arguments)
-
-        return launch
+    def _on_one(self, free: Callable[[Any], Any]) -> CountedLauncher:
+        return CountedLauncher(free, self._launches, self.addressable_devices)
 
     @property
     def loaded(self) -> LoadedExecutable:

@@ -12,6 +12,7 @@ from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank
 from plugrt.execution.array_making import share_buffers
+from plugrt.execution.bounded_executable import split_launcher
 from plugrt.execution.donation import Donation, Taken, give_back
 from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.lent_parts import lend_parts
@@ -112,6 +113,7 @@ class LoadedProgram:
         if place is None and donation:
             place = _take_shards(plan.kept)
         place, execute = self._split_placement(place, avals)
+        free, calling = split_launcher(execute)
         explain, fail, make = self.explain, self._fail, blank
         [signature] = self.outputs
         two = len(avals) == 2
@@ -124,7 +126,7 @@ class LoadedProgram:
                     given = [first._shards, second._shards]
                 else:
                     given = [x._shards for x in values]
-                [shards] = execute(given)
+                [shards] = execute(given) if calling else free(given)
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error, given)
             array = make()  # as `array_holding`, without the call
@@ -140,7 +142,7 @@ class LoadedProgram:
                 given = place(values)  # type: ignore[misc]
                 if donation:
                     donation.take(values, given, taken)
-                [shards] = execute(given)
+                [shards] = execute(given) if calling else free(given)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
                 fail(values, error, taken, given)
             array = make()
@@ -189,6 +191,7 @@ class LoadedProgram:
         fail, make = self._fail, blank
         signatures = self.outputs
         nothings = [()] * len(signatures)
+        free, calling = split_launcher(execute)
         keys = None if numbered is None else _sort_keys(numbered)
         template: dict[Any, Any] = numbered or {}
 
@@ -199,7 +202,7 @@ class LoadedProgram:
                 given = place(values) if place else [x._shards for x in values]
                 if donation:
                     donation.take(values, given, taken)
-                outputs = execute(given)
+                outputs = execute(given) if calling else free(given)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
                 fail(values, error, taken, given)
             made = [*starmap(make, nothings)]
@@ -223,6 +226,7 @@ class LoadedProgram:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
         plan, constants, signatures = self.plan, self.constants, self.outputs
         execute = self.executable.launcher if self.executable else _execute_nothing
+        free, calling = split_launcher(execute)
         kept, fed, fail = len(plan.kept), plan.fed, self._fail
         if plan.literals:
             place = _place_literals(place, plan.literals, self.launch)
@@ -261,7 +265,8 @@ class LoadedProgram:
                 if donation:
                     donation.take(values, shards, taken)
                 closed_over = [constant._held() for constant in constants[:fed]]
-                outputs = execute([*shards[:kept], *closed_over])
+                given = [*shards[:kept], *closed_over]
+                outputs = execute(given) if calling else free(given)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
                 fail(values, error, taken, shards)
             made = [*map(array_holding, outputs, results)]

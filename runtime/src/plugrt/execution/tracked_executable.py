@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 
 from plugrt.errors import PjrtError
-from plugrt.execution.blocking_launches import CallingLaunch, client_launches
 from plugrt.execution.callback_refusals import refuse_callbacks
+from plugrt.execution.calling_launch import CallingLaunch
+from plugrt.execution.client_launches import client_launches
 from plugrt.execution.custom_call_targets import handlers_in
 from plugrt.execution.effects import await_ordered, remember_launch
 from plugrt.execution.watched_launches import WatchedLaunches, functions_to_watch
@@ -18,6 +19,7 @@ from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.host_callbacks import forget_failures
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
 from plugrt.shared_callbacks import SharedCallback
+from plugrt.waiter import ended
 
 
 def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
@@ -36,7 +38,8 @@ class _TrackedExecutable(WrappedExecutable):
     """A loaded executable whose launches are ordered and remembered."""
 
     __slots__ = (
-        "_functions", "_last", "_launch", "_launches", "_lock", "_ordered", "_shared", "program"
+        "_devices", "_functions", "_last", "_launch", "_launches", "_lock",
+        "_ordered", "_shared", "program",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +48,7 @@ class _TrackedExecutable(WrappedExecutable):
         super().__init__(loaded)
         self.program = program
         self._functions = functions
+        self._devices = loaded.addressable_devices
         self._launches = client_launches(loaded.client)
         self._ordered = any(getattr(x, "ordered", False) for x in program.callbacks.values())
         self._shared = [x for x in program.callbacks.values() if isinstance(x, SharedCallback)]
@@ -67,37 +71,43 @@ class _TrackedExecutable(WrappedExecutable):
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
-        devices = self._loaded.addressable_devices
+        devices = self._devices
         if self._ordered:
             await_ordered(devices)
-        launch = CallingLaunch(self._functions, devices)
+        launches = self._launches
+        launch = CallingLaunch(launches, self._functions, devices, self.program, self._ordered)
         with launch.making:
             return self._make(launch, arguments, options)
 
     def _make(
         self, launch: CallingLaunch, arguments: Sequence[Shards], options: ExecuteOptions | None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
-        finish: Callable[[], None] | None = None
+        launches = self._launches
         try:
-            self._launches.begin(launch)
+            launches.begin(launch)
             results, wait = self._launch(arguments, options)
-
-            def end() -> None:
-                wait()
-                self._launches.end(launch)
-
-            finish = self._remember(end)
-        except PjrtError:
-            forget_failures()
+            if wait is ended:
+                launches.end(launch)
+            else:
+                launch.wait = wait
+                remember_launch(launch)
+        except BaseException as error:
+            if launch.wait is None or launch.wait is ended:
+                launches.end(launch)
+            else:  # an interrupt: it has been made, and needs its program until it has ended
+                remember_launch(launch)
+            if isinstance(error, PjrtError):
+                forget_failures()
             raise
-        finally:
-            launch.set_made(finish)
-            if finish is None:
-                self._launches.end(launch)
-        return results, finish
+        return results, launch.finish
 
-    def _remember(self, wait: Callable[[], object]) -> Callable[[], None]:
-        return remember_launch(wait, self._loaded.addressable_devices, self._ordered, self.program)
+    def _remember(self, wait: Callable[[], object]) -> None:
+        """Keeps a launch that nobody waits for any more, until it has ended."""
+        launch = CallingLaunch(self._launches, self._functions, self._devices, self.program)
+        with launch.making:
+            self._launches.calling.append(launch)
+            launch.wait = wait
+            remember_launch(launch)
 
     def _launch_after_last(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None

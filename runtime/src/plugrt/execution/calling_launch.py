@@ -1,0 +1,111 @@
+"""`CallingLaunch`: a launch of a program that calls Python functions, and how its end is seen."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from plugrt.host_callbacks import calls_of_thread
+from plugrt.interface import Device, Program
+from plugrt.waiter import ended
+
+if TYPE_CHECKING:
+    from plugrt.execution.blocking_launches import BlockingLaunches
+
+PATIENCE = 30.0
+"""Seconds that a launch waits for one that calls Python, which may be waiting for it."""
+
+_LOOKS_AGAIN = 0.1
+"""Seconds until who waits for an end looks whether an interrupt kept it from being told."""
+
+
+class CallingLaunch:
+    """A launch of a program that calls Python functions, from before it is made to its end.
+
+    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with`` half
+    done, so that a launch that was given up is known by it.
+    """
+
+    __slots__ = (
+        "_ended", "_releasing", "devices", "entry", "functions", "is_remembered", "launches",
+        "making", "ordered", "outer", "program", "thread", "wait",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        launches: BlockingLaunches,
+        functions: Sequence[object],
+        devices: Sequence[Device],
+        program: Program | None = None,
+        ordered: bool = False,
+    ) -> None:
+        self.launches = launches
+        self.functions = functions
+        self.devices = devices
+        self.program = program
+        """Kept until the launch has ended: it has the functions that are called."""
+        self.ordered = ordered
+        self.thread = threading.get_ident()
+        """The thread that makes it: its functions may be called there, within the launch."""
+        self.outer: tuple[CallingLaunch, ...] = ()
+        """The launches whose functions make this one."""
+        self.wait: Callable[[], object] | None = None
+        """Waits for its end; None before it is made."""
+        self.is_remembered = False
+        """Whether a thread sees its end."""
+        self.making = threading.Lock()
+        self._ended = threading.Lock()  # not an event: see `plugrt.thread_work`
+        self._ended.acquire()
+        self._releasing = threading.RLock()
+        self.entry = (partial(self.ends_within, PATIENCE), True)
+        """Its entry in the queue."""
+
+    def is_under_way(self) -> bool:
+        """Whether it has not ended, nor was given up."""
+        return self.wait is not ended and (self.is_remembered or self.making.locked())
+
+    def is_ready(self) -> bool:
+        """Whether it is known to have ended; else only waiting tells."""
+        return self.wait is ended
+
+    def finish(self) -> None:
+        """Waits for its end, and tells; it has been made."""
+        wait = self.wait
+        if wait is not None:
+            wait()
+        self.launches.end(self)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Waits for its end, also while another thread is making it; False after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        while self.is_under_way():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if self._ended.acquire(timeout=min(left, _LOOKS_AGAIN)):
+                self._ended.release()  # for others that wait; interrupted here, they look again
+                break
+        return True
+
+    def is_within_call(self) -> bool:
+        """Whether its function is called within the call that launches it."""
+        if self.wait is not None:
+            return False
+        return any(call in self.functions for call in calls_of_thread(self.thread))
+
+    def release(self) -> None:
+        """Drops the program, when it has ended. Others that come meanwhile wait until it is gone.
+
+        It may end objects of users, whose ends may launch others.
+        """
+        with self._releasing:
+            self.program, self.functions, self.outer = None, (), ()
+
+    def set_ended(self) -> None:
+        """States that it has ended; a second time it does nothing."""
+        if self.wait is not ended:
+            self.wait = ended
+            self._ended.release()
