@@ -63,7 +63,7 @@ test-lifetimes: $(STAMP)
 	PLUGRT_TEST_TARGET=test-lifetimes $(PYTEST) -n $(WORKERS) -q -m apart \
 		tests/pjrt/capi/test_use_at_exit.py tests/pjrt/capi/test_cycles.py tests/pjrt/capi/test_lifetimes.py \
 		tests/pjrt/execution/test_nested_callbacks.py \
-		tests/pjrt/capi/test_broken_libraries.py tests/pjrt/capi/test_struct_sizes.py tests/cpu/client/test_use_after_fork.py tests/cpu/client/test_process.py tests/cpu/client/test_cycles.py \
+		tests/pjrt/capi/test_broken_libraries.py tests/pjrt/capi/test_struct_sizes.py tests/pjrt/capi/test_stubbed_libraries.py tests/cpu/client/test_use_after_fork.py tests/cpu/client/test_process.py tests/cpu/client/test_cycles.py \
 		tests/cpu/client/test_interrupts.py tests/cpu/plugins/test_interrupted_imports.py
 
 ## make test-long    the targets of which CI runs a sample, with all cases and the whole conformance kit (half an hour)

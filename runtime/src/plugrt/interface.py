@@ -1248,9 +1248,10 @@ class Client(_BackendObject, ABC):
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
         """Returns the device of this process with that id; `InvalidArgument` lists them."""
         devices = self.addressable_devices()
-        for device in devices:
-            if device.local_hardware_id == local_hardware_id:
-                return device
+        if isinstance(local_hardware_id, int):
+            for device in devices:
+                if device.local_hardware_id == local_hardware_id:
+                    return device
         raise InvalidArgument(
             f"{self.backend_name} has no device of the local hardware id {local_hardware_id!r:.40}"
             f"; it has {[d.local_hardware_id for d in devices]}"

@@ -9,9 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from plugrt import config
 from plugrt.cli import cli, run
 from support.distributions import install_plugin, run_python
 from support.forked_cli import run_all
@@ -82,10 +80,14 @@ def test_no_color_turns_colours_off(
     value: str | None, coloured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    if value is not None:
-        monkeypatch.setenv("NO_COLOR", value)
-    with config.override(plugins_allow=("nothing",)):
-        shown = CliRunner().invoke(cli, ["doctor"], color=True).output
+    environ = {"PLUGRT_PLUGINS_ALLOW": "nothing"} | ({} if value is None else {"NO_COLOR": value})
+    code = """
+        from click.testing import CliRunner
+        from plugrt.cli import cli
+        print(CliRunner().invoke(cli, ["doctor"], color=True).output)
+    """
+    shown = run_python(code, **environ).stdout
+    assert "nothing" in shown
     assert ("\x1b[" in shown) is coloured
 
 

@@ -154,7 +154,7 @@ for function in functions():
         worked += 1
     except PlugrtError as error:
         refused += 1
-print(worked + refused, worked > 60, refused > 20)
+print(worked + refused, worked > 60, refused > 15)
 """
 
 
@@ -295,6 +295,9 @@ def test_a_method_that_raises(
         "copy": lambda: x.copy_to_device(client.devices()[1]),
     }
     adder.backend.failures = {method: error}
+    if (method, kind) == ("copy", Unimplemented):  # the host copies in another way
+        assert steps[method]().to_host().tolist() == x.to_host().tolist()
+        return
     with pytest.raises(kind) as caught:
         steps[method]()
     adder.backend.failures = {}

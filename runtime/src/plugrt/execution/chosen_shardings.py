@@ -62,11 +62,14 @@ def settle_shardings(
     types: Sequence[ParameterType],
     outputs: Sequence[TensorType],
     executable: Executable | None,
+    *,
+    runs: bool = True,
 ) -> Launch:
     """Returns the launch with the shardings that the compiler chose, for arguments and results.
 
     They are those of an argument's mesh where its axes say the same, and `PositionalSharding`
-    where an argument has that.
+    where an argument has that. `Unimplemented` for what a launch that ``runs`` here gives in parts,
+    where the backend does not state how they lie.
     """
     if executable is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
         return launch
@@ -82,7 +85,7 @@ def settle_shardings(
         if not any(map(is_chosen, shardings)):
             return tuple(shardings)
         found = read(executable)
-        if not found and of == "results" and len(launch.devices) > 1:
+        if runs and not found and of == "results" and len(launch.devices) > 1:
             _require_whole(executable, outputs, places)
         return tuple(
             _name_sharding(_stated(found, place, of), rank, launch, sharding.memory_kind)

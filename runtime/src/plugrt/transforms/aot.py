@@ -70,7 +70,9 @@ def compile_ahead(
     shardings = None
     if launch is not None:
         compiled = None if plan.is_trivial else executable
-        launch = settle_shardings(launch, plan, staged.types, staged.output_types, compiled)
+        launch = settle_shardings(
+            launch, plan, staged.types, staged.output_types, compiled, runs=False
+        )
         shardings = (
             tree.unflatten(traced._in_tree, launch.in_shardings),
             tree.unflatten(staged.out_tree, launch.out_shardings),
