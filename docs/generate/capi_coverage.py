@@ -21,7 +21,6 @@ _SEND = "send and receive callbacks within a program have no StableHLO frontend 
 _CALL = "for those who need it, through `Library.call`"
 _CPP = "its types are C++ types"
 WHY_NOT: dict[str, str] = {
-    "Event_Error": "`PJRT_Event_Await` gives the same error",
     "Client_AddressableDevices": "`PJRT_Device_IsAddressable` says it of each device",
     "Client_LookupDevice": "all devices are " + _PYTHON.removeprefix("known "),
     "DeviceDescription_ToString": "the debug string says more",
