@@ -254,9 +254,11 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait()
-    assert passes_in_a_child(check)
-    done.set()
-    holder.join()
+    try:
+        assert passes_in_a_child(check)
+    finally:
+        done.set()
+        holder.join()
 
 
 @needs_fork

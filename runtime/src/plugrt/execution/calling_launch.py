@@ -6,20 +6,24 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from plugrt.host_callbacks import calls_of_thread
 from plugrt.interface import Device, Program
 from plugrt.waiter import ended
-
-if TYPE_CHECKING:
-    from plugrt.execution.blocking_launches import BlockingLaunches
 
 PATIENCE = 30.0
 """Seconds that a launch waits for one that calls Python, which may be waiting for it."""
 
 _LOOKS_AGAIN = 0.1
 """Seconds until who waits for an end looks whether an interrupt kept it from being told."""
+
+
+class Launches(Protocol):
+    """The queue that a launch is in."""
+
+    def end(self, launch: CallingLaunch) -> None:
+        """Gives back the slot of a launch."""
 
 
 class CallingLaunch:
@@ -36,7 +40,7 @@ class CallingLaunch:
 
     def __init__(
         self,
-        launches: BlockingLaunches,
+        launches: Launches,
         functions: Sequence[object],
         devices: Sequence[Device],
         program: Program | None = None,
