@@ -76,7 +76,7 @@ void put_back(Raised raised, PyObject *where) {
   PyErr_Restore(interrupt.type, interrupt.value, interrupt.traceback);
 }
 
-/* What `settle(error, *arguments)` answers to what is raised, which it takes; NULL with an exception. */
+/* Takes the exception that is set, and returns `settle(error, *arguments)`; NULL with an exception. */
 static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
   Raised raised = set_aside();
   PyObject *error = value_of(&raised), *first = error ? PyTuple_Pack(1, error) : NULL;

@@ -22,7 +22,7 @@ static const char core_sources[] =
     "donation.c c33bc4c86eef\n"
     "dtypes.c 9a678375b11f\n"
     "events.c 030b2b5a0ae9\n"
-    "exceptions.c 2be38d67626a\n"
+    "exceptions.c aaf67812d94a\n"
     "executable.c 9e6a27919476\n"
     "function_launcher.c 899f3e21efb9\n"
     "function_reader.c f09b868c0880\n"

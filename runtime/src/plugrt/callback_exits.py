@@ -1,9 +1,9 @@
 """`SystemExit`, `KeyboardInterrupt` and the like, raised by a Python function that a program calls.
 
 A library hands the caller of a program no exception but a status with a text. An `Exception` is
-then `Internal`, with that text. What is raised to end the process or a test is not for handlers of
-errors, and reaches the caller as the object that it is, and so does what a signal's handler raises
-meanwhile, as for a time-out.
+then `Internal`, with that text. An exception that is to end the process or a test is not for
+handlers of errors, and reaches the caller as the object that it is. So does an exception that a
+signal's handler raises meanwhile, as for a time-out.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
 
 
 def as_failure(title: str, raised: BaseException, said: str | None = None) -> PjrtError:
-    """Returns the error of a launch for what ``title`` raised, and keeps that for `raise_exit`.
+    """Returns the error of a launch in which ``title`` raised, and keeps exits for `raise_exit`.
 
-    A `PjrtError` is returned as it is; ``said`` replaces the words for what was raised.
+    A `PjrtError` is returned as it is; ``said`` is the description, by default class and text.
     """
     if isinstance(raised, PjrtError):
         return raised

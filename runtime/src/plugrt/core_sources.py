@@ -26,7 +26,7 @@ dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
 events.c 030b2b5a0ae9
-exceptions.c 2be38d67626a
+exceptions.c aaf67812d94a
 executable.c 9e6a27919476
 function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880

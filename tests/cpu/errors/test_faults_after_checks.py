@@ -30,7 +30,7 @@ PROGRAM = Program(b"func.func @main() { return }")
 PARTS: dict[str, Any] = {
     "compute_narrow_types": compiler, "load": starting, "as_artifact": compiling
 }  # fmt: skip
-"""What the marked functions call first, with the module that has it."""
+"""The first functions that the marked ones call, each with the module that has it."""
 CASES: dict[str, Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     "function_table.py call": lambda failing: (
         Table.call,

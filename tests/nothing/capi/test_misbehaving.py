@@ -20,6 +20,7 @@ from plugrt.capi.abi.generate import HANDLES_TARGET, handles_module
 from plugrt.capi.loading.library import library_at
 from plugrt.capi.loading.process_map import AddressMap, is_memory, read_memory
 from plugrt.errors import InvalidReply, PjrtError, PluginBroken, PlugrtError, Unimplemented
+from plugrt.interface import CompileOptions, Program
 from support.clib import needs_cc, tiny_library
 
 pytestmark = needs_cc
@@ -310,3 +311,29 @@ def test_the_start_of_a_text_of_100_mb_is_kept(tmp_path: Path) -> None:
             tiny_library(tmp_path, "api.Client_Create=(void*)create;", functions), {}, name="t"
         )
     assert len(str(caught.value)) < 70_000
+
+
+EXECUTABLE = """
+static PJRT_Error* compile(struct PJRT_Client_Compile_Args* a) {
+  a->executable = (PJRT_LoadedExecutable*)&client; return 0;
+}
+static PJRT_Error* unload(struct PJRT_LoadedExecutable_Destroy_Args* a) { return 0; }
+static PJRT_Error* destroy(struct PJRT_Executable_Destroy_Args* a) { return 0; }
+static PJRT_Error* find(struct PJRT_LoadedExecutable_GetExecutable_Args* a) {
+  a->executable = (PJRT_Executable*)&client; return 0;
+}
+static PJRT_Error* twice(struct PJRT_LoadedExecutable_AddressableDevices_Args* a) {
+  static PJRT_Device* both[2]; both[0] = both[1] = pointers[0];
+  a->addressable_devices = both; a->num_addressable_devices = 2; return 0;
+}
+"""
+COMPILES = """api.Client_Compile=compile; api.LoadedExecutable_Destroy=unload;
+api.Executable_Destroy=destroy; api.LoadedExecutable_GetExecutable=find;
+api.LoadedExecutable_AddressableDevices=twice;"""
+
+
+def test_an_executable_that_names_a_device_twice_is_refused(tmp_path: Path) -> None:
+    """It compiled, and each launch spoke of two devices where there is one."""
+    client = create_client(tiny_library(tmp_path, COMPILES, EXECUTABLE), {}, name="tiny")
+    with pytest.raises(InvalidReply, match=r"AddressableDevices reported success, but .* twice"):
+        client.compile(Program(b"module {}"), CompileOptions())

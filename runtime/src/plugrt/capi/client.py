@@ -108,10 +108,7 @@ class Client(ClientBase):
 
     def _find_devices(self) -> list[Any]:
         args = self._call("Devices")
-        found = self.library.handles(args, "devices", "num_devices")
-        if len(set(found)) != len(found):
-            raise self.library.invalid(args, f"it lists one device twice: {found}")
-        return found
+        return self.library.distinct_devices(args, "devices", "num_devices")
 
     def _check_devices(self) -> None:
         """Raises `PluginBroken` for devices that contradict each other or the client."""

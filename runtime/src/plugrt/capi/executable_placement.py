@@ -17,7 +17,7 @@ def read_addressable_devices(client: ClientBase, pointer: Any) -> tuple[Device, 
     """Returns the devices of this process that a ``PJRT_LoadedExecutable`` runs on."""
     library = client.handle().library
     args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
-    found = library.handles(args, "addressable_devices", "num_addressable_devices")
+    found = library.distinct_devices(args, "addressable_devices", "num_addressable_devices")
     return tuple(client.device_at(p, args) for p in found)
 
 

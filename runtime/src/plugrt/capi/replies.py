@@ -87,6 +87,13 @@ class Replies:
                 raise self.invalid(args, f"{field}[{i}] of {len(found)} is NULL")
         return found
 
+    def distinct_devices(self, args: Any, field: str, count: str) -> list[Any]:
+        """As `handles`, none of them twice."""
+        found = self.handles(args, field, count)
+        if len(set(found)) != len(found):
+            raise self.invalid(args, f"its {field} list one device twice: {found}")
+        return found
+
     def strings(self, args: Any, field: str, sizes: str, count: str) -> list[str]:
         """Returns the strings of parallel arrays of pointers and sizes."""
         number = getattr(args, count)
