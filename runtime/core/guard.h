@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* What a function returns, or does with an error, which may be one of an exception. */
+/* The kinds of functions: by result, or by use of an error, which may be one of an exception. */
 enum guarded_kind { RETURNS_POINTER, RETURNS_NOTHING, DESTROYS_ERROR, READS_MESSAGE, READS_CODE, READS_PAYLOADS };
 /* A function that calls that one, and returns an error for its exceptions; `label`, which is kept,
    names it in these. NULL if none is left. With the GIL held. */

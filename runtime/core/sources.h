@@ -28,7 +28,7 @@ static const char core_sources[] =
     "function_reader.c f09b868c0880\n"
     "gifts.c 4b220da40c91\n"
     "guard.c 2fcf78efa7f7\n"
-    "guard.h a9d69f93c8ba\n"
+    "guard.h c9dcab1e4e6d\n"
     "holds.c 2eb502708d92\n"
     "host_avals.c d8f2ca82d9ca\n"
     "host_form.c 03849a88557b\n"

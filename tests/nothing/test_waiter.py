@@ -116,7 +116,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 def test_a_further_thread_starts_only_while_all_wait_for_what_is_not_ready() -> None:
     order = list[Step]()
     waiter = Waiter("of a test", threads=3)
-    for _ in range(20):  # told by others, while its thread has still to see it
+    for _ in range(20):  # told by others, before its thread has seen it
         step = Step(order)
         waiter.add(step)
         step.ready.set()

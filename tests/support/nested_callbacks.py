@@ -37,7 +37,7 @@ KINDS: dict[str, Callable[[Host, Any], Any]] = {
     "debug": lambda host, m: (plugrt.debug.callback(cast("Any", host), m), m)[1],
 }
 HANDED = "handed"
-"""A function that has threads of a pool launch, and waits for what they return."""
+"""A function that has threads of a pool launch, and waits for their results."""
 CASES = {
     4: [(1, 1, 1), (1, 3, 1), (20, 2, 1), (20, 3, 1), (1, 3, 2), (20, 3, 2)],
     300: [(1, 3, 1), (20, 1, 1), (20, 3, 1), (20, 2, 2)],

@@ -120,7 +120,7 @@ def strict_library(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a loaded strict library has seen."""
+    """The sizes that a loaded strict library has seen."""
 
     refused: list[str]
     called: set[str]

@@ -1,8 +1,8 @@
-"""What a host does with a library, for a library that checks sizes (run as a worker).
+"""Uses a library as hosts do, for a library that checks sizes (run as a worker).
 
-``python -m support.strict_walk LIBRARY COUNT`` prints a line of JSON: the results, which
-are those of any library, and, of a `support.strict_library`, what it has seen. With a COUNT of
-devices the public functions are run; with none what the C API offers.
+``python -m support.strict_walk LIBRARY COUNT`` prints a line of JSON: the results, which are as
+with any library, and the sizes that a `support.strict_library` has seen. With a COUNT of devices
+the public functions are run; with none the functions of the C API.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def public(name: str) -> Iterator[tuple[str, Any]]:
 
 
 def of_the_c_api(path: str) -> Iterator[tuple[str, Any]]:
-    """Yields (what, result) of the steps in which the C API is used by itself."""
+    """Yields (what, result) of the steps that use the C API by itself."""
     world = broken_steps.World(path)
     for name, run in broken_steps.STEPS.items():
         yield name, run(world)

@@ -1,4 +1,4 @@
-"""Libraries around a real one in which one function is a stub, or is not there.
+"""Libraries around a real one that have a stub for one function, or lack it.
 
 They are one file under many names: the name says which function it is and how it is stubbed,
 ``Buffer_CopyToDevice-unimplemented.so``. ``unimplemented`` answers with an error of that code, as
@@ -90,7 +90,7 @@ class StubbedLibraries:
         )
 
     def library(self, function: str, how: str) -> Path:
-        """Returns the library in which ``function`` is stubbed so."""
+        """Returns the library with that stub for ``function``."""
         path = self.folder / f"{function}-{how}.so"
         if not path.exists():
             shutil.copy(self._made, path)

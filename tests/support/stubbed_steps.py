@@ -1,4 +1,4 @@
-"""What a program does with libraries in which one function is a stub, step by step.
+"""Uses libraries that have a stub for one function, step by step.
 
 ``python -m support.stubbed_steps FOLDER NAME…`` uses the library of each name in FOLDER, and
 prints a line of JSON before and after each step of each. Set HOST=jax for JAX instead of plugrt.

@@ -1,4 +1,4 @@
-"""A PJRT library in C++ each of whose functions throws an exception when it is asked to."""
+"""A PJRT library in C++ that throws an exception from each function on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THROWN = {
     2: "int",
     3: "Strange",
 }
-"""What the library can throw, by the numbers for it, and what messages say of each."""
+"""The types that the library can throw, by number, with the words of their messages."""
 
 _SOURCE = r"""
 #include <dlfcn.h>
@@ -77,7 +77,7 @@ extern "C" const PJRT_Api *GetPjrtApi() {
 
 
 def throwing_library(folder: Path, *flags: str) -> Path:
-    """Returns a library that passes calls on to that of ``PATH_OF_LIBRARY``, if there is one."""
+    """Returns a library that passes calls on to ``PATH_OF_LIBRARY``, if that is set."""
     header = "#include <stddef.h>\n#include <stdint.h>\n" + cdef()
     (folder / "pjrt.h").write_text(header)
     source, target = folder / "throwing.cc", folder / "libthrowing.so"

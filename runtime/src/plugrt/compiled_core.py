@@ -84,7 +84,7 @@ catching: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
 )
 """Returns a function as a library calls it, which gets no exceptions but errors of its own kind.
 
-``catching(function, settle)`` calls ``function(*arguments)``. What that raises goes to
+``catching(function, settle)`` calls ``function(*arguments)``. An exception goes to
 ``settle(error, *arguments)``, whose answer is returned, or raised if it is an exception. In C an
 interrupt comes within one of the two and is settled as well; in Python it may also come at the
 entry of the function that is returned.

@@ -32,7 +32,7 @@ function_launcher.c 899f3e21efb9
 function_reader.c f09b868c0880
 gifts.c 4b220da40c91
 guard.c 2fcf78efa7f7
-guard.h a9d69f93c8ba
+guard.h c9dcab1e4e6d
 holds.c 2eb502708d92
 host_avals.c d8f2ca82d9ca
 host_form.c 03849a88557b

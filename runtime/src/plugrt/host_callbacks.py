@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 # Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
-# Process-wide: each thread's own calls, by its number; launches ask for those of other threads.
+# Process-wide: each thread's own calls, by its number; launches ask for other threads' calls.
 _calls: dict[int, tuple[object, ...]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
@@ -145,7 +145,7 @@ def call_noted(noted: object, function: Callable[..., T], *arguments: Any) -> T:
     _calls[thread] = (*before, noted)
     try:
         return function(*arguments)
-    finally:  # without a call, at which an interrupt might come
+    finally:  # without a call: an interrupt might come at its entry
         if before:
             _calls[thread] = before
         else:

@@ -22,14 +22,14 @@ class Awaited(Protocol):
 
 
 def ended() -> None:
-    """Waits for what has ended: `execute_with_wait` of backends gives it where that is known."""
+    """Returns at once: backends give it in `execute_with_wait` for a launch known to have ended."""
 
 
 class Waiter:
     """A queue, and at most ``threads`` threads that serve it.
 
-    Each but the first starts when the others wait for what is not known to be ready: what has been
-    told meanwhile, as by a caller that waited itself, leaves its thread free in a moment.
+    Each but the first starts when the others wait for things that are not known to be ready: a
+    thread is free in a moment after a caller has waited itself.
     What is ready is finished before the oldest is waited for; while a thread waits for each that it
     can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
@@ -57,7 +57,7 @@ class Waiter:
             _finish(awaited)
 
     def _start(self) -> bool:
-        """Starts a thread if none will be free for what is added; whether there is one."""
+        """Starts a thread if none will be free for a new entry; whether there is one."""
         serving = self._serving
         if len(serving) < self._most:
             pending = sum(not x.is_ready() for x in (*self._finishing, *self._waiting))

@@ -299,7 +299,7 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     for _ in range(2):
         launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
     assert x.waits == 0
-    for waits in (1, 2):  # there is no slot, and what it is given may be a result of those before
+    for waits in (1, 2):  # there is no slot, and its argument may be a result of those before
         launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
         assert x.waits == waits
     launches.end(outer)

@@ -208,7 +208,7 @@ def test_no_memory_is_preallocated(
 def test_the_child_gets_the_options_of_the_start(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are those of the plugin, then of every library, then of this one."""
+    """Later ones win: the plugin's, then every library's, then this one's."""
     asked: list[Any] = []
 
     def probe(*args: Any, **kwargs: Any) -> capi.ProbeResult:

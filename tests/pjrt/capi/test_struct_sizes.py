@@ -1,4 +1,4 @@
-"""Argument structs have the size of the library's version, for which a strict library looks."""
+"""Argument structs have the size of the library's version; a strict library checks it."""
 
 from __future__ import annotations
 

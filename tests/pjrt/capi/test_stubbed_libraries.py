@@ -1,4 +1,4 @@
-"""Libraries in which a function is a stub, or is not there: programs run, or errors name it.
+"""Libraries with a stub for a function, or without it: programs run, or errors name it.
 
 What JAX 0.10.2 does with the same libraries is in docs/data/stubbed_functions.json.
 """

@@ -140,7 +140,7 @@ wait: Callable[[Any], object] = RawArray.block_until_ready
 def wait_unless_forked(array: Any) -> None:
     """Waits for an array; raises `FailedPrecondition` where a forked child would wait for ever.
 
-    What was there before the fork can be read in the child: it is memory of the process.
+    Results that were ready at the fork can be read in the child: they are memory of the process.
     """
     if in_child and not array.is_ready():
         raise FailedPrecondition(

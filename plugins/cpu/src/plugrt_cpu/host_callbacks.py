@@ -69,7 +69,7 @@ def _calling(handler: Handler, number: int, call: ir.Operation) -> HostCallback:
 def _without_token(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
     """Returns the function as jaxlib calls it: the token of an ordered call is a None.
 
-    jaxlib makes a text of what it raises; for an interrupt in plugrt's own functions, too.
+    jaxlib makes a text of its exception; for an interrupt in plugrt's own functions, too.
     """
 
     def call(*arguments: npt.NDArray[Any] | None) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a program from its compilation, where its library does not state it."""
+    """Facts of a program from its compilation, where its library does not state them."""
 
     name: str
     num_replicas: int

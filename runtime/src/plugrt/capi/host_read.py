@@ -255,7 +255,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
             args = library.call("Buffer_UnsafePointer", buffer=pointer)
             if size and not handle.is_memory(args.buffer_pointer, size):
                 raise _no_memory_error(library, args, size)
-            with handle.lock:  # a view takes a reference
+            with handle.lock:  # as for a view
                 library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
             handle.drop_reference(pointer)
     except Unimplemented:

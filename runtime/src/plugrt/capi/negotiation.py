@@ -49,11 +49,11 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     ),
     "number of parts": ("Executable_NumReplicas and _NumPartitions", "the compile options"),
     "name of a program": ("Executable_Name", "the program"),
-    "deletion": ("Buffer_IsDeleted", "what was donated"),
+    "deletion": ("Buffer_IsDeleted", "the donated arguments"),
     "layout of results": ("the extension Layouts", "the optimised program"),
     "shardings of results": ("the extension Shardings", "the optimised program"),
 }  # fmt: skip
-"""Each operation to its ways, in the order in which they are tried."""
+"""Each operation to its ways, in order of preference."""
 
 
 class Ways:

@@ -35,7 +35,7 @@ _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
-"""The results of a launch, and what waits for its end."""
+"""The results of a launch, and a function that waits for its end."""
 
 
 class BlockingLaunches:
@@ -140,7 +140,7 @@ class BlockingLaunches:
         """Returns whether a Python function that a program calls is making a launch.
 
         Raises `FailedPrecondition` where it would wait for the launch that calls the function. Such
-        a function may have another thread launch: so a launch of a thread waits until those of
+        a function may have another thread launch: so a launch of a thread waits until launches of
         other threads that would precede it have ended.
         """
         calls = calls_under_way()
@@ -264,7 +264,7 @@ _BEHIND = (ended, False)
 
 
 def _await_arguments(client: Client, arguments: Sequence[Any]) -> None:
-    """Waits for what a launch is given, in the forms that launchers take. No error is raised."""
+    """Waits for the arguments of a launch, in the forms that launchers get. Raises no error."""
     given = [x for x in arguments if x is not None and not isinstance(x, np.ndarray)]
     await_shards = getattr(client, "await_shards", None)
     if await_shards is not None and await_shards(given):

@@ -16,7 +16,7 @@ PATIENCE = 30.0
 """Seconds that a launch waits for one that calls Python, which may be waiting for it."""
 
 _LOOKS_AGAIN = 0.1
-"""Seconds until who waits for an end looks whether an interrupt kept it from being told."""
+"""Seconds between two looks for an end whose message an interrupt prevented."""
 
 
 class Launches(Protocol):

@@ -68,8 +68,8 @@ def settle_shardings(
     """Returns the launch with the shardings that the compiler chose, for arguments and results.
 
     They are those of an argument's mesh where its axes say the same, and `PositionalSharding`
-    where an argument has that. `Unimplemented` for what a launch that ``runs`` here gives in parts,
-    where the backend does not state how they lie.
+    where an argument has that. `Unimplemented` for a result that a launch that ``runs`` here
+    gives in parts, where the backend does not state their order.
     """
     if executable is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
         return launch

@@ -154,7 +154,7 @@ class LibraryPlugin(Plugin):
         """Returns the result of trying the library in a child process, which has ended then.
 
         It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
-        (None: those of `client_options`), but on GPUs without preallocating their memory. Without
+        (None: `client_options`), but on GPUs without preallocating their memory. Without
         ``start`` the library is loaded and initialised, and no client is created; ``trial`` runs a
         small computation. The child has none of the variables that name a coordinator.
         """

@@ -38,7 +38,7 @@ def find_unannounced(
     """Yields the PJRT libraries of installed packages that offer no plugin, with their packages.
 
     ``announced`` are the distributions that do. A library with the file name of one in
-    ``libraries``, those of known plugins, is left out: that plugin may use it.
+    ``libraries``, of known plugins, is left out: that plugin may use it.
     """
     names = {Path(library).name for library in libraries}
     for distribution in distributions.installed(path):

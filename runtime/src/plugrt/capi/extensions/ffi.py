@@ -105,7 +105,7 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
     def fail_unguarded(_: Any, error: BaseException, entry: Any) -> Any:
         return fail(error, *entry.tb_frame.f_locals["arguments"])
 
-    # Without the core an interrupt may come at the entry of what guards; cffi would return NULL.
+    # Without the core an interrupt may come at the entry of the guard; cffi would return NULL.
     guarded = catching(mark_callback(run), fail)
     callback = ffi.callback("XLA_FFI_Handler*", guarded, onerror=fail_unguarded)
     expect(callback)  # until the process ends: it cannot be unregistered

@@ -23,7 +23,7 @@ _OF_ERRORS = {
     "struct PJRT_Error_GetCode_Args": 4,
     "struct PJRT_Error_ForEachPayload_Args": 5,
 }
-"""The kinds of functions, as in guard.h: what takes these may be given an error made here."""
+"""The kinds of functions, as in guard.h: those for these structs may get an error made here."""
 
 # Process-wide: functions in C++ are limited in number, and the addresses are the process's.
 _GUARDED: dict[tuple[int, int], int] = {}
@@ -51,5 +51,5 @@ def guard(function: Any, name: str, owner: str) -> Any:
 
 
 def take_caught(pointer: Any) -> str | None:
-    """Returns what a guarded function caught, where ``pointer`` is what it returned for that."""
+    """Returns the text of an exception that a guarded function caught; None for other pointers."""
     return core.take_caught(int(ffi.cast("uintptr_t", pointer))) if CATCHES else None
