@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from plugrt.errors import Internal
 from plugrt.execution import blocking_launches, client_launches
 from plugrt.execution.client_launches import calling_launches
 from plugrt.host_callbacks import NumberedCallback, take_failure
-from plugrt.interface import Device
+from plugrt.interface import Capabilities, Device
 from plugrt.plugins.backends import clear_backends
 from plugrt_sdk import BackendClient
 from support.distributions import run_python
@@ -259,6 +260,32 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
     finally:
         done.set()
         holder.join()
+
+
+class Ends:
+    """Stands for a client that only a queue refers to: its end would call a library."""
+
+    capabilities = Capabilities(max_blocking_launches=2)
+
+    def __init__(self, ends: list[int]) -> None:
+        self.ends = ends
+
+    def __del__(self) -> None:
+        self.ends.append(os.getpid())
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")
+def test_a_forked_child_ends_no_client() -> None:
+    """One that only its own queue kept ended the child, within its library."""
+    ends: list[int] = []
+    client: Any = Ends(ends)
+    queue = client_launches.client_launches(client)
+    queue._launches.append((partial(bool, client), True))
+    del client, queue
+    assert passes_in_a_child(lambda: not ends)
+    plugrt.clear_backends()
+    assert ends == [os.getpid()]
 
 
 @needs_fork

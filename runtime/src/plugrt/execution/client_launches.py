@@ -15,6 +15,8 @@ from plugrt.plugins import backends
 _of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
 # Process-wide: it guards the table above.
 _lock = threading.Lock()
+# Process-wide: in a forked child, the parent's tables.
+_of_parents: list[object] = []
 
 
 def client_launches(client: Client) -> BlockingLaunches:
@@ -36,16 +38,25 @@ def calling_launches() -> list[CallingLaunch]:
 
 
 def _forget_all() -> None:
-    """Forgets launches, which are the parent's, and a lock that no thread of a child may hold."""
-    global _lock
+    """Forgets launches, which are the parent's, and a lock that no thread of a child may hold.
+
+    They are kept: the end of the last reference to a client would call its library, whose threads
+    the child lacks.
+    """
+    global _lock, _of_clients
     _lock = threading.Lock()
-    _of_clients.clear()
+    _of_parents.append(_of_clients)
+    _of_clients = weakref.WeakKeyDictionary()
 
 
 def _await_all() -> None:
-    """Awaits what is under way: a client that is closed can call nobody back."""
+    """Awaits what is under way, as a client that is closed can call nobody back; forgets the rest.
+
+    The launches in a queue refer to their client, which would live as long as they are in it.
+    """
     for launch in calling_launches():
         launch.finish()
+    _of_clients.clear()
 
 
 backends.on_clear(_await_all)
