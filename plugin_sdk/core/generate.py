@@ -22,8 +22,6 @@ LATER_FIELDS = {
     "Client_Create": "kv_try_get_callback",
     "Client_CreateErrorBuffer": "payload",
     "Client_CreateViewOfDeviceBuffer": "memory",
-    # Headers before 0.46 state a size without it, although the struct has it.
-    "Device_AddressableMemories": "num_memories",
     "Device_MemoryStats": "peak_bytes_in_use",
     "Executable_DeserializeAndLoad": "overridden_serialized_compile_options",
     "Executable_GetCompiledMemoryStats": "host_generated_code_size_in_bytes",

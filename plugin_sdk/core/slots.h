@@ -30,7 +30,7 @@
   SLOT(Device_GetDescription, 0, device_description) \
   SLOT(Device_IsAddressable, 0, is_addressable) \
   SLOT(Device_LocalHardwareId, 0, local_hardware_id) \
-  SLOT(Device_AddressableMemories, 0, memories) \
+  SLOT(Device_AddressableMemories, 0, num_memories) \
   SLOT(Device_DefaultMemory, 0, memory) \
   SLOT(Device_MemoryStats, 0, bytes_in_use) \
   SLOT(Memory_Id, 0, id) \

@@ -34,7 +34,7 @@ static const char core_sources[] =
     "python.h 33707254f23d\n"
     "shardings.c 6de55e7ea7c1\n"
     "slot_functions.h 82c0d6395a3a\n"
-    "slots.h ecef2d3c61ba\n"
+    "slots.h 217132466e21\n"
     "table.c 5f6e72f5f0d4\n"
     "topology.c 52f985ae8bbe\n"
     "transfers.c d9c56acacef8\n"

@@ -38,7 +38,7 @@ python.c 487f94bc4ba7
 python.h 33707254f23d
 shardings.c 6de55e7ea7c1
 slot_functions.h 82c0d6395a3a
-slots.h ecef2d3c61ba
+slots.h 217132466e21
 table.c 5f6e72f5f0d4
 topology.c 52f985ae8bbe
 transfers.c d9c56acacef8

@@ -17,7 +17,7 @@ DEVICE = """
 30 Device_GetDescription: Device* device; =DeviceDescription* device_description
 31 Device_IsAddressable: Device* device; =bool is_addressable
 32 Device_LocalHardwareId: Device* device; =int local_hardware_id
-33 Device_AddressableMemories: Device* device; =Memory* const* memories; @46 =size_t num_memories
+33 Device_AddressableMemories: Device* device; =Memory* const* memories; =size_t num_memories
 34 Device_DefaultMemory: Device* device; =Memory* memory
 35 Device_MemoryStats: Device* device; =int64_t bytes_in_use; =int64_t peak_bytes_in_use; =bool
     peak_bytes_in_use_is_set; =int64_t num_allocs; =bool num_allocs_is_set; =int64_t
