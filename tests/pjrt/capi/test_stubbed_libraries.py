@@ -34,6 +34,7 @@ ESSENTIAL = {
 """Functions without which some step fails, with an error that names the function."""
 OTHERWISE = {
     ("Executable_OptimizedProgram", "sharded"): "Fix: give out_shardings",
+    ("Buffer_ToHostBuffer", "int4"): "PJRT_Buffer_ToHostBuffer",
     ("Error_GetCode", ""): "is not supported",  # an error of a code that is not known
 }
 """Steps that fail without a function, with the cure or the library's own words."""

@@ -201,7 +201,7 @@ class Client(ClientBase):
         count = len(chosen.flat)
         ids = ffi.new("int[]", count)
         try:
-            self._call(
+            args = self._call(
                 "DefaultDeviceAssignment",
                 num_replicas=num_replicas,
                 num_partitions=num_partitions,
@@ -212,7 +212,10 @@ class Client(ClientBase):
             return chosen
         flat = list(ids)
         rows = (flat[i : i + num_partitions] for i in range(0, count, num_partitions))
-        return DeviceAssignment(tuple(map(tuple, rows)))
+        try:
+            return DeviceAssignment(tuple(map(tuple, rows)))
+        except InvalidArgument as error:
+            raise self.library.invalid(args, f"it gave {flat}: {error.message}") from None
 
     def _encode(self, options: CompileOptions) -> tuple[Any, int]:
         chooses = lambda: self.capabilities.auto_partitioning  # noqa: E731  # if that is asked
