@@ -11,6 +11,7 @@ import atexit
 import builtins
 import dataclasses
 import functools
+import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -65,6 +66,8 @@ class _AtExit:
             tree = given[name == "tree_map"]  # that has the function first
             if hasattr(type(tree), "__array__") or isinstance(tree, bool | int | float | complex):
                 return function(*given, **options)
+            if threading.current_thread().daemon:
+                raise SystemExit  # which ends a daemon thread without a traceback
             raise FailedPrecondition(
                 "the interpreter is ending: optree, by which plugrt opens containers of arguments "
                 "and results, is gone; call plugrt earlier, as in an exit handler that is "
