@@ -305,7 +305,7 @@ class TestCpp:
     def test_it_is_found_and_says_what_is_missing(self, shell: Shell) -> None:
         row = shell.rows(JAX_PLATFORMS="cpp-chip")["cpp-chip"]
         assert (row["state"], row["distribution"]) == ("broken", "cpp-chip")
-        assert row["reason"] == "UNIMPLEMENTED: PJRT_Client_Create is not written yet"
+        assert row["reason"].startswith("UNIMPLEMENTED: PJRT_Client_Create is not written yet")
 
     def test_stock_jax_says_what_is_missing(self, shell: Shell) -> None:
         printed = shell.run(f'! python -c "{GRADIENT}" 2>&1', JAX_PLATFORMS="cpp-chip")

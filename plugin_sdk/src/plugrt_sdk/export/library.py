@@ -45,7 +45,7 @@ _capsules: dict[str, object] = {}
 
 @with_argument_errors
 def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None = None) -> Path:
-    """Writes the shared library of the installed plugin ``name`` to ``path``, and returns that.
+    """Writes the shared library of the installed plugin ``name``, and returns its whole path.
 
     ``minor`` is the version of the PJRT C API that the library reports, as of `export_capsule`; the
     newest that plugrt declares unless given. Raises `UnknownPlatform` if there is no such plugin,
@@ -68,7 +68,7 @@ def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None
     target = Path(path)
     # In place of an older one, not over it: a process that has loaded that one would crash.
     write(target, template[:at] + record + template[at + len(record) :], 0o755)
-    return target
+    return target.absolute()
 
 
 def _template() -> bytes:

@@ -137,7 +137,9 @@ class Table(Replies):
         found = self.take_error(error)
         if not isinstance(found, Unimplemented):
             return found
-        told = f"{self.prefix}{name} of {self.owner}: {found.message}"
+        told = found.message
+        if self.prefix + name not in told:
+            told = f"{self.prefix}{name} of {self.owner}: {told}"
         if name in QUERIES:
             self._forget(name, told)
         return Unimplemented(told)
