@@ -337,7 +337,7 @@ class TestCpp:
         expected = {n: f"{n} is not written yet" for n in names if n not in written}
         expected["PJRT_Event_Await"] = expected[
             "PJRT_Event_IsReady"
-        ]  # by which the host waits then
+        ]  # the host asks that
         assert found == expected
 
     @pytest.mark.parametrize(
