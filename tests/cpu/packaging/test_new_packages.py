@@ -335,9 +335,7 @@ class TestCpp:
         found = json.loads(shell.run(f"python -c {shlex.quote(CALL_ALL)}"))
         assert len(names) > 100
         expected = {n: f"{n} is not written yet" for n in names if n not in written}
-        expected["PJRT_Event_Await"] = expected[
-            "PJRT_Event_IsReady"
-        ]  # the host asks that
+        expected["PJRT_Event_Await"] = expected["PJRT_Event_IsReady"]  # the host asks that
         assert found == expected
 
     @pytest.mark.parametrize(
