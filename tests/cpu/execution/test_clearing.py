@@ -48,7 +48,6 @@ for use in {USES!r}:
     client = weakref.ref(get_backend())
     exec(use)
     clear_backends()
-    gc.collect()  # which may free a handle that is the last to keep the client's cycle
     gc.collect()
     print(use, client())
 print(np.asarray(f(X)), np.asarray(add(X, 1)), get_backend() is not None)

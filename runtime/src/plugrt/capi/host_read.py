@@ -75,14 +75,12 @@ class HostReader:
             self._library.check_handles(args, ("event",))
         self._await_args.event = self._destroy_args.event = event
         failed = self._await(self._await_args)
-        told = self._library.error_of("Event_Await", failed) if failed else None
-        if told is not None and self._library.substitute("Event_Await", told):
+        if failed and self._library.substitute("Event_Await", failed, self._await_args):
             self._await = self._library.slots["Event_Await"]
             failed = self._await(self._await_args)
-            told = self._library.error_of("Event_Await", failed) if failed else None
         error = self._destroy(self._destroy_args)
-        if told is not None:
-            raise told
+        if failed:
+            raise self._library.error_of("Event_Await", failed)
         if error:
             self._library.log_failure("Event_Destroy", error)
 

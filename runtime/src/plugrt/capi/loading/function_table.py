@@ -30,6 +30,7 @@ from plugrt.errors import (
 )
 
 Slot = Callable[[Any], Any]
+_UNIMPLEMENTED = 12
 _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
 """Seconds between two questions whether an event has come."""
 
@@ -120,10 +121,9 @@ class Table(Replies):
                 ) from None
         error = self.slots[name](args)
         if error:
-            found = self.error_of(name, error)
-            if self.substitute(name, found):
+            if self.substitute(name, error, args):
                 return self.call(name, **inputs)
-            raise found
+            raise self.error_of(name, error)
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
         return args
@@ -144,13 +144,30 @@ class Table(Replies):
             self._forget(name, told)
         return Unimplemented(told)
 
-    def substitute(self, name: str, error: PjrtError) -> bool:
-        """Replaces ``Event_Await`` after that answer by another way; whether it did so now."""
-        if name != "Event_Await" or not isinstance(error, Unimplemented) or name in self.missing:
+    def substitute(self, name: str, error: Any, args: Any) -> bool:
+        """Replaces ``Event_Await``, if it is missing, by another way; whether it did so now.
+
+        It is missing if it answers UNIMPLEMENTED and that is not the event's own error. The answer
+        is freed then.
+        """
+        if name != "Event_Await" or name in self.missing or not self._is_unimplemented(error):
             return False
+        own = self._await_by_polling(args)
+        is_own = bool(own) and self._is_unimplemented(own)
+        if own:
+            self.take_error(own)
+        if is_own:
+            return False
+        self.take_error(error)
         self.missing.add(name)
         self.slots[name] = self._await_by_polling
         return True
+
+    def _is_unimplemented(self, error: Any) -> bool:
+        """Whether an error (or its address) has that code; it is not freed."""
+        error = ffi.cast("PJRT_Error*", error)
+        memory = is_memory(int(ffi.cast("uintptr_t", error)), 1)
+        return memory and self._error_code(error) == _UNIMPLEMENTED
 
     def _await_by_polling(self, args: Any) -> Any:
         """Waits as ``PJRT_Event_Await``; returns the event's error."""
