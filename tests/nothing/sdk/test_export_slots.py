@@ -155,6 +155,15 @@ def test_an_error_buffer_fails_wherever_it_is_used(client: Any) -> None:
     assert broken.is_deleted()
 
 
+def test_an_event_that_fails_with_unimplemented_is_not_a_missing_function(client: Any) -> None:
+    memory = client.devices()[0].default_memory()
+    broken = create_error_buffer(client, FLOATS, memory, Unimplemented("no such operation"))
+    for wait in (broken.block_until_ready, lambda: broken.ready_event().wait()):
+        with pytest.raises(Unimplemented, match="no such operation"):
+            wait()
+        assert client.library.has("Event_Await")
+
+
 def test_an_uninitialized_buffer_shows_nothing_of_the_process(client: Any) -> None:
     memory = client.devices()[1].default_memory()
     made = create_uninitialized(client, FLOATS, memory)
