@@ -155,6 +155,11 @@ class Record:
         """Whether the distribution of that name, however it is spelt, offers this candidate."""
         return normalise_name(distribution) == normalise_name(self.distribution)
 
+    def _describe_table(self) -> str:
+        if getattr(self.plugin, "c_api", None) is None:
+            return ""
+        return "a function table in this process, which cannot be tried in another"
+
     def as_dict(self) -> dict[str, Any]:
         """Returns the row as a JSON object."""
         return {
@@ -165,7 +170,7 @@ class Record:
             "distribution": self.distribution,
             "version": self.version,
             "value": self.value,
-            "library": self.library,
+            "library": self.library or self._describe_table(),
             "state": str(self.state),
             "reason": self.reason,
             "cure": self.cure,

@@ -247,8 +247,6 @@ class Table:
         row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
         row.aliases = tuple(dict.fromkeys((*row.aliases, *plugin.aliases)))
         row.library = row.library or str(getattr(plugin, "library_path", ""))
-        if getattr(plugin, "c_api", None) is not None:
-            row.library = "a function table in this process, which cannot be tried in another"
 
     def rescan(self) -> None:
         """Scans for installed plugins again, with the current settings.
