@@ -284,7 +284,7 @@ def test_a_forked_child_ends_no_client() -> None:
     queue._launches.append((partial(bool, client), True))
     del client, queue
     assert passes_in_a_child(lambda: not ends)
-    plugrt.clear_backends()
+    clear_backends(registry())
     assert ends == [os.getpid()]
 
 
