@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ def run_together(
             results = folder / f"results-{index}.json"
             results.unlink(missing_ok=True)
             children.append((start(function, results, env), results))
-        ended = [_await(child, results) for child, results in children]
+        ended = _await(children)
         if attempt == 2 or not any(_TAKEN in one.errors for one in ended):
             return ended
     raise AssertionError("unreachable")
@@ -109,15 +110,25 @@ def start(
     )  # fmt: skip
 
 
-def _await(child: subprocess.Popen[str], results: Path) -> Ended:
-    try:
-        output, errors = child.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        output, errors = child.communicate()
-        errors += f"\n(killed after {SECONDS:g} s)"
-    found = json.loads(results.read_text()) if results.exists() else None
-    return Ended(child.returncode, output, errors, found)
+def _await(children: Sequence[tuple[subprocess.Popen[str], Path]]) -> list[Ended]:
+    """Returns how each ended; one that does not end within `SECONDS` ends the others too.
+
+    The coordinator's process has the standard error of the process that started it, and lives until
+    the others have left.
+    """
+    until = time.monotonic() + SECONDS
+    ended = []
+    for child, results in children:
+        try:
+            output, errors = child.communicate(timeout=max(1.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            for each, _ in children:
+                each.kill()
+            output, errors = child.communicate()
+            errors += f"\n(killed after {SECONDS:g} s)"
+        found = json.loads(results.read_text()) if results.exists() else None
+        ended.append(Ended(child.returncode, output, errors, found))
+    return ended
 
 
 def all_results(ended: Sequence[Ended]) -> list[Any]:

@@ -130,7 +130,8 @@ def count_store_calls() -> Counter[str]:
 
 def _counted(real: Any, name: str, found: Counter[str]) -> Any:
     def call(key: str, *rest: Any) -> Any:
-        found[name] += key.startswith("shared/")
+        if key.startswith("shared/"):
+            found[name] += 1
         return real(key, *rest)
 
     return call

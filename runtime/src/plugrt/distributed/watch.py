@@ -96,13 +96,12 @@ class Watch:
         while not self._stopping.wait(self._interval):
             try:
                 live = self.connection.live_processes()
+                lost = tuple(sorted(everyone - set(live)))
+                if lost and not self._stopping.is_set():
+                    self._report(lost)
+                    return
             except PjrtError as error:
                 logger.debug("the coordinator was not reached: %s", describe(error))
-                continue
-            lost = tuple(sorted(everyone - set(live)))
-            if lost and not self._stopping.is_set():
-                self._report(lost)
-                return
 
     def _watch_ends(self) -> None:
         """Reports a process that told how it ends, long before its heartbeats are missed."""
@@ -110,12 +109,11 @@ class Watch:
             try:
                 told = self.connection.try_get(_FIRST_END) is not None
                 ended = self._ended() if told else ()
+                if ended and not self._stopping.is_set():
+                    self._report(ended)
+                    return
             except PjrtError as error:
                 logger.debug("the coordinator was not reached: %s", describe(error))
-                continue
-            if ended and not self._stopping.is_set():
-                self._report(ended)
-                return
 
     def _watch_coordinator(self) -> None:
         reason = self.connection.await_loss()
