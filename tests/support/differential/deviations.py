@@ -41,6 +41,8 @@ class Entry:
     """The issue that mends a fault; 0 for a deviation."""
     example: Case
     """A case that shows it."""
+    topic: str = ""
+    """What it is about, of one that users meet: docs/jax-users.md has it with what tests state."""
 
     def covers(self, case: Case, difference: Difference) -> bool:
         """Whether a difference of a case is of this class."""
