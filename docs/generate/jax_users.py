@@ -3,7 +3,7 @@
 A paragraph of a test's docstring (or of its module's, where all its tests show it) that begins with
 ``Same as JAX:`` is a row of what is the same, ``Differs from JAX: what | JAX | plugrt`` one of what
 differs. Tests are read, not imported. The differences that random calls find come from
-``docs/data/jax_deviations.toml``.
+``docs/data/jax_deviations.toml``; those with a topic are rows of what differs, too.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs/jax-users.md"
 DEVIATIONS = ROOT / "docs/data/jax_deviations.toml"
+CALLS = "tests/cpu/differential/test_calls_as_jax.py"
 SAME, DIFFERS = "Same as JAX:", "Differs from JAX:"
 
 PAGE = """\
@@ -66,9 +68,9 @@ print([np.allclose(gradient(x), np.cos(x))])            # [True]
 
 ## Found by random calls
 
-`tests/cpu/differential/test_calls_as_jax.py` makes random calls with both libraries and compares
+`{calls}` makes random calls with both libraries and compares
 values, dtypes, weak types, shardings, kinds of memory, commitment, deletion of donated arguments,
-traces and exceptions. These are all the differences that it finds, with JAX 0.10.
+traces and exceptions. These are all further differences that it finds, with JAX 0.10.
 
 | JAX | plugrt | reason |
 | --- | --- | --- |
@@ -144,12 +146,26 @@ def rows(found: list[Statement]) -> str:
 
 def found_by_calls(kind: str) -> str:
     """Returns the rows of the known differences of a kind, ``deviation`` or ``fault``."""
-    listed = tomllib.loads(DEVIATIONS.read_text(encoding="utf-8"))["entry"]
     return "\n".join(
         f"| {entry['jax']} | {entry['plugrt']} | {entry['reason']} |"
-        for entry in listed
-        if entry["kind"] == kind
+        for entry in listed()
+        if entry["kind"] == kind and "topic" not in entry
     )
+
+
+def met_by_users() -> list[Statement]:
+    """Returns the known differences that have a topic."""
+    return [
+        Statement(CALLS, True, (e["topic"], e["jax"], f"{e['plugrt']} ({e['reason']})"))
+        for e in listed()
+        if "topic" in e
+    ]
+
+
+def listed() -> list[dict[str, Any]]:
+    """Returns the known differences that random calls find."""
+    found: list[dict[str, Any]] = tomllib.loads(DEVIATIONS.read_text(encoding="utf-8"))["entry"]
+    return found
 
 
 def page() -> str:
@@ -157,7 +173,8 @@ def page() -> str:
     found = statements()
     return PAGE.format(
         same=rows([s for s in found if not s.differs]),
-        different=rows([s for s in found if s.differs]),
+        calls=CALLS,
+        different=rows([s for s in (*found, *met_by_users()) if s.differs]),
         deviations=found_by_calls("deviation"),
         faults=found_by_calls("fault"),
     )

@@ -20,6 +20,20 @@ def test_an_array_donated_to_device_put_ends_the_process() -> None:
     assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
 
 
+@needs_jax
+def test_a_scalar_donated_from_pinned_memory_ends_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/donate_pinned_scalar.py"]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGABRT, done.stdout + done.stderr
+
+
+def test_a_scalar_donated_from_pinned_memory_is_deleted() -> None:
+    pinned = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[0], memory_kind="pinned_host")
+    x = plugrt.device_put(np.int32(2), pinned)
+    assert plugrt.jit(lambda x: x * 3, donate_argnums=0)(x) == 6
+    assert x.is_deleted()
+
+
 def test_arrays_donated_in_a_pytree_are_deleted() -> None:
     x, y = (plugrt.device_put(np.arange(n), plugrt.devices()[0]) for n in (3, 4))
     moved = plugrt.device_put({"x": x, "y": [y]}, plugrt.devices()[1], donate=True)

@@ -328,3 +328,29 @@ def test_closures_at_each_call() -> None:
             np.testing.assert_array_equal(mapped(A), in_jax(A))
             np.testing.assert_array_equal(mapped(A), A * by[0])
     assert counts[monitoring.COMPILE] == 2
+
+
+@pytest.mark.parametrize("dtype", ["int32", "complex64"])
+@pytest.mark.parametrize("spec", [("y",), (None, "x"), (), (("x", "y"),), ("y", "x")])
+def test_results_are_divided_as_out_specs_say(spec: Any, dtype: str) -> None:
+    """Also where they hold less than is computed: ``check_vma=False``."""
+    mesh = plugrt.make_mesh((4, 2), ("x", "y"))
+    x = plugrt.device_put(A.astype("int32"), NamedSharding(MESH, P("x", "y")))
+    f = plugrt.shard_map(
+        lambda v: (v + np.ones((), dtype), v), mesh=mesh, in_specs=P("y", "x"), out_specs=P(*spec),
+        check_vma=False,
+    )  # fmt: skip
+    for result in f(x):
+        expected = NamedSharding(mesh, P(*spec))
+        assert result.sharding.is_equivalent_to(expected, 2), result.sharding
+
+
+def test_an_argument_that_is_not_used_does_not_decide_where_a_jitted_one_runs() -> None:
+    four = plugrt.make_mesh((4,), ("x",))
+    f = plugrt.shard_map(lambda v, w: w * 2, mesh=four, in_specs=(P("x"), P("x")), out_specs=P("x"))
+    elsewhere = plugrt.device_put(A, devices()[7])
+    assert np.array_equal(plugrt.jit(f)(elsewhere, A), A * 2)
+    none = plugrt.shard_map(lambda v: xp.zeros(2), mesh=four, in_specs=P("x"), out_specs=P())
+    assert np.array_equal(plugrt.jit(none)(elsewhere), [0, 0])
+    with pytest.raises(DeviceMismatch, match="argument v"):
+        f(elsewhere, A)

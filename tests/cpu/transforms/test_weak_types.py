@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api as xp
-from plugrt import lax, pmap, tree
+from plugrt import device_put, lax, pmap, tree
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.effort import WHOLE, seeds, some_of
@@ -53,6 +53,28 @@ def test_jit_gives_the_dtype_that_eager_gives(row: int) -> None:
 def test_results_stay_weak() -> None:
     assert (jit(lambda x: xp.sin(x) * 2)(3.0) * F16).dtype == np.float16
     assert (lax.add(1.0, 2.0) * F16).dtype == np.float16
+
+
+def test_booleans_are_never_weak() -> None:
+    traced = []
+
+    def f(x: Any) -> Any:
+        traced.append(x)
+        return x, jit(lambda v: (v, ~v))(x), True, lax.cond(True, lambda: x, lambda: False)
+
+    booleans = (True, np.bool_(True), xp.asarray(True), device_put(True), jit(lambda: True)())
+    call = jit(f)
+    for given in booleans:
+        assert [x.weak_type for x in tree.leaves(call(given))] == [False] * 5
+        assert not xp.asarray(given).weak_type
+    assert len(traced) == 1
+    assert not pmap(lambda x, _: x, in_axes=(None, 0))(True, np.ones(1)).weak_type
+
+
+@pytest.mark.parametrize(("ns", "call"), [(lax, jit), (jax.lax, jax.jit)])
+def test_a_loop_carry_that_is_a_bool_stays_one(ns: Any, call: Any) -> None:
+    with pytest.raises(TypeError, match="carry"):
+        call(lambda: ns.fori_loop(0, 2, lambda i, c: c + 0, True))()
 
 
 def test_a_loop_carry_is_not_widened_by_its_index() -> None:

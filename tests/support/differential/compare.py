@@ -51,13 +51,18 @@ def told(error: BaseException) -> str:
 
 
 def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
-    """Returns what differs, in the order of the steps; nothing after one that raised."""
+    """Returns what differs, in the order of the steps; nothing after one that raised.
+
+    What follows from other values of the call is not stated again.
+    """
     found: list[Difference] = []
     mine, other = ours.error, theirs.error
     for step in theirs.steps:
         one, two = ours.steps.get(step), theirs.steps[step]
         if isinstance(one, dict) and isinstance(two, dict):
-            found += _compare_leaves(step, one, two)
+            known = any(d.what == "value" and d.step == "call" for d in found)
+            new = _compare_leaves(step, one, two)
+            found += [d for d in new if not (known and step == "then" and d.what == "value")]
     if mine and other:
         if not isinstance(mine[1], caught_as(other[1])):
             found.append(Difference("class", other[0], "", told(mine[1]), told(other[1])))

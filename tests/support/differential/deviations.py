@@ -6,8 +6,8 @@ import ast
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from support.differential.case import MESHES, Arg, Case
 from support.differential.compare import Difference, agreeing
+from support.differential.outcome import run
 from support.differential.script import PRELUDE, host_text
 
 PATH = Path(__file__).parents[3] / "docs/data/jax_deviations.toml"
@@ -40,6 +41,8 @@ class Entry:
     """The issue that mends a fault; 0 for a deviation."""
     example: Case
     """A case that shows it."""
+    topic: str = ""
+    """What it is about, of one that users meet: docs/jax-users.md has it with what tests state."""
 
     def covers(self, case: Case, difference: Difference) -> bool:
         """Whether a difference of a case is of this class."""
@@ -56,6 +59,7 @@ def _compiled(text: str) -> CodeType:
 def names(case: Case, difference: Difference) -> dict[str, Any]:
     """Returns what conditions are written with."""
     body, args = case.body, case.all_args
+    read = re.sub(r"\b[xyz]\.(shape|dtype|ndim|size)\b|_like\([xyz]", "", body)
     return {
         "np": np,
         "case": case,
@@ -74,7 +78,10 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "places": [placed_on(a) for a in args if a.place is not None],
         "only": lambda where: differs_only(case, difference, where),
         "whole": whole,
-        "reads_arguments": bool(re.search(r"\b[xyz]\b", body)),
+        "unused": any(not re.search(rf"\b{name}\b", read) for name in "xyz"[: len(case.args)]),
+        "refused_if_checked": partial(refused_if_checked, case),
+        "home": home(case, difference),
+        "outside": outside,
         "in_then": difference.step == "then",
     }
 
@@ -108,6 +115,32 @@ def differs_only(case: Case, difference: Difference, where: Callable[..., Any]) 
     except (TypeError, ValueError):  # of other operands, or another shape
         return False
     return bool(np.all(agreeing(one, two) | allowed))
+
+
+@cache
+def refused_if_checked(case: Case) -> bool:
+    """Whether JAX refuses a `shard_map` with ``check_vma``: its results differ among devices."""
+    options = tuple(o for o in case.options if o[0] != "check_vma")
+    error = run(replace(case, options=options, then=""), ours=False).error
+    return error is not None and "statically inferred" in str(error[1])
+
+
+def home(case: Case, difference: Difference) -> str:
+    """Returns as Python the device of the argument that a difference names; empty for several."""
+    if difference.what != "deleted":
+        return ""
+    arg = case.all_args[int(difference.path.strip("[]"))]
+    found = re.findall(r"devices\[\d", case.setting)
+    where = placed_on(arg) if arg.place is not None else {int(found[0][-1]) if found else 0}
+    return f"devices[{next(iter(where))}]" if len(where) == 1 else ""
+
+
+def outside(x: Any, y: Any) -> Any:
+    """Returns for each integer of ``y`` whether the dtype of ``x`` cannot hold it."""
+    if not (x.dtype.kind in "iu" and y.dtype.kind in "iu"):
+        return np.asarray(False)
+    limits = np.iinfo(x.dtype)
+    return (y < limits.min) | (y > limits.max)
 
 
 def whole(*operands: Any) -> bool:

@@ -172,10 +172,8 @@ def _leaves(value: Any, path: str, ours: bool) -> Iterator[tuple[str, Leaf]]:
         for key in sorted(value):
             yield from _leaves(value[key], f"{path}[{key!r}]", ours)
     elif _is_array(value, ours):
-        # Issue 34 gives plugrt's arrays a public name for it.
-        weak = value._signature.weak if ours else value.weak_type
         yield path, Leaf(
-            "array", value.shape, str(value.dtype), bool(weak), bool(value.committed),
+            "array", value.shape, str(value.dtype), bool(value.weak_type), bool(value.committed),
             parts_of(value.sharding, value.shape), _memory(value.sharding), np.asarray(value),
         )  # fmt: skip
     elif isinstance(value, np.ndarray | np.generic):

@@ -108,7 +108,7 @@ def value_and_gradient(f):
 PYTHON = {
     "bool": ("True", "False"),
     "int": ("2", "0", "-1", "7"),
-    "float": ("0.5", "2.0", "-1.25", "float('nan')"),
+    "float": ("0.5", "2.0", "-1.25", "math.nan"),
     "complex": ("1j", "(2+0.5j)"),
 }
 

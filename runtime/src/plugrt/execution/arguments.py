@@ -163,12 +163,13 @@ def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:
 
     A Python float or complex number beside 64-bit floats is taken with 64 bits, so that it loses
     no digits; elsewhere it has the default width, which devices without such floats can take.
+    A Python bool is as weak as any bool is: not at all.
     """
     wide = any(k.dtype.char in "dD" for k in avals)
     return tuple(
         (k.shape, widen_scalar(k.dtype), True)
         if wide and type(k) is HostAval and k.weak
-        else (k.shape, k.dtype, k.weak)
+        else (k.shape, k.dtype, k.weak and k.dtype.char != "?")
         for k in avals
     )
 

@@ -87,9 +87,10 @@ def intern_signature(
 ) -> Signature:
     """Returns the one `Signature` with these contents; ``layout`` is one other than the default.
 
-    ``weak`` marks Python scalars, whose dtype yields to that of the arrays they meet.
+    ``weak`` marks Python scalars, whose dtype yields to that of the arrays they meet; a boolean
+    has nothing to yield to.
     """
-    key = (shape, dtype, sharding, committed, weak, layout)
+    key = (shape, dtype, sharding, committed, weak and dtype.char != "?", layout)
     if (found := _known.get(key)) is not None:
         return found
     return _known.get_or_make(key, partial(Signature, *key))

@@ -29,7 +29,7 @@ class TracedAval(NamedTuple):
 
 def aval_in_trace(tracer: Tracer) -> HostAval | TracedAval:
     """Returns the type of an argument of a nested call; a Python scalar is a host value still."""
-    if tracer.weak and tracer.scalar is not None:
+    if type(tracer.scalar) is bool or (tracer.weak and tracer.scalar is not None):
         return intern_host_aval((), tracer.dtype, True)
     return TracedAval(tracer.shape, tracer.dtype, tracer.weak)
 

@@ -52,6 +52,10 @@ def manual_region(
     # What was used from outside became parameters of the block, in the order of its first use.
     taken = [*operands, *(tracer for tracer, _ in scope.captured.values())]
     ins += [NamedSharding(abstract, PartitionSpec())] * (len(taken) - len(operands))
+    for i in reversed(range(len(taken))):
+        if not any(True for _ in block.arguments[i].uses):
+            block.erase_argument(i)
+            del taken[i], ins[i]
     outs = [NamedSharding(abstract, spec) for spec in out_specs]
     is_open = len(names) < len(mesh.axis_names)
     axes = ", ".join(map(json.dumps, names))

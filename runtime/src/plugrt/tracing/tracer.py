@@ -77,7 +77,7 @@ class Tracer(Methods):
         tracer.scope = trace.scope
         tracer.shape = ()
         tracer.dtype = dtype
-        tracer.weak = True
+        tracer.weak = type(scalar) is not bool
         tracer.scalar = scalar
         tracer.memory_kind = None
         tracer.origin = ""

@@ -243,7 +243,7 @@ class JaxFunction(JitFunction[P, R]):
 def _is_number(x: Any) -> bool:
     """Whether a leaf is a Python scalar, or stands for one in a trace."""
     if type(x) is Tracer:
-        return x.weak and x.scalar is not None
+        return x.scalar is not None and (x.weak or type(x.scalar) is bool)
     return type(x) is not Array and python_scalar(x) is not None
 
 

@@ -20,6 +20,7 @@ from plugrt.execution import tree
 from plugrt.execution.abstract_mesh import AbstractMesh
 from plugrt.execution.device_claims import Claim
 from plugrt.execution.float_checks import Rerun
+from plugrt.execution.launch_shardings import AskedShardings
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import AxisName, PartitionSpec
@@ -183,8 +184,9 @@ class _Mapped:
         functools.update_wrapper(self, function)
         self._function, self._mesh, self._names, self._check = function, mesh, names, check
         self._alone = _WholeCall(
-            self, ArgumentRules(self, None, None), kind=("shard_map",),
-            keep_unused=False, device=None, backend=None, inline=False,
+            functools.wraps(function)(lambda *args: self._add_alone(*args)),
+            ArgumentRules(self, None, None),
+            kind=("shard_map",), keep_unused=True, device=None, backend=None, inline=False,
         )  # fmt: skip
         self._ins = self._read_specs("in_specs", in_specs)
         self._outs = self._read_specs("out_specs", out_specs)
@@ -220,6 +222,18 @@ class _Mapped:
         # Operation by operation there are no parts: this is one operation.
         with config.override(disable_jit=False):
             return self._alone(*args)
+
+    def _add_alone(self, *args: Any) -> Any:
+        """Adds the whole program; its results are divided as the specs say, as far as they do."""
+        returned = self._add(*args)
+        if len(self._names) == len(self._mesh.axis_names):
+            specs = self._spread("out_specs", self._outs, returned)
+            active_trace().asked = AskedShardings(
+                (None,) * len(tree.flatten(args)[0]),
+                tuple(NamedSharding(self._mesh, spec) for spec in specs),
+                from_program=True,
+            )
+        return returned
 
     def _add(self, *args: Any) -> Any:
         trace = active_trace()
