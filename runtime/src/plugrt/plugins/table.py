@@ -188,9 +188,11 @@ class Table:
         """Returns a sentence for each accelerator of this machine that no automatic choice uses."""
         self._read_registered_names()
         sentences = []
-        for hardware in vendors.hardware_seen():
+        # One sentence where two kinds of devices have the same plugins: of the first kind.
+        seen = {h.plugins: h for h in reversed(vendors.hardware_seen())}
+        for hardware in reversed(seen.values()):
             drivers = [row for row in self.rows if _is_for(row, hardware)]
-            if all(row.made_for_others for row in drivers):
+            if all(row.made_for_others for row in drivers) and (drivers or not hardware.usual):
                 usable = [row.name for row in drivers if row.eligible]
                 sentences.append(vendors.explain_missing(hardware, usable))
         return sentences

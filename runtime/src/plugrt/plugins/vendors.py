@@ -171,6 +171,7 @@ class Hardware:
     classes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    usual: bool = False
 
     def is_needed_by(self, libraries: Collection[str]) -> bool:
         """Whether what needs these shared libraries is made for this device type."""
@@ -205,15 +206,18 @@ TPU_CHIPS: Mapping[str, str] = {
 """PCI device id of Google's to the generation; the vendor's network cards and disks, which are in
 every such machine, have other ids. JAX has the same."""
 
+_LEVEL_ZERO = ("libze_loader.so*", "libsycl.so*")
 HARDWARE = (
     Hardware("an NVIDIA GPU", ("cuda",), NVIDIA_FILES, "0x10de", _GPU_CLASSES,
              libraries=("libcuda.so*", "libcuda-*", "libcudart.so*", "libcublas.so*")),
     Hardware("an AMD GPU", ("rocm",), ("dev/kfd",), "0x1002", ("0x1200",),
              libraries=("libamdhip64.so*", "libhsa-runtime64.so*")),
     Hardware(_TPU, ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
-    # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
     Hardware("an Intel data-centre GPU", ("oneapi",), (), "0x8086", ("0x0380",),
-             libraries=("libze_loader.so*", "libsycl.so*")),
+             libraries=_LEVEL_ZERO),
+    # Graphics cards and integrated graphics have the same class.
+    Hardware("an Intel graphics card", ("oneapi",), (), "0x8086", ("0x0300",),
+             libraries=_LEVEL_ZERO, usual=True),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),
     Hardware("a Tenstorrent device", ("tt",), ("dev/tenstorrent",), "0x1e52", ("0x1200",)),
 )  # fmt: skip
@@ -254,10 +258,11 @@ def read_word(file: Path) -> str:
 
 
 def absent_hardware(libraries: Collection[str], root: str | Path = "/") -> Hardware | None:
-    """Returns the device type that needs these libraries, if this machine has none of it."""
+    """Returns a device type that needs these libraries, if this machine has none such."""
     needed = [hardware for hardware in HARDWARE if hardware.is_needed_by(libraries)]
-    seen = hardware_seen(root) if needed else []
-    return next((hardware for hardware in needed if hardware not in seen), None)
+    if not needed or any(hardware in needed for hardware in hardware_seen(root)):
+        return None
+    return needed[0]
 
 
 def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
