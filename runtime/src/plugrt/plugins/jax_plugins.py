@@ -26,10 +26,8 @@ from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.interruptions import is_interruption
 from plugrt.plugins.jax_recorder import Registration, import_fresh, record_registrations
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.library_files import find_library
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.registered_names import read_registered_name
 
 
 def collect_registrations(record: Record) -> list[Registration]:
@@ -39,6 +37,8 @@ def collect_registrations(record: Record) -> list[Registration]:
     note. If there is no one library among them either, that is raised: `PluginBroken` for a module
     without ``initialize()``, `PluginUnavailable` where nothing was registered, else its exception.
     """
+    if misfit := record.description.misfit:
+        raise PluginIncompatible(f"{record}: {misfit}")
     if record.source is not Source.JAX or importlib.util.find_spec("jax") is None:
         return [_read_files(record)]
     try:
@@ -58,8 +58,13 @@ def collect_registrations(record: Record) -> list[Registration]:
 
 def _read_files(record: Record) -> Registration:
     """Returns the registration that a distribution's files amount to; runs none of its code."""
-    name = read_registered_name(record) if record.source is Source.JAX else ""
-    return Registration(name or record.name, library_path=find_library(record))
+    described = record.description
+    if not described.library:
+        raise PluginIncompatible(
+            f"{record}: it {described.explain_no_library()}; name the library yourself: "
+            f"PJRT_NAMES_AND_LIBRARY_PATHS={record.name}:/path/to/library.so"
+        )
+    return Registration(record.registers or record.name, library_path=described.library)
 
 
 def _run_initialize(record: Record) -> list[Registration]:

@@ -99,14 +99,14 @@ def _load_registered(row: Record, table: Table) -> Plugin:
     first, *others = jax_plugins.collect_registrations(row)
     for found in others:
         other = Record(found.name, row.source, row.distribution, row.version, row.value,
-                       row.location)  # fmt: skip
+                       row.location, registered=found.name)  # fmt: skip
         try:
             table.describe(other, jax_plugins.make_plugin(other, found))
             other.set_state(State.LOADED)
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
-    row.set_registered(first.name)  # also if it is refused, so that a request for it reports why
+    row.registered = first.name  # also if it is refused, so that a request for it reports why
     return jax_plugins.make_plugin(row, first)
 
 

@@ -1,4 +1,4 @@
-"""Vendor data: aliases, install commands, shared libraries, and detection of hardware.
+"""Vendor data: aliases, shared libraries and their sources, and detection of hardware.
 
 No other file of the runtime contains vendors' names.
 """
@@ -14,29 +14,11 @@ from pathlib import Path
 
 from plugrt import files
 from plugrt.interface import OptionValue
+from plugrt.plugins import distributions
 from plugrt.settings.declarations import Config
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
 """Aliases of several plugins, in order of preference. JAX has the same."""
-
-INSTALL: Mapping[str, str] = {
-    "cpu": 'pip install "plugrt[cpu]"',
-    "cuda": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
-    "gpu": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
-    "tpu": 'pip install "plugrt[tpu]"',
-    "rocm": "pip install jax-rocm7-pjrt",
-    "oneapi": "pip install jax-oneapi-pjrt",
-    "tt": "pip install jax-tt-plugin",
-    "xla_cpu": "pip install xla-cpu-pjrt",
-}
-"""The command that installs a plugin, by name."""
-
-OF_JAX: Mapping[str, str] = {
-    "cpu": "jaxlib",
-    "cuda": "jax-cuda12-plugin or jax-cuda13-plugin",
-    "tpu": "libtpu",
-}
-"""Platform to the package of JAX's own that brings it."""
 
 VISIBLE_DEVICES: Mapping[str, str] = {
     "cuda": "cuda_visible_devices",
@@ -173,10 +155,6 @@ class Hardware:
     libraries: tuple[str, ...] = ()
     usual: bool = False
 
-    def is_needed_by(self, libraries: Collection[str]) -> bool:
-        """Whether what needs these shared libraries is made for this device type."""
-        return any(fnmatchcase(name, known) for name in libraries for known in self.libraries)
-
     def is_seen(self, root: Path, pci: Collection[tuple[str, str, str]]) -> bool:
         """Whether one of these is among the files under ``root`` or the PCI devices."""
         return any((root / file).exists() for file in self.files) or any(
@@ -257,12 +235,13 @@ def read_word(file: Path) -> str:
         return ""  # it does not exist, is not readable, or the device was removed
 
 
-def absent_hardware(libraries: Collection[str], root: str | Path = "/") -> Hardware | None:
-    """Returns a device type that needs these libraries, if this machine has none such."""
-    needed = [hardware for hardware in HARDWARE if hardware.is_needed_by(libraries)]
-    if not needed or any(hardware in needed for hardware in hardware_seen(root)):
-        return None
-    return needed[0]
+def find_hardware(names: Collection[str], libraries: Collection[str]) -> list[Hardware]:
+    """Returns the device types of a plugin of these names, or that needs these libraries."""
+    return [
+        hardware for hardware in HARDWARE
+        if set(names) & set(hardware.plugins)
+        or any(fnmatchcase(name, known) for name in libraries for known in hardware.libraries)
+    ]  # fmt: skip
 
 
 def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
@@ -273,9 +252,8 @@ def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
     has = f"this machine has {hardware.label}, but no plugin for it is"
     if not on_request:
         return f"{has} installed; {install(hardware.plugins[0])}"
-    command = install(hardware.plugins[0])
-    # A package of another project may be the one that is there, for another version of the driver.
-    own = f", or: {command}" if "plugrt[" in command else ""
+    command = find_extra(hardware.plugins[0])
+    own = f", or: {command}" if command else ""
     return (
         f"{has} one of plugrt's own; {', '.join(on_request)}, made for another program, is used "
         f"when it is asked for (JAX_PLATFORMS={on_request[0]}){own}"
@@ -284,4 +262,16 @@ def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
 
 def install(name: str) -> str:
     """Returns how to install a plugin of that name."""
-    return INSTALL.get(name, f"install a plugin that provides {name!r}")
+    return find_extra(name) or f"install a plugin that provides {name!r}"
+
+
+def find_extra(name: str, of: str = "plugrt") -> str:
+    """Returns how to install a plugin by an extra of a distribution; empty where it has none.
+
+    The extra has the plugin's name, with the version of the vendor's software after it.
+    """
+    names = "|".join(map(re.escape, ALIASES.get(name, (name,))))
+    found = [e for e in distributions.extras(of) if re.fullmatch(rf"({names})\d*", e)]
+    first, *others = [f'"{of}[{extra}]"' for extra in found] or [""]
+    more = f" (or {' or '.join(others)})" if others else ""
+    return f"pip install {first}{more}" if first else ""
