@@ -46,15 +46,24 @@ class Description:
 
         Empty where the source cannot be read, registers several names, or computes its name.
         """
-        source = self._source
-        if source is None:
-            return ""
-        try:
-            module = ast.parse(files.read_bytes(source))
-        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-            return ""  # whoever loads the plugin reports it
-        names = set(_registered(module))
+        names = set(_registered(self._code)) if self._code else set()
         return (len(names) == 1 and names.pop()) or ""
+
+    @cached_property
+    def registers_more(self) -> bool:
+        """Whether the module calls functions that register other things, or cannot be read."""
+        if self._code is None:
+            return True
+        names = {name for name, _ in _calls(self._code)} - _FUNCTIONS.keys()
+        return any(name.lstrip("_").startswith("register") for name in names)
+
+    @cached_property
+    def _code(self) -> ast.Module | None:
+        source = self._source
+        try:
+            return ast.parse(files.read_bytes(source)) if source else None
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            return None  # whoever loads the plugin reports it
 
     @property
     def _source(self) -> str | None:
@@ -163,15 +172,19 @@ def _registered(module: ast.Module) -> Iterator[str | None]:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }  # fmt: skip
-    for node in ast.walk(module):
-        if not isinstance(node, ast.Call):
-            continue
-        called = node.func
-        function = getattr(called, "attr", None) or getattr(called, "id", None)
+    for function, node in _calls(module):
         if function in _FUNCTIONS:
             named = [k.value for k in node.keywords if k.arg == _FUNCTIONS[function]]
             given = [*node.args[:1], *named, None][0]
             yield constants.get(given.id) if isinstance(given, ast.Name) else _text(given)
+
+
+def _calls(module: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    """Yields each call of a function that has a name, with that name."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            called = node.func
+            yield getattr(called, "attr", None) or getattr(called, "id", None) or "", node
 
 
 def _text(node: ast.expr | None) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +124,27 @@ class Record:
                 return ""
 
     @property
+    def module(self) -> str:
+        """The module that its entry point names."""
+        return self.value.partition("[")[0].partition(":")[0].strip()
+
+    @contextmanager
+    def noting_environment(self) -> Iterator[None]:
+        """Notes which environment variables its code changes within the block."""
+        before = dict(os.environ)
+        try:
+            yield
+        finally:
+            changed = {name for name, _ in before.items() ^ os.environ.items()}
+            if changed:
+                words = f"its code changed the environment: {', '.join(sorted(changed))}"
+                self.add_note(words)
+
+    def add_note(self, words: str) -> None:
+        """Adds to what is shown beside its reason."""
+        self.note = "; ".join(filter(None, (self.note, words)))
+
+    @property
     def description(self) -> Description:
         """What its files say of it; read when first asked for."""
         found = Description(self.value, self.location, bool(self.distribution),
@@ -150,7 +173,7 @@ class Record:
 
     def reset(self) -> None:
         """Resets state and failure; its client must be closed before."""
-        self.failure, self.traceback = None, ""
+        self.failure, self.traceback, self.note = None, "", ""
         self.blocked = self.hidden = self.rivalled = False
         self.set_state(State.FOUND)
 

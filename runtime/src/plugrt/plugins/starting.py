@@ -50,9 +50,10 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
         raise copy_error(row.failure)
     begin, row.cure = time.perf_counter(), ""
     try:
-        client = _start(plugin, row, table, distributed)
+        with row.noting_environment():
+            client = _start(plugin, row, table, distributed)
         row.client, row.platform = client, client.platform
-        row.set_state(State.INITIALISED)
+        row.set_state(State.INITIALISED, row.note)
     except ConfigError:
         raise
     except BaseException as error:
