@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from plugrt.capi.loading import exception_guard
 from plugrt.cli.doctor_checks import examine
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
+from support.compiled_core import needs_core
 from support.distributions import install_plugin, run_cli
 
 
@@ -44,6 +46,16 @@ def test_all_well(tmp_path: Path) -> None:
     assert bomb["state"] == "not selected"
     assert bomb["cure"] == "JAX_PLATFORMS=bomb selects it"
     assert found["versions"]["plugrt"]
+
+
+@pytest.mark.parametrize("core", ["python", pytest.param("c", marks=needs_core)])
+def test_without_the_core_it_says_what_is_not_covered(tmp_path: Path, core: str) -> None:
+    install_plugin(tmp_path, "a")
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", PLUGRT_CORE=core)
+    assert found["core"].startswith(f"{core} (PLUGRT_CORE={core})")
+    catches = core == "c" and exception_guard.CATCHES
+    said = "C++ exceptions of PJRT libraries are not caught, and end the process" in found["core"]
+    assert said is not catches
 
 
 def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:

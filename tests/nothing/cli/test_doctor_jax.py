@@ -83,6 +83,15 @@ def test_stock_jax_finds_the_same(folder: Path) -> None:
     assert names & WANTED.keys() == {name for name, (found, _) in WANTED.items() if found}
 
 
+def test_a_platform_that_jax_has_of_its_own_is_named_with_its_extra(folder: Path) -> None:
+    with (folder / "jax-9.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write("Provides-Extra: ours12\nProvides-Extra: ours13\nProvides-Extra: other\n")
+    answer = explain(rows(folder)["ours"], (), {})
+    own = 'pip install "jax[ours12]" (or "jax[ours13]")'
+    assert answer["because"] == f"{NO_GROUP.format('ours')}; JAX has one of its own: {own}"
+    assert explain(rows(folder)["torchs"], (), {})["because"] == NO_GROUP.format("torchs")
+
+
 def test_files_of_a_distribution_in_the_namespace_package_count(folder: Path) -> None:
     info = install_plugin(folder, "filed")
     record = "jax_plugins/spaced/__init__.py,,\njax_plugins/spaced/data.bin,,\n"

@@ -15,7 +15,6 @@ from plugrt.capi.loading import process_map
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
 from plugrt.plugins import env_paths, fork_warning
-from plugrt.plugins.library_files import find_library
 from plugrt.plugins.record import Record, Source
 from plugrt.processes import keeper
 
@@ -25,7 +24,7 @@ def test_libraries_of_other_systems_are_recognised(tmp_path: Path, name: str) ->
     (tmp_path / name).write_bytes(b"GetPjrtApi")
     (tmp_path / "readme.txt").write_text("no library")
     record = Record("mine", Source.XLA, location=str(tmp_path))
-    assert find_library(record) == str(tmp_path / name)
+    assert record.description.library == str(tmp_path / name)
 
 
 def test_paths_of_windows_hold_colons() -> None:

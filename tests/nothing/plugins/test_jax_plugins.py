@@ -31,11 +31,15 @@ from support.distributions import install, install_plugin
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
 
+HERE = {"PLUGRT_PROBE_LIBRARIES": "0"}
+"""The setting by which code runs in this process alone; `test_jax_trial` has the trials."""
+
+
 def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Backends:
     """Installs a plugin made for JAX in a top-level module of its own."""
     module = f"made_{name}"
     install(site, f"{name}-pjrt", {group: {name: module}}, {module: source})
-    return Backends(Config({}), path=[str(site)])
+    return Backends(Config(HERE), path=[str(site)])
 
 
 REGISTERS = """
@@ -160,11 +164,11 @@ def test_each_registration_has_a_row(site: Path) -> None:
 def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None:
     """Case matters, as for JAX: the entry point says chip, the code CHIP."""
     install(site, "chip-pjrt", {"jax_plugins": {"chip_plugin": "made_chip"}}, {"made_chip": TWO})
-    made = Backends(Config({"JAX_PLATFORMS": name}), path=[str(site)])
+    made = Backends(Config({**HERE, "JAX_PLATFORMS": name}), path=[str(site)])
     with pytest.raises(PluginBroken, match=r"the library /x/\w+.so does not exist"):
         made.get()
     with pytest.raises(UnknownPlatform, match=r"installed: .*chip"):
-        Backends(Config({"JAX_PLATFORMS": "Chip"}), path=[str(site)]).get()
+        Backends(Config({**HERE, "JAX_PLATFORMS": "Chip"}), path=[str(site)]).get()
 
 
 @needs_jax
@@ -190,7 +194,7 @@ def test_whoever_asks_for_a_name_hears_why_it_is_not_there(
     """
     install(site, "metal-pjrt", {"jax_plugins": {"metal_plugin": "made_metal"}},
             {"made_metal": source})  # fmt: skip
-    made = Backends(Config({"JAX_PLATFORMS": "METAL"}), path=[str(site)])
+    made = Backends(Config({**HERE, "JAX_PLATFORMS": "METAL"}), path=[str(site)])
     with pytest.raises(PluginError) as error:
         made.get()
     assert type(error.value) is cls
@@ -285,7 +289,7 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('must not run')")
     (folder / "lib.so").write_bytes(PJRT)
-    made = Backends(Config({}), path=[str(site)])
+    made = Backends(Config(HERE), path=[str(site)])
     plugin = load(made.table.rows[0], made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.library() == str(folder / "lib.so")
@@ -369,7 +373,7 @@ def initialize():
         if form == "package":
             (site / "made_odd" / "__init__.py").write_text("raise RuntimeError('must not run')")
         libraries(site, "odd-pjrt", {"m/one.so": PJRT})
-    made = Backends(Config({}), path=[str(site)])
+    made = Backends(Config(HERE), path=[str(site)])
     (row,) = made.table.rows
     known = known_platforms(made)
     assert (name in known) == bool(name)
@@ -404,12 +408,12 @@ def test_two_packages_that_register_one_name_are_rivals(
     rows = {row.name: row for row in made.table.rows}
     assert made.table.find("chip@two-pjrt", "the test") == [rows["two"]]
     assert made.table.find("two", "the test") == [rows["two"]]
-    blocked = Backends(Config({"PLUGRT_PLUGINS_BLOCK": "two-pjrt"}), path=[str(site)])
+    blocked = Backends(Config({**HERE, "PLUGRT_PLUGINS_BLOCK": "two-pjrt"}), path=[str(site)])
     assert [row.name for row in blocked.table.find("chip", "the test")] == [
         entries[entries[0] == "two"]
     ]
     ours = install_plugin(site, "chip", distribution="ours")
-    with_ours = Backends(Config({}), path=[str(site)])
+    with_ours = Backends(Config(HERE), path=[str(site)])
     assert [row.who for row in with_ours.table.find("chip", "the test")] == ["ours 1.0"], ours
 
 

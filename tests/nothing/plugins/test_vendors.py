@@ -45,7 +45,7 @@ def test_a_device_file_is_hardware(tmp_path: Path, file: str) -> None:
         ("0x1ae0", "0x007c", "0xff0000", "a Google TPU"),  # 8t
         ("0x1ae0", "0x0083", "0xff0000", "a Google TPU"),  # 8i
         ("0x1ae0", "0x0042", "0x020000", ""),  # the vendor's network card
-        ("0x8086", "0x46a6", "0x030000", ""),  # integrated graphics
+        ("0x8086", "0x46a6", "0x030000", "an Intel graphics card"),  # it may be integrated
         ("0x8086", "0x0bd5", "0x038000", "an Intel data-centre GPU"),
         ("0x10de", "0x10f7", "0x040300", ""),  # the sound device of a graphics card
     ],
@@ -74,13 +74,28 @@ def test_the_missing_plugin_is_named_with_what_to_type(
     assert sentences(tmp_path, monkeypatch, FakePlugin("cpu"), FakePlugin("cuda")) == []
 
 
+@pytest.mark.parametrize("data_centre", [False, True])
+def test_graphics_that_most_machines_have_are_no_reason_to_install_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_centre: bool
+) -> None:
+    """A machine with a graphics card was said to show no sign of what Level Zero drives."""
+    pci(tmp_path, *INTEL_CARD[:1], code=INTEL_CARD[1])
+    if data_centre:
+        pci(tmp_path, "0x8086", "0x0002", "0x038000")
+    seen = vendors.hardware_seen(tmp_path)
+    assert set(seen) <= set(vendors.find_hardware((), ["libze_loader.so.1"]))
+    said = sentences(tmp_path, monkeypatch, FakePlugin("cpu"))
+    assert ["an Intel data-centre GPU" in sentence for sentence in said] == [True] * data_centre
+
+
 REGISTERS = """
     import jax._src.xla_bridge as xb
 
     def initialize():
         xb.register_plugin({!r}, priority=500, library_path="/x.so")
 """
-AMD, INTEL, NVIDIA, TT = ("0x1002", "0x120000"), ("0x8086", "0x038000"), ("0x10de",), ("0x1e52",)
+AMD, INTEL, NVIDIA = ("0x1002", "0x120000"), ("0x8086", "0x038000"), ("0x10de",)
+INTEL_CARD = ("0x8086", "0x030000")
 PACKAGES = [  # (card, distribution, entry point, what it registers, what its library needs)
     (("dev/tenstorrent",), "jax-tt-plugin", "libtt", "tt", ""),
     (AMD, "jax-rocm10-pjrt", "xla_rocm10", "rocm", "libamdhip64.so.7"),
@@ -88,6 +103,8 @@ PACKAGES = [  # (card, distribution, entry point, what it registers, what its li
     (AMD, "jax-rocm7-pjrt", "xla_rocm7", "", "libamdhip64.so.6"),
     (INTEL, "intel-extension-for-openxla", "intel", "sycl", "libze_loader.so.1"),
     (INTEL, "jax-oneapi-pjrt", "xla_oneapi", "oneapi", ""),
+    (INTEL_CARD, "intel-extension-for-openxla", "intel", "sycl", "libsycl.so.8"),
+    (INTEL_CARD, "jax-oneapi-pjrt", "xla_oneapi", "oneapi", ""),
     (NVIDIA, "mlir-tensorrt-jax", "mlir_tensorrt", "mlir_tensorrt", "libcudart.so.13"),
     (NVIDIA, "jax-cuda11-pjrt", "xla_cuda11", "cuda", ""),
     (NVIDIA, "jax-cuda12-pjrt", "xla_cuda12", "cuda", ""),
@@ -138,7 +155,7 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
     """It was broken, with a warning, on every machine."""
     path = compile_c(site, "void* GetPjrtApi(void) { return 0; }", *linked(site, needs))
     (site / needs).unlink()
-    kind = next(hardware for hardware in vendors.HARDWARE if hardware.is_needed_by([needs]))
+    kind = vendors.find_hardware((), [needs])[0]
     monkeypatch.setattr(vendors, "hardware_seen", lambda *_: [kind] if card else [])
     made = registry(LibraryPlugin("chip", path), FakePlugin("cpu", priority=0))
     assert backends.default_backend(made) == "cpu"

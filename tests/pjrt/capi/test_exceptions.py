@@ -168,3 +168,33 @@ except PluginBroken as error:
     [(_, [message])] = _run(code, library, what, THROW_AT_ENTRY=str(what)).values()
     assert f"GetPjrtApi of {library}" in message
     assert THROWN[what] in message
+
+
+_WRONG_TYPE = """
+import os
+import numpy as np
+import plugrt
+from plugrt.capi import create_client, create_options, load_library
+create_options.OPTION_TYPES.clear()  # the check before the call
+library = load_library(os.environ["PATH_OF_LIBRARY"])
+for _ in range(2):
+    try:
+        create_client(library, {"cpu_device_count": "two"}, name="xla_cpu")
+    except plugrt.errors.Internal as error:
+        print(error)
+device = create_client(library, {"cpu_device_count": 1}, name="xla_cpu").devices()[0]
+print(device.client.buffer_from_host(np.float32([1, 2]), device).to_host())
+"""
+
+
+@needs_library
+def test_a_create_option_of_the_wrong_type_raises_an_exception() -> None:
+    """jaxlib raised one, and here the process ended; only the type of this option was checked."""
+    environ = {**os.environ, "PATH_OF_LIBRARY": str(library_path()), "PLUGRT_CORE": "c"}
+    done = children.run([sys.executable, "-c", _WRONG_TYPE], env=environ, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second, values = done.stdout.splitlines()
+    assert first == second
+    assert "PJRT_Client_Create of" in first
+    assert "std::bad_variant_access" in first
+    assert values == "[1. 2.]"

@@ -17,9 +17,9 @@ from plugrt.errors import ConfigError
 from plugrt.plugins import distributions, env_paths, vendors
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
+from plugrt.plugins.description import find_unannounced
 from plugrt.plugins.discovery import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.library_files import find_unannounced
 from plugrt.plugins.platform_choice import parse_request
 from plugrt.plugins.record import Record, Source, State
 from plugrt.processes.run_in_child import Outcome, run_in_child

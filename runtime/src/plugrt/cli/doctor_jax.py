@@ -15,8 +15,8 @@ from typing import Any
 
 from plugrt.plugins import distributions, env_paths, vendors
 from plugrt.plugins.discovery import entry_points
-from plugrt.plugins.distributions import Distribution
-from plugrt.plugins.record import Source, State, normalise_name
+from plugrt.plugins.distributions import Distribution, normalise_name
+from plugrt.plugins.record import Source, State
 from plugrt.plugins.versions import allows, requirements
 
 _GROUP = "jax_plugins"
@@ -83,7 +83,7 @@ def _find(row: Mapping[str, Any]) -> tuple[str, list[str]]:
         if source != Source.JAX or value == row["value"]
     } | dict.fromkeys(_namespace_modules(distribution), "")
     if not offered:
-        own = vendors.OF_JAX.get(row["name"], "")
+        own = vendors.find_extra(row["name"], "jax")
         own = f"; JAX has one of its own: {own}" if own else ""
         raise _NotFound(f"{owner} has no entry point in the group {_GROUP}{own}")
     for value in offered:

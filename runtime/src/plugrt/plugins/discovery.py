@@ -51,7 +51,7 @@ def discover(path: Sequence[str] | None = None) -> Discovered:
     found = Discovered()
     for distribution in distributions.installed(path):
         _read_entry_points(distribution, found)
-    for group in ("jax_plugins", "xla_plugins"):
+    for group in (Source.JAX, Source.XLA):
         _add_namespace_modules(group, list(sys.path) if path is None else path, found)
     found.records = _merge_groups(found.records)
     return found
@@ -182,22 +182,24 @@ def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
     return short, tuple(sorted(others))
 
 
-def _add_namespace_modules(group: str, entries: Sequence[str], found: Discovered) -> None:
-    """Adds modules of the namespace package ``group`` that no entry point names."""
-    spec = PathFinder.find_spec(group, [e or os.curdir for e in entries])
+def _add_namespace_modules(source: Source, entries: Sequence[str], found: Discovered) -> None:
+    """Adds modules of the namespace package of a group's name that no entry point names."""
+    spec = PathFinder.find_spec(source, [e or os.curdir for e in entries])
     if spec is None:
         return
-    known = {r.value for r in found.records if r.source == group}
+    known = {r.value for r in found.records if r.source == source}
     for folder in spec.submodule_search_locations or ():
         for name in _modules_in(folder):
-            module = f"{group}.{name}"
+            module = f"{source}.{name}"
             if module in known:
                 continue
             known.add(module)
             short, aliases = names_of_foreign_plugin(name)
+            owner = distributions.find_owner(os.path.dirname(folder), f"{source}/{name}")
+            place = owner.location if owner else os.path.join(folder, name)
             found.records.append(
-                Record(short, Source(group), value=module, location=os.path.join(folder, name),
-                       aliases=aliases)
+                Record(short, source, owner.name if owner else "", owner.version if owner else "",
+                       module, place, aliases=aliases)
             )  # fmt: skip
 
 

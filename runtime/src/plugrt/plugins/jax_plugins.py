@@ -23,25 +23,33 @@ from plugrt.errors import (
     read_message,
 )
 from plugrt.interface import OptionValue, Topology
+from plugrt.plugins import jax_trial
 from plugrt.plugins.interruptions import is_interruption
-from plugrt.plugins.jax_recorder import Registration, import_fresh, record_registrations
+from plugrt.plugins.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.library_files import find_library
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.registered_names import read_registered_name
+from plugrt.settings.declarations import Config, config
 
 
-def collect_registrations(record: Record) -> list[Registration]:
+def collect_registrations(record: Record, config: Config = config) -> list[Registration]:
     """Returns what a plugin made for JAX registers: that of the record's name first.
 
     Where its code registers nothing, its files decide, and the code's error is the record's
     note. If there is no one library among them either, that is raised: `PluginBroken` for a module
     without ``initialize()``, `PluginUnavailable` where nothing was registered, else its exception.
+    Raises `PluginIncompatible` for a library of another machine or system, and runs no code then.
     """
+    if misfit := record.description.misfit:
+        raise PluginIncompatible(f"{record}: {misfit}")
     if record.source is not Source.JAX or importlib.util.find_spec("jax") is None:
         return [_read_files(record)]
+    trial = jax_trial.try_initialize(record, config)
+    if trial.registration is not None:
+        return [trial.registration]
     try:
+        if trial.ended or (trial.failed and record.description.library):
+            raise PluginBroken(f"{record}: {trial.ended or trial.failed}")
         found = _run_initialize(record)
     except (Exception, SystemExit) as error:
         if is_interruption(error):
@@ -51,35 +59,39 @@ def collect_registrations(record: Record) -> list[Registration]:
         except PluginError:
             raise error from None
         words = read_message(error) if isinstance(error, PluginError) else describe(error)
-        record.note = f"its own code did not register it: {words.removeprefix(f'{record}: ')}"
+        words = words.removeprefix(f"{record}: ")
+        record.add_note(f"its own code did not register it: {words}")
         logger.info("%s: %s", record, record.note)
     return sorted(found, key=lambda registration: not record.matches_name(registration.name))
 
 
 def _read_files(record: Record) -> Registration:
     """Returns the registration that a distribution's files amount to; runs none of its code."""
-    name = read_registered_name(record) if record.source is Source.JAX else ""
-    return Registration(name or record.name, library_path=find_library(record))
+    described = record.description
+    if not described.library:
+        raise PluginIncompatible(
+            f"{record}: it {described.explain_no_library()}; name the library yourself: "
+            f"PJRT_NAMES_AND_LIBRARY_PATHS={record.name}:/path/to/library.so"
+        )
+    return Registration(record.registers or record.name, library_path=described.library)
 
 
 def _run_initialize(record: Record) -> list[Registration]:
     """Returns what is registered while the module is imported and its ``initialize()`` runs."""
-    with record_registrations() as recorder, import_fresh(record.value.partition(":")[0]) as module:
-        if not hasattr(module, "initialize"):
-            raise PluginBroken(f"{record}: the module {record.value} has no initialize()")
-        try:
-            module.initialize()
-        except (Exception, SystemExit) as error:
-            if is_interruption(error) or not recorder.registrations:
-                raise
-            # Code after the registration prepares jax (custom calls, profilers), not the library.
-            logger.info("%s: initialize() failed after registering: %r", record, error)
-    if not recorder.registrations:
+    importlib.import_module(BRIDGE)  # which changes the environment
+    with record.noting_environment():
+        found, error = run_initialize(record.module)
+    if error is not None and not found:
+        raise error
+    if error is not None:
+        # Code after the registration prepares jax (custom calls, profilers), not the library.
+        logger.info("%s: initialize() failed after registering: %r", record, error)
+    if not found:
         raise PluginUnavailable(
             f"{record}: its initialize() registered no backend, as plugins made for JAX do "
             "where their library or hardware is missing"
         )
-    return recorder.registrations
+    return found
 
 
 class JaxPlugin(LibraryPlugin):

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from plugrt.errors import PluginError, PluginIncompatible
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from plugrt.plugins import vendors
+from plugrt.plugins.interruptions import is_interruption
 from plugrt.plugins.log import logger
 
 BRIDGE = "jax._src.xla_bridge"
@@ -54,8 +55,9 @@ class Registration:
 class Recorder:
     """Receives the calls of jax's registration functions in the thread that created it."""
 
-    def __init__(self) -> None:
+    def __init__(self, opens: bool = True) -> None:
         self.registrations: list[Registration] = []
+        self.opens = opens
         self.thread = threading.get_ident()
 
     def register_plugin(
@@ -64,13 +66,16 @@ class Recorder:
     ) -> Any:  # fmt: skip
         """Records a plugin, and returns what jax's function returns: a capsule with its table.
 
-        Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one.
+        Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one. None where
+        the recorder opens no library.
         """
         self.registrations.append(
             Registration(plugin_name, priority, library_path, options, c_api, factory,
                          make_topology, tuple(unknown))
         )  # fmt: skip
-        return _load_table(str(library_path)) if library_path and c_api is None else c_api
+        if library_path and c_api is None and self.opens:
+            return _load_table(str(library_path))
+        return c_api
 
     def register_backend_factory(
         self, name: str, factory: Any, priority: int = 0, *_: Any, **more: Any
@@ -138,10 +143,13 @@ def _code_for(name: str) -> CodeType:
 
 
 @contextlib.contextmanager
-def record_registrations() -> Iterator[Recorder]:
-    """Records the calls of jax's registration functions until the block ends."""
+def record_registrations(opens: bool = True) -> Iterator[Recorder]:
+    """Records the calls of jax's registration functions until the block ends.
+
+    ``opens`` is whether the libraries that are registered are opened for their capsules.
+    """
     bridge = importlib.import_module(BRIDGE)
-    recorder = Recorder()
+    recorder = Recorder(opens)
     with _LOCK:
         functions = {name: getattr(bridge, name) for name in RECORDED if hasattr(bridge, name)}
         before = {name: _plain_code(function) for name, function in functions.items()}
@@ -156,6 +164,26 @@ def record_registrations() -> Iterator[Recorder]:
             for name, function in functions.items():
                 function.__code__ = before[name]
             _active.remove(recorder)
+
+
+def run_initialize(
+    module: str, opens: bool = True
+) -> tuple[list[Registration], BaseException | None]:
+    """Imports a module apart and runs its ``initialize()``; returns what that registers.
+
+    Also the exception that ended it, but for interruptions, which pass.
+    """
+    with record_registrations(opens) as recorder:
+        try:
+            with import_fresh(module) as made:
+                if not hasattr(made, "initialize"):
+                    raise PluginBroken(f"the module {module} has no initialize()")
+                made.initialize()
+        except (Exception, SystemExit) as error:
+            if is_interruption(error):
+                raise
+            return recorder.registrations, error
+    return recorder.registrations, None
 
 
 def _plain_code(function: Any) -> CodeType:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plugrt.capi.stream_copies import StreamCopies
 
 Options = Mapping[str, OptionValue]
-_ALONE = {
+ALONE = {
     option.env: None
     for name, option in config.declared().items()
     if name.startswith("coordinator_") or name in ("num_processes", "process_id")
@@ -168,7 +168,7 @@ class LibraryPlugin(Plugin):
             return capi.probe_library(
                 self.library(), config.probe_seconds if seconds is None else seconds, start=start,
                 trial=trial, options=vendors.trial_options(self._names(), options),
-                hints=vendors.SHARED_LIBRARIES, env=_ALONE,
+                hints=vendors.SHARED_LIBRARIES, env=ALONE,
             )  # fmt: skip
 
     def process_options(self, distributed: Connection) -> dict[str, OptionValue]:

@@ -71,11 +71,12 @@ def _load(row: Record, table: Table) -> Plugin:
     with warn_if_slow(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
         if row.source in (Source.JAX, Source.XLA):
             return _load_registered(row, table)
-        if row.source is Source.TORCH:
-            from plugrt.plugins import torch_plugins
+        with row.noting_environment():
+            if row.source is Source.TORCH:
+                from plugrt.plugins import torch_plugins
 
-            return torch_plugins.make_plugin(row, import_value(row))
-        return _load_offered(row, import_value(row), table)
+                return torch_plugins.make_plugin(row, import_value(row))
+            return _load_offered(row, import_value(row), table)
 
 
 def import_value(row: Record) -> Any:
@@ -96,17 +97,17 @@ def _load_registered(row: Record, table: Table) -> Plugin:
     """Returns the plugin that a JAX plugin registers; further registrations get their own rows."""
     from plugrt.plugins import jax_plugins
 
-    first, *others = jax_plugins.collect_registrations(row)
+    first, *others = jax_plugins.collect_registrations(row, table.config)
     for found in others:
         other = Record(found.name, row.source, row.distribution, row.version, row.value,
-                       row.location)  # fmt: skip
+                       row.location, registered=found.name)  # fmt: skip
         try:
             table.describe(other, jax_plugins.make_plugin(other, found))
             other.set_state(State.LOADED)
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
-    row.set_registered(first.name)  # also if it is refused, so that a request for it reports why
+    row.registered = first.name  # also if it is refused, so that a request for it reports why
     return jax_plugins.make_plugin(row, first)
 
 
@@ -198,7 +199,7 @@ def _explain_import_error(row: Record, error: BaseException) -> PluginError:
     for cls in (PluginUnavailable, PluginIncompatible, PluginBroken):
         if isinstance(error, cls):
             return cls(name_owner(row, error))
-    module = row.value.partition(":")[0].strip()
+    module = row.module
     if isinstance(error, ModuleNotFoundError) and error.name and isinstance(error.name, str):
         if module == error.name or module.startswith(error.name + "."):
             return PluginBroken(

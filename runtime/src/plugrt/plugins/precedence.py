@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plugrt.plugins.record import Record, Source, State, normalise_name
+from plugrt.plugins.distributions import normalise_name
+from plugrt.plugins.record import Record, Source, State
 
 
 def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Sequence[str]) -> None:

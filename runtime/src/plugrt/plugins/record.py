@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from plugrt.errors import PluginError
 from plugrt.interface import Client, OptionValue
+from plugrt.plugins.description import Description
+from plugrt.plugins.distributions import normalise_name
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.vendors import Hardware, find_hardware
 
 
 class Source(enum.StrEnum):
@@ -52,9 +56,8 @@ class Record:
     far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
     equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
     is unknown, because it cannot be read. ``order`` is its place among those that the user or the
-    program named one after the other. ``registers`` is JAX's name of a plugin made for it,
-    empty if its source does not state one, and None before that is read. ``note`` adds to the
-    reason, such as why its own code could not be used.
+    program named one after the other. ``registered`` is JAX's name of a plugin made for it, once
+    its code has registered it. ``note`` adds to the reason, such as why its own code was not used.
     """
 
     name: str
@@ -78,11 +81,12 @@ class Record:
     rivalled: bool = False
     named: bool = True
     order: int = 0
-    registers: str | None = None
+    registered: str = ""
     note: str = ""
     plugin: Plugin | None = None
     client: Client | None = None
     failure: PluginError | None = None
+    _description: Description | None = None
 
     @property
     def who(self) -> str:
@@ -119,15 +123,57 @@ class Record:
             case _:
                 return ""
 
-    def set_registered(self, name: str) -> None:
-        """Sets the name that it registers in JAX, which is one of its aliases."""
-        self.registers = name
-        if name not in ("", self.name, *self.aliases):
-            self.aliases = (*self.aliases, name)
+    @property
+    def module(self) -> str:
+        """The module that its entry point names."""
+        return self.value.partition("[")[0].partition(":")[0].strip()
+
+    @contextmanager
+    def noting_environment(self) -> Iterator[None]:
+        """Notes which environment variables its code changes within the block."""
+        before = dict(os.environ)
+        try:
+            yield
+        finally:
+            changed = {name for name, _ in before.items() ^ os.environ.items()}
+            if changed:
+                words = f"its code changed the environment: {', '.join(sorted(changed))}"
+                self.add_note(words)
+
+    def add_note(self, words: str) -> None:
+        """Adds to what is shown beside its reason."""
+        self.note = "; ".join(filter(None, (self.note, words)))
+
+    @property
+    def description(self) -> Description:
+        """What its files say of it; read when first asked for."""
+        found = Description(self.value, self.location, bool(self.distribution),
+                            self.made_for_others, self.library)  # fmt: skip
+        if found != self._description:
+            self._description = found
+        return self._description or found
+
+    @property
+    def registers(self) -> str:
+        """JAX's name of it: the one that it registered, else the one in its source, if any."""
+        if self.registered or self.source is not Source.JAX:
+            return self.registered
+        return self.description.registers
+
+    @property
+    def hardware(self) -> list[Hardware]:
+        """The device types that it is for, by its names and what its library needs."""
+        return find_hardware((self.name, *self.other_names), self.description.needed)
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """Its aliases, JAX's name of it among them."""
+        names = dict.fromkeys((*self.aliases, self.registers))
+        return tuple(name for name in names if name not in ("", self.name))
 
     def reset(self) -> None:
         """Resets state and failure; its client must be closed before."""
-        self.failure, self.traceback = None, ""
+        self.failure, self.traceback, self.note = None, "", ""
         self.blocked = self.hidden = self.rivalled = False
         self.set_state(State.FOUND)
 
@@ -149,7 +195,9 @@ class Record:
     def matches_name(self, name: str) -> bool:
         """Whether ``name``, or ``name@distribution``, is its name or one of its own aliases."""
         name, at, owner = name.partition("@")
-        return (name == self.name or name in self.aliases) and (not at or self.belongs_to(owner))
+        return (name == self.name or name in self.other_names) and (
+            not at or self.belongs_to(owner)
+        )
 
     def belongs_to(self, distribution: str) -> bool:
         """Whether the distribution of that name, however it is spelt, offers this candidate."""
@@ -164,7 +212,7 @@ class Record:
         """Returns the row as a JSON object."""
         return {
             "name": self.name,
-            "platform": self.platform or self.name,
+            "platform": self.platform or self.registers or self.name,
             "priority": self.priority,
             "source": str(self.source),
             "distribution": self.distribution,
@@ -177,11 +225,6 @@ class Record:
             "traceback": self.traceback,
             "elapsed_ms": round(self.elapsed_ms, 3),
         }
-
-
-def normalise_name(distribution: str) -> str:
-    """Returns the normalised name of a distribution (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def sort_key(record: Record) -> tuple[int, int, str, str, str]:

@@ -50,9 +50,10 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
         raise copy_error(row.failure)
     begin, row.cure = time.perf_counter(), ""
     try:
-        client = _start(plugin, row, table, distributed)
+        with row.noting_environment():
+            client = _start(plugin, row, table, distributed)
         row.client, row.platform = client, client.platform
-        row.set_state(State.INITIALISED)
+        row.set_state(State.INITIALISED, row.note)
     except ConfigError:
         raise
     except BaseException as error:
@@ -236,16 +237,20 @@ def _try_in_child(
 
 
 def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | None:
-    """Returns the error of a library that lacks its vendor's, for want of the device, else None."""
-    from plugrt.capi.loading.elf import missing_libraries
+    """Returns the error of a plugin whose device this machine does not have, else None.
 
-    missing = [name for name, _ in missing_libraries(row.library)] if row.library else []
-    hardware = vendors.absent_hardware(missing)
-    if hardware is None:
+    A library that lacks its vendor's libraries is for their devices. Whatever a plugin made for
+    another program raises without its device comes of that.
+    """
+    needed = vendors.find_hardware((), row.description.find_missing())
+    if not needed and row.made_for_others:
+        needed = row.hardware
+    seen = vendors.hardware_seen() if needed else []
+    if not needed or any(hardware in seen for hardware in needed):
         return None
     words = read_message(error).removeprefix(f"{row}: ")
     return PluginUnavailable(
-        f"{row} cannot work here: this machine shows no sign of {hardware.label}, and {words}"
+        f"{row} cannot work here: this machine shows no sign of {needed[0].label}, and {words}"
     )
 
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
 from plugrt.plugins import discovery, env_paths, precedence, vendors, versions
-from plugrt.plugins.library_files import needed_libraries
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State, sort_key
-from plugrt.plugins.registered_names import read_registered_name
 from plugrt.settings.declarations import Config
 from plugrt.settings.declarations import config as default_config
 
@@ -83,10 +81,11 @@ class Table:
     @property
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Alias to plugin names in order of preference: built in, from metadata, plugins' own."""
-        self._read_registered_names()
         aliases = dict(vendors.ALIASES)
-        own = {a: tuple(r.name for r in self.rows if a in r.aliases)
-               for r in self.rows for a in r.aliases}  # fmt: skip
+        own: dict[str, tuple[str, ...]] = {}
+        for row in self.rows:
+            for alias in row.other_names:
+                own[alias] = (*own.get(alias, ()), row.name)
         for more in (self._discovered.aliases if self._discovered else {}, own):
             for alias, names in more.items():
                 aliases[alias] = tuple(dict.fromkeys((*aliases.get(alias, ()), *names)))
@@ -115,7 +114,6 @@ class Table:
         plain, at, owner = name.partition("@")
         same = [row for row in self.rows if row.name == plain and row.named]
         if all(row.made_for_others for row in same):
-            self._read_registered_names()
             offered = {row.distribution for row in same}
             for row in self.rows:
                 if row.registers == plain and row.distribution not in offered:
@@ -162,8 +160,8 @@ class Table:
         names = sorted({row.name for row in usable if row.named})
         spelt = {known.lower(): known for known in (*self.aliases, *names)}
         close = get_close_matches(name.lower(), spelt, n=1, cutoff=0.6)
-        if name in vendors.INSTALL:
-            cure = f"to get it: {vendors.install(name)}"
+        if command := vendors.find_extra(name):
+            cure = f"to get it: {command}"
         elif close:
             cure = f"did you mean {spelt[close[0]]!r}?"
         else:
@@ -186,20 +184,15 @@ class Table:
 
     def missing_plugins(self) -> list[str]:
         """Returns a sentence for each accelerator of this machine that no automatic choice uses."""
-        self._read_registered_names()
         sentences = []
-        for hardware in vendors.hardware_seen():
-            drivers = [row for row in self.rows if _is_for(row, hardware)]
-            if all(row.made_for_others for row in drivers):
+        # One sentence where two kinds of devices have the same plugins: of the first kind.
+        seen = {h.plugins: h for h in reversed(vendors.hardware_seen())}
+        for hardware in reversed(seen.values()):
+            drivers = [row for row in self.rows if hardware in row.hardware]
+            if all(row.made_for_others for row in drivers) and (drivers or not hardware.usual):
                 usable = [row.name for row in drivers if row.eligible]
                 sentences.append(vendors.explain_missing(hardware, usable))
         return sentences
-
-    def _read_registered_names(self) -> None:
-        """Reads which name each plugin made for JAX registers, of those that are not loaded."""
-        for row in self.rows:
-            if row.source is Source.JAX and row.registers is None:
-                row.set_registered(read_registered_name(row))
 
     # --- what changes a row -------------------------------------------------------------------
 
@@ -279,13 +272,6 @@ class Table:
     def has_hooks(self) -> bool:
         """Whether any object with hook implementations has been loaded."""
         return self._hooks is not None
-
-
-def _is_for(row: Record, hardware: vendors.Hardware) -> bool:
-    """Whether a candidate is for a device type, by its names or its library's dependencies."""
-    if any(map(row.matches_name, hardware.plugins)):
-        return True
-    return bool(hardware.libraries) and hardware.is_needed_by(needed_libraries(row))
 
 
 def _refuse_blocked(asked_by: str, rows: Iterable[Record]) -> None:

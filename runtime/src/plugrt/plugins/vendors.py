@@ -1,4 +1,4 @@
-"""Vendor data: aliases, install commands, shared libraries, and detection of hardware.
+"""Vendor data: aliases, shared libraries and their sources, and detection of hardware.
 
 No other file of the runtime contains vendors' names.
 """
@@ -14,29 +14,11 @@ from pathlib import Path
 
 from plugrt import files
 from plugrt.interface import OptionValue
+from plugrt.plugins import distributions
 from plugrt.settings.declarations import Config
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
 """Aliases of several plugins, in order of preference. JAX has the same."""
-
-INSTALL: Mapping[str, str] = {
-    "cpu": 'pip install "plugrt[cpu]"',
-    "cuda": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
-    "gpu": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
-    "tpu": 'pip install "plugrt[tpu]"',
-    "rocm": "pip install jax-rocm7-pjrt",
-    "oneapi": "pip install jax-oneapi-pjrt",
-    "tt": "pip install jax-tt-plugin",
-    "xla_cpu": "pip install xla-cpu-pjrt",
-}
-"""The command that installs a plugin, by name."""
-
-OF_JAX: Mapping[str, str] = {
-    "cpu": "jaxlib",
-    "cuda": "jax-cuda12-plugin or jax-cuda13-plugin",
-    "tpu": "libtpu",
-}
-"""Platform to the package of JAX's own that brings it."""
 
 VISIBLE_DEVICES: Mapping[str, str] = {
     "cuda": "cuda_visible_devices",
@@ -171,10 +153,7 @@ class Hardware:
     classes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-
-    def is_needed_by(self, libraries: Collection[str]) -> bool:
-        """Whether what needs these shared libraries is made for this device type."""
-        return any(fnmatchcase(name, known) for name in libraries for known in self.libraries)
+    usual: bool = False
 
     def is_seen(self, root: Path, pci: Collection[tuple[str, str, str]]) -> bool:
         """Whether one of these is among the files under ``root`` or the PCI devices."""
@@ -205,15 +184,18 @@ TPU_CHIPS: Mapping[str, str] = {
 """PCI device id of Google's to the generation; the vendor's network cards and disks, which are in
 every such machine, have other ids. JAX has the same."""
 
+_LEVEL_ZERO = ("libze_loader.so*", "libsycl.so*")
 HARDWARE = (
     Hardware("an NVIDIA GPU", ("cuda",), NVIDIA_FILES, "0x10de", _GPU_CLASSES,
              libraries=("libcuda.so*", "libcuda-*", "libcudart.so*", "libcublas.so*")),
     Hardware("an AMD GPU", ("rocm",), ("dev/kfd",), "0x1002", ("0x1200",),
              libraries=("libamdhip64.so*", "libhsa-runtime64.so*")),
     Hardware(_TPU, ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
-    # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
     Hardware("an Intel data-centre GPU", ("oneapi",), (), "0x8086", ("0x0380",),
-             libraries=("libze_loader.so*", "libsycl.so*")),
+             libraries=_LEVEL_ZERO),
+    # Graphics cards and integrated graphics have the same class.
+    Hardware("an Intel graphics card", ("oneapi",), (), "0x8086", ("0x0300",),
+             libraries=_LEVEL_ZERO, usual=True),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),
     Hardware("a Tenstorrent device", ("tt",), ("dev/tenstorrent",), "0x1e52", ("0x1200",)),
 )  # fmt: skip
@@ -253,11 +235,13 @@ def read_word(file: Path) -> str:
         return ""  # it does not exist, is not readable, or the device was removed
 
 
-def absent_hardware(libraries: Collection[str], root: str | Path = "/") -> Hardware | None:
-    """Returns the device type that needs these libraries, if this machine has none of it."""
-    needed = [hardware for hardware in HARDWARE if hardware.is_needed_by(libraries)]
-    seen = hardware_seen(root) if needed else []
-    return next((hardware for hardware in needed if hardware not in seen), None)
+def find_hardware(names: Collection[str], libraries: Collection[str]) -> list[Hardware]:
+    """Returns the device types of a plugin of these names, or that needs these libraries."""
+    return [
+        hardware for hardware in HARDWARE
+        if set(names) & set(hardware.plugins)
+        or any(fnmatchcase(name, known) for name in libraries for known in hardware.libraries)
+    ]  # fmt: skip
 
 
 def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
@@ -268,9 +252,8 @@ def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
     has = f"this machine has {hardware.label}, but no plugin for it is"
     if not on_request:
         return f"{has} installed; {install(hardware.plugins[0])}"
-    command = install(hardware.plugins[0])
-    # A package of another project may be the one that is there, for another version of the driver.
-    own = f", or: {command}" if "plugrt[" in command else ""
+    command = find_extra(hardware.plugins[0])
+    own = f", or: {command}" if command else ""
     return (
         f"{has} one of plugrt's own; {', '.join(on_request)}, made for another program, is used "
         f"when it is asked for (JAX_PLATFORMS={on_request[0]}){own}"
@@ -279,4 +262,16 @@ def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
 
 def install(name: str) -> str:
     """Returns how to install a plugin of that name."""
-    return INSTALL.get(name, f"install a plugin that provides {name!r}")
+    return find_extra(name) or f"install a plugin that provides {name!r}"
+
+
+def find_extra(name: str, of: str = "plugrt") -> str:
+    """Returns how to install a plugin by an extra of a distribution; empty where it has none.
+
+    The extra has the plugin's name, with the version of the vendor's software after it.
+    """
+    names = "|".join(map(re.escape, ALIASES.get(name, (name,))))
+    found = [e for e in distributions.extras(of) if re.fullmatch(rf"({names})\d*", e)]
+    first, *others = [f'"{of}[{extra}]"' for extra in found] or [""]
+    more = f" (or {' or '.join(others)})" if others else ""
+    return f"pip install {first}{more}" if first else ""

@@ -168,7 +168,7 @@ def _cached_libraries() -> frozenset[str]:
     return frozenset()
 
 
-def _list_loaded() -> dict[str, str]:
+def list_loaded() -> dict[str, str]:
     """Returns the libraries loaded in this process, name to path."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
@@ -196,7 +196,7 @@ def _find(name: str, search: tuple[str, ...], loaded: dict[str, str]) -> str | N
 
 def missing_libraries(path: str) -> Iterator[tuple[str, str]]:
     """Yields (missing library, file that needs it), for all transitive dependencies."""
-    loaded = _list_loaded()
+    loaded = list_loaded()
     queue, seen = [path], {path}
     while queue and len(seen) < _MAX_LIBRARIES:
         current = queue.pop(0)

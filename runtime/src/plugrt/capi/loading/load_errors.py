@@ -26,7 +26,7 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
 
     ``hints`` maps patterns of shared libraries' names to their sources.
     """
-    wrong = _wrong_file(path)
+    wrong = wrong_file(path)
     if wrong is not None:
         return wrong
     missing = list(missing_libraries(path))
@@ -50,7 +50,7 @@ def why_no_plugin(path: str) -> PluginError | None:
 
     Nothing of it runs, and what it needs of other libraries is not looked for.
     """
-    wrong = _wrong_file(path)
+    wrong = wrong_file(path)
     if wrong is None and not read_elf(path).exports_api:
         return no_function(path)
     return wrong
@@ -63,7 +63,7 @@ def no_function(path: str) -> PluginBroken:
     )
 
 
-def _wrong_file(path: str) -> PluginError | None:
+def wrong_file(path: str) -> PluginError | None:
     """Returns the exception for a file that cannot be loaded on this machine, else None."""
     if fault := why_no_file(path):
         return PluginBroken(f"{path} {fault}; the path of a shared library was expected")

@@ -1,0 +1,318 @@
+"""The code of a plugin made for JAX runs in a child first, and here only where that is needed."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.errors import PluginBroken, PluginError
+from plugrt.plugins import Backends, jax_trial
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.loading import load
+from plugrt.plugins.record import State
+from plugrt.processes.run_in_child import Outcome
+from plugrt.settings.declarations import Config
+from support.clib import compile_c, needs_cc, tiny_library
+from support.distributions import install, install_plugin, run_cli, run_python
+from support.requirements import needs_jax
+
+START = """
+import builtins, os
+import jax._src.xla_bridge as xb
+getattr(builtins, "chip_runs", []).append(1)
+"""
+ENV = ("CHIP_MODE", "CHIP_SECRET")
+
+
+def made_for_jax(site: Path, body: str, *files: str, **settings: str) -> Backends:
+    """Installs a plugin made for JAX whose ``initialize()`` has these lines."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    source = f"{START}\ndef initialize():\n{lines}"
+    info = install(site, "chip-pjrt", {"jax_plugins": {"chip": "made_chip"}})
+    (site / "made_chip.py").write_text(source)
+    for file in files:
+        (site / file).write_bytes(b"no library")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    return Backends(Config(settings), path=[str(site)])
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The runs of the code: the child's side runs in this process, where jax is imported."""
+
+    def run(target: str, argument: Any, seconds: float, **_: Any) -> Outcome:
+        lines: list[dict[str, Any]] = []
+        jax_trial.examine(json.loads(json.dumps(argument)), lambda **line: lines.append(line))
+        return Outcome("exit", lines=tuple(json.loads(json.dumps(lines))))
+
+    monkeypatch.setattr(jax_trial, "run_in_child", run)
+    found: list[int] = []
+    monkeypatch.setattr(builtins, "chip_runs", found, raising=False)
+    yield found
+    for name in ENV:
+        os.environ.pop(name, None)
+        ctypes.CDLL(None).unsetenv(name.encode())
+
+
+PLAIN = [  # (what initialize() does, the options)
+    ('xb.register_plugin("chip", library_path="lib.so")', None),
+    ('xb.register_plugin("chip", priority=512, library_path="lib.so", options=None)', None),
+    ('import pathlib; xb.register_plugin("chip", 3, pathlib.Path("lib.so"), {"a": 1})', {"a": 1}),
+    (
+        'xb.register_plugin("chip", library_path="lib.so", options={"a": "x", "b": [1, 2], '
+        '"c": 1.5, "d": True})',
+        {"a": "x", "b": [1, 2], "c": 1.5, "d": True},
+    ),
+    ('import colorsys, ctypes; xb.register_plugin("chip", library_path="lib.so")', None),
+    ('os.environ["CHIP_MODE"] = "1"; del os.environ["CHIP_MODE"]\n'
+     'xb.register_plugin("chip", library_path="lib.so")', None),
+]  # fmt: skip
+
+
+@needs_jax
+@pytest.mark.parametrize(("body", "options"), PLAIN)
+def test_what_only_registers_strings_and_numbers_does_not_run_here(
+    site: Path, runs: list[int], body: str, options: Any
+) -> None:
+    made = made_for_jax(site, body)
+    (row,) = made.table.rows
+    plugin = load(row, made.table)
+    assert isinstance(plugin, LibraryPlugin)
+    assert (plugin.library(), plugin.client_options(Config({}))) == ("lib.so", options or {})
+    assert plugin.priority == (512 if "512" in body else 3 if " 3," in body else 400)
+    assert (row.registers, row.platform) == ("chip", "chip")
+    assert runs == [1]
+
+
+REGISTERS = 'xb.register_plugin("chip", library_path="lib.so")'
+HIDDEN = 'getattr({0}, "register_" + "{1}")'
+MORE = {  # what a program would miss: what initialize() does, and the reason to run it here
+    "options as a function": (REGISTERS[:-1] + ", options=lambda: {})", "its options are not"),
+    "an option of another type": (REGISTERS[:-1] + ', options={"a": 1j})', "its options are not"),
+    "a priority of another type": (REGISTERS[:-1] + ", priority=1.5)", "of an unknown kind"),
+    "a function for topologies": (REGISTERS[:-1] + ", make_topology=print)", "objects of its"),
+    "an unknown argument": (REGISTERS[:-1] + ", colour=1)", "of an unknown kind"),
+    "a capsule": ('xb.register_plugin("chip", c_api=xb)', "objects of its process"),
+    "a factory": ('xb.register_backend_factory("chip", print)', "objects of its process"),
+    "two plugins": (f"{REGISTERS}; {REGISTERS.replace('chip', 'chop')}", "registers 2 plugins"),
+    "nothing": ("pass", "it registers 0 plugins"),
+    "a variable": (
+        f'os.environ["CHIP_MODE"] = "1"; {REGISTERS}', "it changes the environment: CHIP_MODE"
+    ),
+    "a variable that C code sets": (
+        f'import ctypes; ctypes.CDLL(None).setenv(b"CHIP_SECRET", b"1", 1); {REGISTERS}',
+        "it changes the environment: CHIP_SECRET",
+    ),
+    "a library": (
+        f'import ctypes; ctypes.CDLL(os.environ["CHIP_LIBRARY"]); {REGISTERS}', "/other.so"
+    ),
+    "an exception afterwards": (
+        f"{REGISTERS}; raise ValueError('no profiler')", "ValueError: no profiler after it has"
+    ),
+    "a custom call": (
+        "from jaxlib import xla_client\n"
+        + HIDDEN.format("xla_client", "custom_call_target")
+        + f'("chip_call", object(), platform="CHIP_TRIAL")\n{REGISTERS}',
+        "it calls register_custom_call_target of jaxlib.xla_client",
+    ),
+    "a custom type": (
+        "from jaxlib import xla_client\n"
+        + HIDDEN.format("xla_client", "custom_type")
+        + f'("chip_type", object(), platform="CHIP_TRIAL")\n{REGISTERS}',
+        "it calls register_custom_type of jaxlib.xla_client",
+    ),
+    "a lowering": (
+        "from jax._src.interpreters import mlir; from jax._src import core\n"
+        + HIDDEN.format("mlir", "lowering")
+        + f'(core.Primitive("chip_trial"), print, platform="tpu")\n{REGISTERS}',
+        "it calls register_lowering of jax._src.interpreters.mlir",
+    ),
+}  # fmt: skip
+
+
+@needs_cc
+@needs_jax
+@pytest.mark.parametrize("what", MORE)
+def test_what_does_more_runs_here(
+    site: Path, runs: list[int], what: str, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    library = compile_c(site, "int chip;").rename(site / "other.so")
+    monkeypatch.setenv("CHIP_LIBRARY", str(library))
+    body, reason = MORE[what]
+    made = made_for_jax(site, body)
+    row = made.table.rows[0]
+    with caplog.at_level(logging.INFO):
+        try:
+            load(row, made.table)
+        except PluginError:
+            assert row.state in (State.INCOMPATIBLE, State.UNAVAILABLE)
+    assert runs == [1, 1]
+    (said,) = [text for text in caplog.messages if "initialize() runs in the program" in text]
+    assert reason in said
+    assert ";" not in said, "it is the only reason"
+
+
+@needs_jax
+def test_a_library_that_the_trial_took_away_makes_it_run_here(site: Path, runs: list[int]) -> None:
+    made = made_for_jax(site, 'xb.register_plugin("chip", library_path="/no/such/lib.so")')
+    load(made.table.rows[0], made.table)
+    assert runs == [1, 1]
+
+
+STATIC = [
+    "xla_client.register_custom_call_target('t', None)",
+    "xla_client.register_custom_type_handler('CHIP', None)",
+    "mlir.register_lowering(p, rule)",
+    "jax.ffi.register_ffi_target('t', None)",
+    "_register_all()",
+    "part.register_all_lowerings()",
+]
+
+
+@needs_jax
+@pytest.mark.parametrize("call", STATIC)
+def test_what_calls_other_functions_that_register_is_not_tried(
+    site: Path, runs: list[int], call: str
+) -> None:
+    """Those of CUDA, ROCm and oneAPI do: a trial would only add the time to import jax."""
+    made = made_for_jax(site, f"{REGISTERS}\nif not xb: {call}")
+    load(made.table.rows[0], made.table)
+    assert runs == [1]
+
+
+@needs_jax
+def test_an_unreadable_source_and_the_setting_leave_no_trial(site: Path, runs: list[int]) -> None:
+    made = made_for_jax(site, REGISTERS, PLUGRT_PROBE_LIBRARIES="0")
+    assert jax_trial.try_initialize(made.table.rows[0], made.config) == jax_trial.Trial()
+    (site / "made_chip.py").write_text("def (")
+    (row,) = Backends(Config({}), path=[str(site)]).table.rows
+    assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
+    assert runs == []
+
+
+@needs_jax
+@pytest.mark.parametrize("files", [(), ("lib.so",)])
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise ValueError('No AMD GPUs were found')", "ValueError: No AMD GPUs were found"),
+        ("raise SystemExit(3)", "3"),
+        ("import not_installed_here", "not_installed_here"),
+    ],
+)
+def test_where_it_raises_before_it_registers_the_files_decide(
+    site: Path, runs: list[int], files: tuple[str, ...], body: str, words: str
+) -> None:
+    made = made_for_jax(site, body, *files)
+    (row,) = made.table.rows
+    if files:
+        plugin = load(row, made.table)
+        assert isinstance(plugin, LibraryPlugin)
+        assert plugin.library() == str(site / "lib.so")
+        assert row.reason.startswith("its own code did not register it: ")
+    else:
+        with pytest.raises(PluginBroken, match=words):
+            load(row, made.table)
+    assert words in row.reason
+    assert len(runs) == (1 if files else 2)
+
+
+# --- in child processes ---------------------------------------------------------------------------
+
+BRIDGE = """
+def register_plugin(plugin_name, priority=400, library_path=None, options=None):
+    raise AssertionError("jax's own")
+"""
+
+
+@pytest.fixture
+def small_jax(site: Path) -> Path:
+    """A package jax with nothing but the function, as the real one takes seconds to import."""
+    (site / "jax" / "_src").mkdir(parents=True)
+    (site / "jax" / "__init__.py").touch()
+    (site / "jax" / "_src" / "__init__.py").touch()
+    (site / "jax" / "_src" / "xla_bridge.py").write_text(BRIDGE)
+    return site
+
+
+def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path) -> None:
+    made_for_jax(small_jax, REGISTERS)
+    code = """
+        import sys
+        from plugrt.plugins import Backends
+        from plugrt.plugins.loading import load
+        made = Backends(path=sys.argv[1:])
+        (row,) = made.table.rows
+        print(load(row, made.table).library(), {"jax", "made_chip"} & set(sys.modules))
+    """
+    done = run_python(code, small_jax, arguments=(str(small_jax),))
+    assert (done.returncode, done.stdout) == (0, "lib.so set()\n"), done.stderr
+
+
+@pytest.mark.parametrize("files", [(), ("lib.so",)])
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("import sys; print('no chip', file=sys.stderr, flush=True); os.abort()",
+         "was killed by SIGABRT in its initialize(); its last output: no chip"),
+        ("os._exit(0)", "ended with exit code 0 in its initialize()"),
+        ("import time; time.sleep(60)", "had not ended after 1 s in its initialize()"),
+    ],
+)  # fmt: skip
+def test_code_that_ends_its_process_does_not_end_this_one(
+    small_jax: Path, files: tuple[str, ...], body: str, words: str
+) -> None:
+    made = made_for_jax(small_jax, body, *files, PLUGRT_PROBE_SECONDS="1")
+    (row,) = made.table.rows
+    if files:
+        plugin = load(row, made.table)
+        assert isinstance(plugin, LibraryPlugin)
+        assert plugin.library() == str(small_jax / "lib.so")
+    else:
+        with pytest.raises(PluginBroken):
+            load(row, made.table)
+    assert words in row.reason
+    assert "made_chip" not in sys.modules
+
+
+@needs_cc
+@pytest.mark.parametrize("made_by", ["jax_plugins", "import", "probe"])
+def test_doctor_says_which_plugin_changed_the_environment(small_jax: Path, made_by: str) -> None:
+    change = 'import os; os.environ["CHIP_MODE"] = "1"; os.environ.pop("CHIP_SECRET")'
+    if made_by == "jax_plugins":
+        library = tiny_library(small_jax)
+        made_for_jax(
+            small_jax, f"{change}\nxb.register_plugin('chip', library_path={str(library)!r})"
+        )
+    elif made_by == "import":
+        source = (
+            f"from support.fake_client import FakePlugin\n{change}\nplugin = FakePlugin('chip')"
+        )
+        install_plugin(small_jax, "chip", source)
+    else:
+        source = f"""
+from support.fake_client import FakePlugin
+class Chip(FakePlugin):
+    def probe(self):
+        {change}
+        return super().probe()
+plugin = Chip('chip')
+"""
+        install_plugin(small_jax, "chip", source)
+    install_plugin(small_jax, "other")
+    environ = {"JAX_PLATFORMS": "chip,other", "CHIP_SECRET": "x"}
+    done = run_cli("doctor", "--json", folders=(small_jax,), **environ)
+    rows = {row["name"]: row for row in json.loads(done.stdout)["candidates"]}
+    assert rows["chip"]["state"] == "initialised"
+    said = "its code changed the environment: CHIP_MODE, CHIP_SECRET"
+    assert {name: rows[name]["reason"] for name in ("chip", "other")} == {"chip": said, "other": ""}
