@@ -78,7 +78,7 @@ test-clusters: $(STAMP)
 test-sdk: $(STAMP)
 	PLUGRT_TEST_TARGET=test-sdk $(PYTEST) -n $(WORKERS) -q -m apart tests/nothing/sdk tests/cpu/sdk
 
-## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
+## make test-vendors tests against vendor libraries (downloads libtpu, CUDA and CPU wheels, 730 MB)
 test-vendors: $(STAMP)
 	$(BIN)/python tools/test_vendors.py
 

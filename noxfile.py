@@ -64,3 +64,11 @@ def saved_files(session: nox.Session) -> None:
     """Saved programs with 10,000 changed headers: a result, or DataLoss."""
     test = "tests/cpu/programs/test_changed_headers.py"
     run(session, "-m", "pytest", "-q", "--timeout=0", test, PLUGRT_TEST_EFFORT="34")
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """The wheels of docs/data/wheels.toml, each in an environment of its own (2 GB, an hour)."""
+    test = "tests/vendors/test_wheels.py"
+    options = ("-q", "--timeout=0", "-p", "no:randomly")
+    run(session, "-m", "pytest", *options, test, PLUGRT_TEST_TARGET="wheels")

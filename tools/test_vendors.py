@@ -1,4 +1,4 @@
-"""Runs the tests that need vendor libraries (libtpu, CUDA), in an environment that has them.
+"""Runs the tests that need libraries of vendors (libtpu, CUDA, CPUs), in their environment.
 
 The environment is ``.venv-vendors``, made from the lock file's group ``vendors``, apart from
 ``.venv``: what is installed there would change what the other tests find. Arguments go to pytest.

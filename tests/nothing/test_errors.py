@@ -99,3 +99,23 @@ def test_what_has_no_picture_is_escaped_everywhere(
     texts = [said.out, said.err, html.text(strange), read_message(ValueError(strange))]
     assert [shown in text for text in texts] == [True] * 4
     assert not any(character in text for text in texts)
+
+
+FRAMES = "".join(
+    f"\n --- /lib/libchip.so({n}+0x3d6dc0a) [0x7f6e7756dc0a]" for n in ("", "_ZN4mainEv")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"no chips\nbacktrace:{FRAMES}", "no chips"),
+        (f"no chips{FRAMES}\nlast words", "no chips\nlast words"),
+        (f"no chips\nBacktrace:{FRAMES}\n --- libc.so.6(main+0x8", "no chips"),
+        ("at f(x+0x10) in kernel.cc", "at f(x+0x10) in kernel.cc"),  # one line is the message
+        ("no backtrace:\nsee the log", "no backtrace:\nsee the log"),
+    ],
+)
+def test_a_native_stack_trace_is_left_out(text: str, left: str) -> None:
+    """The row of jax-tt-plugin had forty lines of addresses for its reason."""
+    assert read_message(ValueError(text)) == left

@@ -62,6 +62,38 @@ def environment(group: str, place: Path, *wheels: Path) -> Path:
     return python
 
 
+def build_wheels(folder: Path) -> list[Path]:
+    """Puts the wheels of all distributions of ours into ``folder``, and returns them."""
+    for project in RELEASE.PROJECTS:
+        RELEASE.put_wheel(project, folder / "sources", folder / "wheels")
+    return sorted((folder / "wheels").glob("*.whl"))
+
+
+def environment_above(base: Path, place: Path, *wheels: Path) -> Path:
+    """Makes an environment of wheels above another, whose packages it sees; returns its Python.
+
+    ``base`` is that one's Python. The wheels' dependencies are not installed.
+    """
+    run(UV, "venv", "--quiet", "--python", base, place)
+    python = place / "bin/python"
+    add_packages(python, folder_of_packages(base))
+    run(UV, "pip", "install", "--quiet", "--no-deps", "--no-cache", "--python", python, *wheels)
+    return python
+
+
+def add_packages(python: Path, folder: Path) -> None:
+    """Lets an environment see the packages in a folder."""
+    line = f"import site; site.addsitedir({str(folder)!r})\n"
+    with (folder_of_packages(python) / "added.pth").open("a") as file:
+        file.write(line)
+
+
+def folder_of_packages(python: Path) -> Path:
+    """Returns the folder of an environment that packages are installed in."""
+    [folder] = python.parents[1].glob("lib/python3*/site-packages")
+    return folder
+
+
 def unreachable_is_skipped(done: subprocess.CompletedProcess[str]) -> None:
     """Skips the test if a command failed because packages could not be downloaded."""
     if done.returncode and any(words in done.stderr for words in _UNREACHABLE):

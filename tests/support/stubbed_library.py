@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from plugrt.capi import load_library
 from plugrt.capi.abi.declarations import Entry, functions
 from plugrt.capi.abi.generate import cdef
 from support.clib import compile_c
@@ -78,10 +79,11 @@ const PJRT_Api* GetPjrtApi(void) {
 
 
 class StubbedLibraries:
-    """Makes the libraries in ``folder``, around the library ``real`` of a minor version."""
+    """Makes the libraries in ``folder``, around the library ``real``."""
 
-    def __init__(self, folder: Path, real: Path, minor: int) -> None:
+    def __init__(self, folder: Path, real: Path) -> None:
         self.folder = folder
+        _, minor = load_library(real).version
         self.functions: list[Entry] = [f for f in functions() if f.since <= minor]
         (folder / "pjrt.h").write_text(cdef())
         names = ", ".join(f'"{f.name}"' for f in functions())

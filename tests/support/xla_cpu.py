@@ -1,4 +1,7 @@
-"""The real PJRT library that tests use: the one in the wheel ``xla-cpu-pjrt``."""
+"""The real PJRT library that tests use: the one in the wheel ``xla-cpu-pjrt``, or another.
+
+``PJRT_NAMES_AND_LIBRARY_PATHS=xla_cpu:PATH`` has tests/pjrt run on the library PATH.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from support.requirements import needs
 
 
 def library_path() -> Path | None:
-    """Returns the path of the library, None when the wheel is not installed."""
+    """Returns the path of the library, None when there is none."""
+    name, _, path = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").partition(":")
+    if name == "xla_cpu":
+        return Path(path)
     spec = importlib.util.find_spec("xla_plugins")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"

@@ -10,6 +10,7 @@ Where Python or JAX users would expect a built-in class (``TypeError`` for a wro
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -164,7 +165,8 @@ def read_message(error: BaseException) -> str:
     """Returns the message of any exception.
 
     An exception whose ``__str__`` raises loses only its message. Characters that cannot be encoded
-    or that control a terminal are escaped, and the middle of a text of megabytes is left out.
+    or that control a terminal are escaped. A native stack trace, which jax-tt-plugin writes into
+    its messages, and the middle of a text of megabytes are left out.
     """
     try:
         text = str(error).encode("utf-8", "backslashreplace").decode()
@@ -172,6 +174,7 @@ def read_message(error: BaseException) -> str:
         raise
     except BaseException as fault:  # noqa: BLE001 a foreign exception's __str__ may raise anything
         return f"(its message cannot be read: __str__ raises {type(fault).__name__})"
+    text = _NATIVE_FRAMES.sub("", text)
     if len(text) > 2 * _HALF_MESSAGE:
         left_out = len(text) - 2 * _HALF_MESSAGE
         text = f"{text[:_HALF_MESSAGE]} ... ({left_out} characters) ... {text[-_HALF_MESSAGE:]}"
@@ -179,6 +182,11 @@ def read_message(error: BaseException) -> str:
 
 
 _HALF_MESSAGE = 10_000
+_NATIVE_FRAMES = re.compile(
+    r"(\n[^\n]*\b(back|stack ?)trace:?[ \t]*)?(\n[^\n(]*\([^\n()]*\+0x[0-9a-f]+(\)[^\n]*)?)+",
+    re.IGNORECASE,
+)
+"""Lines of glibc's backtrace_symbols, and their heading: ``lib.so(name+0x1a) [0x7f]``."""
 
 
 def escape_controls(text: str) -> str:

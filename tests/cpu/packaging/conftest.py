@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support.installed import RELEASE
+from support.installed import build_wheels
 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The wheels of all distributions, in one folder."""
-    folder, sources = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("sources")
-    for project in RELEASE.PROJECTS:
-        RELEASE.put_wheel(project, sources, folder)
-    return sorted(folder.glob("*.whl"))
+    return build_wheels(tmp_path_factory.mktemp("ours"))

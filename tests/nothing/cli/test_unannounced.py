@@ -53,6 +53,19 @@ def test_the_row_names_the_line_that_loads_it(tmp_path: Path) -> None:
     assert beside["silent"]["cure"] == f"{VARIABLE}=mine:{library},chip:{path} loads it"
 
 
+def test_the_line_hides_no_plugin_and_no_other_line(tmp_path: Path) -> None:
+    """That of fastatomstruct-xla-cpu, which has libpjrt_cpu.so, named the cpu plugin's library."""
+    pytest.importorskip("plugrt_cpu")
+    library = tiny_library(tmp_path)
+    paths = {name: package(tmp_path, name, library, file) for name, file in (
+        ("fast.One", "libpjrt_cpu.so"), ("two", "libchip_pjrt.so"), ("three", "chip.so"),
+    )}  # fmt: skip
+    rows = rows_of(tmp_path)
+    assert [rows[name]["name"] for name in paths] == ["fast_one", "two", "chip"]
+    assert rows["fast.One"]["cure"] == f"{VARIABLE}=fast_one:{paths['fast.One']} loads it"
+    assert not rows["two"]["jax"]["found"], "it was said that the variable names it"
+
+
 def test_a_library_of_an_installed_plugin_is_announced(tmp_path: Path) -> None:
     """The package libtpu has no entry point; plugrt-tpu loads its library."""
     pytest.importorskip("plugrt_tpu")

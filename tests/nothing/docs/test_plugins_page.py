@@ -7,7 +7,9 @@ from pathlib import Path
 from plugrt.plugins import hookspecs
 from plugrt.plugins.discovery import HOOK_GROUPS
 from plugrt.plugins.record import Source, State
+from support.markdown import load_script
 
+WHEELS = load_script("docs/generate/wheels.py")
 DOCS = Path(__file__).parents[3] / "docs"
 
 
@@ -22,3 +24,9 @@ def test_hooks_have_a_row_each_with_their_group() -> None:
     groups = {hook: group for group, hook in HOOK_GROUPS.items()}
     for hook in (name for name in dir(hookspecs) if name.startswith("plugrt_")):
         assert f"\n| `{hook}` | `{groups.get(hook, 'plugrt.plugins')}` |" in page, hook
+
+
+def test_the_table_of_wheels_is_current() -> None:
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    assert WHEELS.page(page) == page, "run `make docs`"
+    assert {wheel.get("state", "") for wheel in WHEELS.read()} - {"", "not announced"} < {*State}

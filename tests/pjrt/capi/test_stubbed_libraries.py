@@ -38,14 +38,13 @@ OTHERWISE = {
     ("Error_GetCode", ""): "is not supported",  # an error of a code that is not known
 }
 """Steps that fail without a function, with the cure or the library's own words."""
-MINOR = 81
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> StubbedLibraries:
     real = library_path()
     assert real is not None
-    return StubbedLibraries(tmp_path_factory.mktemp("stubbed"), real, MINOR)
+    return StubbedLibraries(tmp_path_factory.mktemp("stubbed"), real)
 
 
 def outcomes(made: StubbedLibraries, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

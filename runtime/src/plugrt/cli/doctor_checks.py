@@ -21,7 +21,7 @@ from plugrt.plugins.description import find_unannounced
 from plugrt.plugins.discovery import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.platform_choice import parse_request
-from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.record import Record, Source, State, normalise_name
 from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt.settings.declarations import Config
 
@@ -41,7 +41,6 @@ _LEAST = 0.3
 PROBE_WORKERS = 8
 _NOT_TRIED = "not tried"
 """The state of what there was no time for."""
-_NOT_ANNOUNCED = "not announced"
 
 
 @dataclass
@@ -238,9 +237,13 @@ def _unannounced_rows(
     libraries = [row["library"] for row in rows if row["library"]]
     libraries += vendors.libraries_of([row["name"] for row in rows])
     named = backends.config.pjrt_names_and_library_paths
+    taken = {row["name"] for row in rows} | {row["platform"] for row in rows}
     found = find_unannounced([row["distribution"] for row in rows], libraries, backends.table.path)
     for distribution, file in found:
         name, _ = names_of_foreign_plugin(file.stem.removeprefix("lib"))
+        if name in taken:  # the variable would hide that plugin
+            name = normalise_name(distribution.name).replace("-", "_")
+        taken.add(name)
         record = Record(
             name, Source.ENVIRONMENT, distribution.name, distribution.version, library=str(file)
         )
@@ -248,7 +251,7 @@ def _unannounced_rows(
         yield {
             **record.as_dict(),
             "key": list(record.identity),
-            "state": _NOT_ANNOUNCED,
+            "state": doctor_jax.NOT_ANNOUNCED,
             "reason": f"no entry point of {distribution.name} announces this library as a plugin",
             "cure": f"{env_paths.VARIABLE}={f'{named},{item}' if named else item} loads it",
         }

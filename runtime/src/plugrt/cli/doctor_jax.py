@@ -19,6 +19,8 @@ from plugrt.plugins.distributions import Distribution, normalise_name
 from plugrt.plugins.record import Source, State
 from plugrt.plugins.versions import allows, requirements
 
+NOT_ANNOUNCED = "not announced"
+"""The state of the row of an installed library that nothing names."""
 _GROUP = "jax_plugins"
 _SDK = "plugrt-sdk"
 
@@ -66,6 +68,8 @@ def explain_missing_jax() -> str:
 def _find(row: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Returns how JAX finds a candidate, and the names that it may have there."""
     source, owner = row["source"], f"{row['distribution']} {row['version']}".strip()
+    if row["state"] == NOT_ANNOUNCED:
+        raise _NotFound(f"{owner} has no entry point, and {env_paths.VARIABLE} does not name it")
     if source == Source.ENVIRONMENT:
         return f"{env_paths.VARIABLE} names it", []
     if source == Source.REGISTERED:

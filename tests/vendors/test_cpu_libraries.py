@@ -1,0 +1,60 @@
+"""PJRT libraries for CPUs that other projects built: tests/pjrt's programs, and the kit.
+
+tests/pjrt itself runs on xla-cpu-pjrt. What the kit finds is in docs/findings.md.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import children
+from support.distributions import run_cli
+from support.markdown import ROOT
+
+PROGRAMS = ["tests/pjrt/programs", "tests/pjrt/aot"]
+NO_COST = "tests/pjrt/aot/test_hlo.py::test_the_estimate_is_what_the_library_counts"
+"""Both libraries count no operations, which xla-cpu-pjrt does."""
+FAILS = {
+    "lammps-jax-pjrt-cpu": {"table_transfers.alias"},
+    "fastatomstruct-xla-cpu": {
+        "table_transfers.alias", "table_buffers.failed", "handles.assignment.overflow",
+    },
+}  # fmt: skip
+"""Distribution to the checks up to level 1 that fail."""
+
+
+@pytest.fixture(params=FAILS)
+def library(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """A distribution and the path of its library."""
+    try:
+        files = importlib.metadata.files(request.param) or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"needs {request.param}")
+    [path] = [file for file in files if file.name.endswith(".so")]
+    return request.param, str(path.locate())
+
+
+def test_programs(library: tuple[str, str]) -> None:
+    env = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library[1]}", "XLA_FLAGS": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROGRAMS]
+    done = children.run([*command, f"--deselect={NO_COST}"], cwd=ROOT, env=env, timeout=280)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.timeout(300)
+def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -> None:
+    name, path = library
+    file = tmp_path / "report.json"
+    options = ("--level=1", "--jobs=2", f"--report={file}")
+    run_cli("conform", path, *options, timeout=280)
+    rows = json.loads(file.read_text())["checks"]
+    wrong = {row["id"] for row in rows if row["verdict"] in ("FAIL", "CRASH", "TIMEOUT")}
+    assert wrong == FAILS[name]
+    assert sum(row["verdict"] == "PASS" for row in rows) > 200

@@ -1,0 +1,170 @@
+"""Other people's wheels, each in an environment of its own and without its hardware.
+
+``.venv/bin/nox -s wheels`` downloads them, 2 GB. ``docs/data/wheels.toml`` lists them, with what
+plugrt must say of each; docs/plugins.md has a table of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.distributions import PATIENT
+from support.installed import (
+    UV,
+    add_packages,
+    attempt,
+    build_wheels,
+    environment,
+    environment_above,
+    needs_uv,
+    run,
+)  # fmt: skip
+from support.markdown import ROOT
+from support.programs import DOT
+
+pytestmark = [
+    needs_uv,
+    pytest.mark.skipif(
+        os.environ.get("PLUGRT_TEST_TARGET") != "wheels",
+        reason="downloads 2 GB: .venv/bin/nox -s wheels",
+    ),
+]
+WHEELS: list[dict[str, Any]] = tomllib.loads((ROOT / "docs/data/wheels.toml").read_text())["wheels"]
+WORKS = {"initialised", "not announced"}
+TRY = """
+import plugrt
+try:
+    print(plugrt.devices())
+except plugrt.errors.PlugrtError as error:
+    print(error)
+"""
+OURS = "cpu,cuda,numpy,tpu"
+COMPILE = """
+import sys, plugrt
+compiled = plugrt.compile(sys.argv[1], topology=sys.argv[2])
+print(compiled.cost_analysis()["flops"], compiled.memory_analysis().output_size_in_bytes)
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A wheel of the list, and the environment that it is installed in, with jax or without."""
+
+    wheel: dict[str, Any]
+    python: Path
+    jax: bool
+
+    def run(self, *arguments: str, **env: str) -> tuple[int, str]:
+        """Runs Python with these arguments; returns the exit code and what it printed."""
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **PATIENT}
+        done = attempt(self.python, *arguments, cwd=self.python.parent, env=quiet | env)
+        return done.returncode, done.stdout or done.stderr
+
+    def doctor(self, **env: str) -> tuple[int, list[dict[str, Any]]]:
+        """Returns the exit code of doctor, and the rows of the wheel."""
+        code, printed = self.run("-m", "plugrt", "doctor", "--json", **env)
+        rows = json.loads(printed)["candidates"]
+        return code, [row for row in rows if row["distribution"] == self.wheel["package"]]
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment of ours, without jax."""
+    folder = tmp_path_factory.mktemp("base")
+    return environment("installed", folder / "venv", *build_wheels(folder))
+
+
+@pytest.fixture(scope="session")
+def jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with jax, of the version that is installed here."""
+    folder = tmp_path_factory.mktemp("jax")
+    packages = [f"{name}=={version(name)}" for name in ("jax", "opt-einsum")]
+    run(UV, "pip", "install", "--quiet", "--no-deps", "--target", folder, *packages)
+    return folder
+
+
+@pytest.fixture(scope="module", params=WHEELS, ids=lambda wheel: wheel["package"])
+def download(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
+    """One of the list, and its file."""
+    wheel, folder = request.param, tmp_path_factory.mktemp("download")
+    what = f"{wheel['package']}=={wheel['version']}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    done = attempt(*command, "--only-binary=:all:", "--dest", folder, what)
+    if done.returncode:
+        pytest.skip(f"{what} cannot be had here: {done.stderr.strip().splitlines()[-1]}")
+    [file] = folder.iterdir()
+    return wheel, file
+
+
+@pytest.fixture(scope="module", params=["without jax", "with jax"])
+def installed(
+    request: pytest.FixtureRequest, download: tuple[dict[str, Any], Path], base: Path, jax: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Installed]:  # fmt: skip
+    wheel, file = download
+    place = tmp_path_factory.mktemp("place")
+    python = environment_above(base, place / "venv", file)
+    if with_jax := request.param == "with jax":
+        add_packages(python, jax)
+    yield Installed(wheel, python, with_jax)
+    run("rm", "-r", place)  # gigabytes, which pytest would keep
+
+
+def test_the_row_has_its_name_and_state(installed: Installed) -> None:
+    """Jax makes no state worse; whatever does not work has a reason and a cure."""
+    wheel = installed.wheel
+    if not wheel["names"]:
+        code, rows = installed.doctor()
+        assert (code, rows) == (0, [])
+        return
+    for name in wheel["names"]:
+        env = {} if wheel["state"] == "not announced" else {"JAX_PLATFORMS": name}
+        code, [row] = installed.doctor(**env)
+        assert code == (wheel["state"] not in WORKS), row
+        found = (row["name"], row["version"], row["state"])
+        assert found == (wheel["names"][0], wheel["version"], wheel["state"]), row
+        assert [word for word in wheel["words"] if word not in row["reason"]] == [], row["reason"]
+        assert row["cure"] or wheel["state"] == "initialised"
+        assert "0x" not in row["reason"]
+
+
+def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: Installed) -> None:
+    if installed.wheel["state"] != "not announced":
+        pytest.skip("it is announced")
+    _, [row] = installed.doctor()
+    variable, _, value = row["cure"].removesuffix(" loads it").partition("=")
+    code, [row] = installed.doctor(**{variable: value, "JAX_PLATFORMS": row["name"]})
+    assert (code, row["state"]) == (0, "initialised")
+
+
+def test_a_program_goes_on(installed: Installed) -> None:
+    """Where it is the only candidate of an automatic choice, jax-tt-plugin ended the process."""
+    code, printed = installed.run("-c", TRY, PLUGRT_PLUGINS_BLOCK=OURS)
+    assert code == 0, printed
+    code, listed = installed.run("-m", "plugrt", "plugins")
+    assert code == 0, listed
+    named = installed.wheel["names"] and installed.wheel["state"] != "not announced"
+    assert not named or installed.wheel["names"][0] in listed
+
+
+def test_it_compiles_for_devices_that_are_not_here(installed: Installed) -> None:
+    topologies = installed.wheel.get("topologies", [])
+    if not topologies:
+        pytest.skip("it compiles for none")
+    for topology in topologies:
+        code, printed = installed.run("-c", COMPILE, DOT, topology)
+        assert code == 0, printed
+        assert float(printed.split()[0]) == 2 * 256 * 512 * 128
+        assert int(printed.split()[1]) >= 4 * 256 * 128
