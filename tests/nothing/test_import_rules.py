@@ -212,6 +212,19 @@ def test_jaxlib_is_imported_in_two_places() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_signal_handler_breaks_off_no_import_of_jaxlib() -> None:
+    """After that the process cannot import the module any more, as `import_native` says."""
+    wrong = [
+        f"{path}:{line}: {text}"
+        for folder in (RUNTIME, *PLUGINS)
+        for path in sources(folder)
+        if path != RUNTIME / "stablehlo/bindings.py"
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.match(r" *(from jaxlib\S* import|import jaxlib)|.*import_module\(.jaxlib", text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_one_module_reads_the_metadata_of_distributions() -> None:
     wrong = [
         f"{path}:{line} imports {module}"

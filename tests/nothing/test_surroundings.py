@@ -6,8 +6,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import pytest
 
@@ -36,7 +36,8 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
     function._runners = {(config.token(), *avals): tuple}
     for _ in range(3):
         assert function(2.0) == (2.0,)
-    with Trace("f"):
+
+    def traced() -> None:
         assert function(2.0) == "Python"
         others: list[Any] = []
         thread = threading.Thread(target=lambda: others.append(function(2.0)))
@@ -46,6 +47,8 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
         assert function(2.0) == "Python"
         with config.override(enable_x64=config.enable_x64):
             assert function(2.0) == "Python"
+
+    Trace("f").run(traced)
     assert function(2.0) == (2.0,)
     before = config.swap_surroundings("elsewhere")
     assert function(2.0) == "Python"
@@ -71,17 +74,20 @@ def _interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "begin",
-    [lambda: Trace("f"), lambda: config.override(enable_x64=not config.enable_x64)],
+    "run",
+    [Trace("f").run, config.override(enable_x64=not config.enable_x64)],
     ids=["a trace", "settings"],
 )
 def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
-    begin: Callable[[], AbstractContextManager[Any]], monkeypatch: pytest.MonkeyPatch
+    run: Callable[[Callable[[], NoReturn]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, context = config.token(), begin()
-    _interrupt_once(monkeypatch)
-    with pytest.raises(KeyboardInterrupt), context:
+    def fail() -> NoReturn:
         raise AssertionError("it began")
+
+    before = config.token()
+    _interrupt_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        run(fail)()
     assert current_trace() is None
     assert config.token() is before
     assert ir.Context.current is None  # with one left over the process aborts at its end
@@ -178,9 +184,12 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
         assert function(2.0) == "Python"
         run_threads()
         assert function(2.0) == "Python"
-    with Trace("f"):
+
+    def traced() -> None:
         assert function(2.0) == "Python"
         run_threads()
+
+    Trace("f").run(traced)
     assert found == [(2.0,)] * 128
     assert len(held) <= 64
 
@@ -202,6 +211,11 @@ def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) ->
             if late:
                 assert function(2.0) == "Python"
 
+    def count_references(trace: Trace) -> None:
+        count = sys.getrefcount(trace)
+        assert function(2.0) == function(2.0) == "Python"
+        assert sys.getrefcount(trace) == count
+
     avals, before = quick_avals([2.0]), config.token()
     assert avals is not None
     function._runners = {(before, *avals): tuple}
@@ -216,9 +230,7 @@ def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) ->
         finally:
             core.change_surroundings(holder, "value", before)
         assert function(2.0) == (2.0,)
-        with Trace("f") as trace:
-            count = sys.getrefcount(trace)
-            assert function(2.0) == function(2.0) == "Python"
-            assert sys.getrefcount(trace) == count
+        trace = Trace("f")
+        trace.run(partial(count_references, trace))
         counts.append(sys.getrefcount(holder))
     assert counts == counts[:1] * 3

@@ -95,7 +95,9 @@ def _take_out_frames(error: BaseException) -> None:
         return
     last: TracebackType | None = None
     for entry in reversed(kept):
-        last = TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        # None where a signal handler raised at an instruction that is of no line.
+        line = entry.tb_lineno or entry.tb_frame.f_code.co_firstlineno
+        last = TracebackType(last, entry.tb_frame, entry.tb_lasti, line)
     error.__traceback__ = last
 
 

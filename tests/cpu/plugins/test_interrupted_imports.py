@@ -41,10 +41,15 @@ PROGRAM = """
         thread_work.start_new_thread = lambda run, _: start(run_all, (run,))
     else:
         sys.addaudithook(hook)
+
+    def over_mesh():  # needs Shardy's dialect, which is imported when it is first used
+        mesh, whole = plugrt.make_mesh((1,), ("i",)), plugrt.sharding.PartitionSpec()
+        return plugrt.shard_map(lambda x: x + 1, mesh=mesh, in_specs=whole, out_specs=whole)
+
     interrupted, amidst = 0, []
     for _ in range(3):
         try:
-            result = plugrt.jit(lambda x: x + 1)(1.0)
+            result = plugrt.jit(over_mesh())(1.0)
         except KeyboardInterrupt:
             interrupted += 1
             specs = [getattr(module, "__spec__", None) for module in [*sys.modules.values()]]
@@ -63,9 +68,11 @@ PROGRAM = """
         "jaxlib.mlir.dialects._ods_common",
         "jaxlib.mlir.dialects._stablehlo_ops_gen",
         "jaxlib.mlir.dialects._func_ops_gen",
+        "jaxlib.mlir.dialects._sdy_ops_gen",
         "jaxlib._jax",
         "optree._C",
         "jaxlib/mlir/dialects/_stablehlo_ops_gen.py:40",
+        "jaxlib/mlir/dialects/_sdy_ops_gen.py:9",
         "numpy/_core/__init__.py:3",
     ],
 )

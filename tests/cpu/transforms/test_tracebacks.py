@@ -121,6 +121,18 @@ def test_all_frames(name: str) -> None:
     assert [one for one in found if one in expected] == expected
 
 
+def test_an_instruction_without_a_line() -> None:
+    """A signal's handler may be called there; the line of such a frame is None."""
+
+    def fail(x: Any) -> Any:
+        raise Mine
+
+    fail.__code__ = fail.__code__.replace(co_linetable=b"")
+    with pytest.raises(Mine) as caught:
+        jit(fail)(X)
+    assert caught.traceback[-1].name == "fail"
+
+
 @behaviour(16, "warm calls that fail show the user's frames alone, too")
 def test_warm_calls() -> None:
     f, x = jit(lambda x: x + 1), plugrt.device_put(X)

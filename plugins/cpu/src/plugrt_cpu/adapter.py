@@ -18,7 +18,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from importlib import import_module
 from itertools import cycle, repeat
 from typing import Any
 
@@ -29,6 +28,7 @@ from plugrt.compiled_core import new_lock
 from plugrt.errors import FailedPrecondition
 from plugrt.interface import HandlerStages
 from plugrt.processes.forks import FORKED, in_child
+from plugrt.uninterrupted_imports import import_native
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
 
@@ -263,7 +263,7 @@ def begin_profile(options: Mapping[str, Any]) -> Callable[[], bytes] | None:
     None where another recording runs: jaxlib has one profiler a process, and what is begun beside
     it fails only when it ends.
     """
-    profiler = import_module("jaxlib._profiler")
+    profiler: Any = import_native("jaxlib._profiler")[0]
     if profiler.TraceMe.is_enabled():
         return None
     taken = profiler.ProfileOptions()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from plugrt.interface import Capabilities
+from plugrt.uninterrupted_imports import import_native
 from plugrt_cpu.types import DTYPES
 
 
 @cache
 def stablehlo_versions() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Returns the (newest, oldest) version of StableHLO artifacts that this jaxlib reads."""
-    from jaxlib.mlir.dialects import stablehlo
-
+    stablehlo: Any = import_native("jaxlib.mlir.dialects.stablehlo")[0]
     return _version(stablehlo.get_current_version()), _version(stablehlo.get_minimum_version())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from plugrt.uninterrupted_imports import import_native
 from plugrt_cpu.jaxlib_import import import_jaxlib
 
@@ -105,8 +103,7 @@ PRIVATE_NAMES = (
 def missing_names() -> list[str]:
     """Returns those that the installed jaxlib lacks."""
     client, hlo = import_jaxlib()
-    [lapack] = import_native("jaxlib.lapack")
-    profiler = import_module("jaxlib._profiler")
+    lapack, profiler = import_native("jaxlib.lapack", "jaxlib._profiler")
     modules = {"_jax": client, "_hlo": hlo, "_profiler": profiler, "lapack": lapack}
     missing = []
     for name in PRIVATE_NAMES:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,8 @@ import numpy.typing as npt
 from plugrt.errors import ConcretizationError
 from plugrt.execution.sharding import Index, Sharding
 from plugrt.interface import Buffer, Device
+
+R = TypeVar("R")
 
 
 class ReplicaSharding(Sharding):
@@ -121,11 +122,13 @@ def current_replicas() -> ReplicaSharding | None:
     return _state.here
 
 
-@contextlib.contextmanager
-def running_replicas(here: ReplicaSharding) -> Iterator[None]:
-    """Has this thread run replicas operation by operation for as long as the context lasts."""
+def run_replicas(here: ReplicaSharding, function: Callable[[], R]) -> R:
+    """Returns ``function()``, in which this thread runs replicas operation by operation.
+
+    No context manager: an interrupt where that is left would leave the thread in this state.
+    """
     outer, _state.here = _state.here, here
     try:
-        yield
+        return function()
     finally:
         _state.here = outer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from typing import Any
 
 from plugrt.errors import MissingTraceExtra
@@ -41,6 +42,18 @@ _jax_mlir_ext.register_dialects(_registry)
 hlo.register_stablehlo_passes()
 
 
+def _leave_contexts() -> None:
+    """Leaves what the thread has entered, at exit: jaxlib frees it later, and needs Python for it.
+
+    The process would abort then. It may be a user's context, or one that an interrupt kept entered.
+    """
+    while (context := ir.Context.current) is not None:
+        context.__exit__(None, None, None)
+
+
+atexit.register(_leave_contexts)
+
+
 def new_context() -> ir.Context:
     """Returns a context of its own with the dialects that programs use.
 
@@ -59,9 +72,7 @@ def new_context() -> ir.Context:
 
 def shardy() -> Any:
     """Returns the bindings of Shardy's dialect, which only programs with shardings need."""
-    from jaxlib.mlir.dialects import sdy
-
-    return sdy
+    return import_native("jaxlib.mlir.dialects.sdy")[0]
 
 
 def register_shardy(context: ir.Context) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.hlo_proto import read_module
 from plugrt.interface import Executable, OptionValue, Program
+from plugrt.uninterrupted_imports import import_native
 from plugrt.xla_environment import quiet_logging
 
 ESTIMATE = "XLA's HloCostAnalysis of the optimised program, in jaxlib; custom calls count as 0"
@@ -41,8 +41,8 @@ def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], st
 
 def estimate_cost(module: Any) -> dict[str, OptionValue]:
     """Returns ``flops``, ``bytes accessed`` and so on, as XLA counts them in an ``HloModule``."""
-    xla_client = importlib.import_module("jaxlib.xla_client")
-    private = importlib.import_module("jaxlib._jax")
+    modules: list[Any] = import_native("jaxlib.xla_client", "jaxlib._jax")
+    xla_client, private = modules
     # The count is the same on every client; this one starts in a millisecond.
     return dict(private.hlo_module_cost_analysis(xla_client.make_cpu_client(), module))
 
@@ -91,7 +91,7 @@ def _hlo_bindings() -> Any:
     for name in ("jaxlib._hlo", "jaxlib._jax"):
         try:
             with quiet_logging():
-                module = importlib.import_module(name)
+                [module] = import_native(name)
         except ImportError:
             continue
         if hasattr(module, "HloModule"):

@@ -9,7 +9,6 @@ Tokens, which order effects, begin and end in the new ``main``: each launch is a
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from plugrt.stablehlo.bindings import func, hlo, ir
 from plugrt.stablehlo.entry_attributes import move_attributes
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.types import tensor_type
+from plugrt.uninterrupted_imports import import_native
 
 _CALLED = "_plugrt_exported_main"
 _SHARDY = b"sdy"
@@ -40,9 +40,9 @@ def refine(
         _wrap_main(module, types, platform, name)
     code = bytecode(module)
     # Not a public name of jaxlib's.
-    mlir: Any = importlib.import_module("jaxlib._jax").mlir
+    private: Any = import_native("jaxlib._jax")[0]
     try:
-        refined = mlir.refine_polymorphic_shapes(
+        refined = private.mlir.refine_polymorphic_shapes(
             code,
             enable_shape_assertions=True,
             validate_static_shapes=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from plugrt.argument_errors import with_checked_methods
@@ -10,6 +9,7 @@ from plugrt.errors import ProgramError
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import strip_locations
+from plugrt.uninterrupted_imports import import_native
 
 
 @with_checked_methods
@@ -34,9 +34,9 @@ class XlaComputation:
         """
         # Instructions are named after operations where no location names them.
         code = bytecode(module) if debug_info else strip_locations(bytecode(module))
-        private = importlib.import_module("jaxlib._jax").mlir
+        private: Any = import_native("jaxlib._jax")[0]
         try:
-            self._computation = private.mlir_module_to_xla_computation(
+            self._computation = private.mlir.mlir_module_to_xla_computation(
                 code, use_tuple_args=tuple_args, return_tuple=return_tuple
             )
         except (RuntimeError, ValueError) as error:

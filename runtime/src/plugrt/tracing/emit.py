@@ -17,7 +17,7 @@ from plugrt.stablehlo.diagnostics import explain
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.python_scalars import check_fits
-from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.trace import Scope, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
 _CHLO = chlo.erf.__module__
@@ -242,9 +242,12 @@ def region(
     """
     trace = active_trace()
     block = ir.Block.create_at_start(parent, list(arguments), [trace.location()] * len(arguments))
-    with trace.inside(block):
+
+    def build(_: Scope) -> None:
         outputs = body(*[Tracer(a, trace) for a in block.arguments])
         hlo.return_([o.value for o in outputs], loc=trace.location())
+
+    trace.run_inside(block, build)
 
 
 def reduce(

@@ -29,7 +29,7 @@ from plugrt.tracing.emit import strong
 from plugrt.tracing.entry import add_main, set_type
 from plugrt.tracing.lowering_rules import Rule, Rules
 from plugrt.tracing.platform_operations import find_operation
-from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer
 
 _COMPOSITE = "stablehlo.composite"
@@ -197,24 +197,32 @@ def _trace_rule(
 ) -> Trace | None:
     """Returns the module that a rule gives as the ``main`` of a trace; None where it gives none."""
     trace = Trace(context.operation, None)
-    with trace:
+
+    def fill(scope: Scope) -> bool:
+        arguments = [Tracer(value, trace) for value in scope.block.arguments]
+        try:
+            returned = rule.function(context, *arguments)
+        except Exception as error:
+            raise ProgramError(
+                f"{_who(context.operation, rule)} raised {describe(error)}, for {title!r}"
+            ) from error
+        if returned is not None:
+            values = _check_results(rule, context, returned)
+            func.ReturnOp(values, loc=trace.location())
+        return returned is not None
+
+    def build() -> bool:
         types = [trace.mlir_type(t.shape, t.dtype) for t in operands]
         main = add_main(trace, context.operation, types)
         block = main.add_entry_block()
-        with trace.inside(block, isolated=True):
-            arguments = [Tracer(value, trace) for value in block.arguments]
-            try:
-                returned = rule.function(context, *arguments)
-            except Exception as error:
-                raise ProgramError(
-                    f"{_who(context.operation, rule)} raised {describe(error)}, for {title!r}"
-                ) from error
-            if returned is None:
-                return None
-            values = _check_results(rule, context, returned)
-            func.ReturnOp(values, loc=trace.location())
-        set_type(main, block)
-    embed_captured(trace.module, len(types), [c.data for c in trace.captured.values()])
+        filled = trace.run_inside(block, fill, isolated=True)
+        if filled:
+            set_type(main, block)
+        return filled
+
+    if not trace.run(build):
+        return None
+    embed_captured(trace.module, len(operands), [c.data for c in trace.captured.values()])
     return trace
 
 

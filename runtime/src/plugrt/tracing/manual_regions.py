@@ -12,7 +12,7 @@ from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.shardy_text import sharding_body
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
-from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer
 
 Specs = Sequence[PartitionSpec]
@@ -42,15 +42,19 @@ def manual_region(
     ]
     holder = ir.Operation.create("builtin.unrealized_conversion_cast", regions=1, loc=location)
     block = ir.Block.create_at_start(holder.regions[0], parts, [location] * len(parts))
-    with trace.inside(block, isolated=True) as scope:
+
+    def build(scope: Scope) -> tuple[list[Any], Any, Specs, list[Any]]:
         values = zip(block.arguments, operands, strict=True)
         returned, out_specs = body(*[Tracer(value, trace, weak=x.weak) for value, x in values])
         results, structure = tree.flatten(returned)
         shardy().ReturnOp([x.value for x in results], loc=location)
         if check is not None:
             check(block, out_specs)
+        return results, structure, out_specs, [tracer for tracer, _ in scope.captured.values()]
+
+    results, structure, out_specs, captured = trace.run_inside(block, build, isolated=True)
     # What was used from outside became parameters of the block, in the order of its first use.
-    taken = [*operands, *(tracer for tracer, _ in scope.captured.values())]
+    taken = [*operands, *captured]
     ins += [NamedSharding(abstract, PartitionSpec())] * (len(taken) - len(operands))
     for i in reversed(range(len(taken))):
         if not any(True for _ in block.arguments[i].uses):

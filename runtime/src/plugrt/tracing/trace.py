@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +23,8 @@ from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
 from plugrt.tracing.mapped_axes import AxisKey, MappedAxes
 from plugrt.tracing.mlir_constants import constant_value
+
+R = TypeVar("R")
 
 
 class Scope:
@@ -97,7 +98,7 @@ def current_trace() -> Trace | None:
 
 
 class Trace(MappedAxes):
-    """A module being built by one thread. Use it as a context manager around the traced call."""
+    """A module that one thread builds, within `run`."""
 
     def __init__(
         self,
@@ -135,8 +136,6 @@ class Trace(MappedAxes):
         """By the id of the code, which is kept: a code's hash is that of all its constants."""
         self._outer: Trace | None = None
         """The trace within which this one is built: its tracers can be captured."""
-        self._before: Trace | None = None
-        """The trace that was current, also where a finaliser does not see it."""
         self.of_finalizer = False
         """Whether a finaliser that the garbage collector runs builds it."""
         self.inner_count = 0
@@ -145,49 +144,47 @@ class Trace(MappedAxes):
         self.functions: dict[int, tuple[Any, str]] = {}
         """Inner jitted functions that are in the module: what was traced, by id, and its name."""
 
-    def __enter__(self) -> Trace:
+    def run(self, build: Callable[[], R]) -> R:
+        """Calls ``build`` with this as the thread's trace, and returns its result.
+
+        Python runs signal handlers where a Python function begins and after each call. So what
+        takes a change back here is written out, and calls functions in C alone: no interrupt comes
+        between a change and its ``try``, or before the last step of a ``finally``.
+        """
         before = _state.trace
+        self.of_finalizer = is_collecting_here()
+        self._outer = current_trace()
         try:
-            self.context.__enter__()
             self._unknown.__enter__()
-            self.of_finalizer = is_collecting_here()
-            self._outer = current_trace()
-            self._before = before
             surroundings.change(_state, "trace", self)
-        except BaseException:  # an interrupt: nothing would end the trace
-            surroundings.change(_state, "trace", before)
-            self._leave_context()
-            raise
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        surroundings.change(_state, "trace", self._before)
-        self._leave_context()
-        scope = self.scope
-        while scope is not None:
-            scope.open = False
-            scope = scope.parent
-
-    def _leave_context(self) -> None:
-        for entered in (self._unknown, self.context):
-            with contextlib.suppress(RuntimeError):  # where an interrupt came before it
-                entered.__exit__(None, None, None)
+            return build()
+        finally:
+            try:
+                surroundings.change(_state, "trace", before)
+            finally:
+                self._unknown.__exit__(None, None, None)
 
     # --- scopes -------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def inside(self, block: ir.Block, *, isolated: bool = False) -> Iterator[Scope]:
-        """Adds operations to ``block`` for as long as the context lasts."""
+    def run_inside(
+        self, block: ir.Block, build: Callable[[Scope], R], *, isolated: bool = False
+    ) -> R:
+        """Calls ``build``, which adds operations to ``block``, and returns its result.
+
+        An interrupt leaves nothing behind, as in `run`.
+        """
         outer = self.scope
-        scope = self.scope = Scope(block, outer, isolated)
+        scope = Scope(block, outer, isolated)
         if outer is None:
             self.root = scope
         try:
-            with scope.insertion:
-                yield scope
+            scope.insertion.__enter__()
+            self.scope = scope
+            return build(scope)
         finally:
             scope.open = False
             self.scope = outer
+            scope.insertion.__exit__(None, None, None)
 
     def mlir_value(self, tracer: Any) -> ir.Value:
         """Returns the MLIR value of a tracer as seen from here.

@@ -65,7 +65,8 @@ def stage(
     Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
     """
     with record_stage(monitoring.TRACE, name):
-        return _stage(function, parameters, Trace(name, axes, mesh), keep_unused, forward)
+        trace = Trace(name, axes, mesh)
+        return trace.run(lambda: _stage(function, parameters, trace, keep_unused, forward))
 
 
 def _stage(
@@ -76,30 +77,30 @@ def _stage(
     forward: bool,
 ) -> Staged:
     name = trace.name
-    with trace:
-        types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
-        main = add_main(trace, name, types)
-        block = main.add_entry_block([ir.Location.name(p.name or "arg") for p in parameters])
-        with trace.inside(block, isolated=True):
-            outputs, out_tree = _fill_block(function, parameters, trace, block, name)
-        remove_dead_code(trace.module, block)
-        kinds = tuple(output.memory_kind for output in outputs)
-        placed = {i for i, kind in enumerate(kinds) if kind is not None}
-        sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
-        types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
-        kept = prune(block, parameters, keep_unused)
-        constants, fed = prune_constants(trace, block, len(kept), sources)
-        warn_of_constants(constants[:fed], name)
-        donated = alias_donated(main, parameters, kept, types_of_results, name)
-        set_type(main, block)
-        name_results(main, len(results))
-        if trace.functions:
-            drop_uncalled(trace.module)
-        if trace.replicas > 1:  # readers of the text see it there, as in JAX's programs
-            count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), trace.replicas)
-            trace.module.operation.attributes["mhlo.num_replicas"] = count
-        numbered = trace.replicas if trace.numbers_replicas else 0
-        finished = finish_module(trace.module, name, trace.callbacks, trace.uses_chlo, numbered)
+    types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
+    main = add_main(trace, name, types)
+    block = main.add_entry_block([ir.Location.name(p.name or "arg") for p in parameters])
+    outputs, out_tree = trace.run_inside(
+        block, lambda _: _fill_block(function, parameters, trace, block, name), isolated=True
+    )
+    remove_dead_code(trace.module, block)
+    kinds = tuple(output.memory_kind for output in outputs)
+    placed = {i for i, kind in enumerate(kinds) if kind is not None}
+    sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
+    types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
+    kept = prune(block, parameters, keep_unused)
+    constants, fed = prune_constants(trace, block, len(kept), sources)
+    warn_of_constants(constants[:fed], name)
+    donated = alias_donated(main, parameters, kept, types_of_results, name)
+    set_type(main, block)
+    name_results(main, len(results))
+    if trace.functions:
+        drop_uncalled(trace.module)
+    if trace.replicas > 1:  # readers of the text see it there, as in JAX's programs
+        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), trace.replicas)
+        trace.module.operation.attributes["mhlo.num_replicas"] = count
+    numbered = trace.replicas if trace.numbers_replicas else 0
+    finished = finish_module(trace.module, name, trace.callbacks, trace.uses_chlo, numbered)
     plan = Plan(
         name=name,
         kept=tuple(kept),

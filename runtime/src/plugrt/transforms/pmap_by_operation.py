@@ -15,7 +15,7 @@ from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.host_values import as_array
-from plugrt.execution.replica_sharding import ReplicaSharding, running_replicas
+from plugrt.execution.replica_sharding import ReplicaSharding, run_replicas
 from plugrt.execution.sharding import PmapSharding, Sharding
 from plugrt.execution.signature import intern_signature
 from plugrt.execution.transfer import device_put
@@ -43,8 +43,7 @@ def run_by_operation(
         )
     here = ReplicaSharding(mapping.available[: mapping.size], axis_name)
     parts = [_take(x, axis, here) for x, axis in zip(leaves, mapping.axes, strict=True)]
-    with running_replicas(here):
-        returned = function(*parts)
+    returned = run_replicas(here, lambda: function(*parts))
     outputs, structure = tree.flatten(returned)
     axes = out_axes.broadcast(returned, f"the results of {mapping.title!r}, {structure}")
     made = [

@@ -17,6 +17,7 @@ from plugrt.errors import TracingError
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing.emit import active_trace
+from plugrt.tracing.trace import Scope
 from plugrt.tracing.tracer import Tracer
 
 
@@ -66,13 +67,15 @@ class RegionHolder:
         types = [trace.mlir_type(x.shape, x.dtype) for x in like]
         where = [trace.location()] * len(types)
         block = ir.Block.create_at_start(self._free.pop(), types, where)
-        with trace.inside(block):
+
+        def build(_: Scope) -> Body:
             arguments = [
                 Tracer(a, trace, weak=x.weak) for a, x in zip(block.arguments, like, strict=True)
             ]
             outputs = body(*arguments)
-            values = [o.value for o in outputs]
-        return Body(block, outputs, values)
+            return Body(block, outputs, [o.value for o in outputs])
+
+        return trace.run_inside(block, build)
 
 
 def closed_region(
@@ -88,7 +91,8 @@ def closed_region(
     trace = active_trace()
     types = [trace.mlir_type((), d) for d in dtypes]
     block = ir.Block.create_at_start(operation.regions[0], types, [trace.location()] * len(types))
-    with trace.inside(block, isolated=True) as scope:
+
+    def build(scope: Scope) -> None:
         outputs = body(*[Tracer(a, trace) for a in block.arguments])
         hlo.return_([o.value for o in outputs], loc=trace.location())
         if scope.captured:
@@ -97,6 +101,8 @@ def closed_region(
                 f"the computation of lax.{title} uses {used!r} from around it; it may use its "
                 "arguments and Python or NumPy constants only"
             )
+
+    trace.run_inside(block, build, isolated=True)
 
 
 @contextmanager
