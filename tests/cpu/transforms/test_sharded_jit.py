@@ -12,6 +12,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import (
+    ArgumentError,
     ArgumentMismatch,
     DeviceMismatch,
     InvalidReply,
@@ -338,10 +339,6 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
         r"jit of .<lambda>.:\n  in_shardings: NamedSharding.* on the devices \[0, 1, 2.*, 6, 7\]"
         r" of .*\n  out_shardings: NamedSharding.* on the devices \[0, 1\] of .*\nOne program runs",
     ),
-    "in_shardings and device": (
-        lambda: plugrt.jit(lambda a: a, in_shardings=over("x"), device=_elsewhere()),
-        r"in_shardings: NamedSharding.* on the devices .*\n  device on .*:5 of",
-    ),
 }  # fmt: skip
 
 
@@ -355,6 +352,10 @@ def test_devices_that_differ(case: str) -> None:
 
 @behaviour(105, "a committed argument that lies otherwise than `in_shardings` says is refused")
 def test_wrong_uses() -> None:
+    for where in ({"device": devices()[0]}, {"backend": "cpu"}):
+        for shardings in ({"in_shardings": over("x")}, {"out_shardings": (None,)}):
+            with pytest.raises(ArgumentError, match=r"jit takes \w+, or in_shardings"):
+                plugrt.jit(lambda a: a, **where, **shardings)
     f = plugrt.jit(lambda a, b=0: a + b, in_shardings=over("x"))
     with pytest.raises(ArgumentMismatch, match="argument a lies on the devices as"):
         f(plugrt.device_put(A, over("y")))
@@ -424,3 +425,36 @@ def test_with_everything_else() -> None:
     np.testing.assert_array_equal(found, np.nonzero(A > 60))
     assert found[0].sharding.devices == x.sharding.devices
     np.testing.assert_array_equal(x + found[1][0], A + 5)
+
+
+LEAVES: dict[str, Callable[[], Any]] = {
+    "none": lambda: None,
+    "of one device": lambda: SingleDeviceSharding(devices()[0]),
+    "over a mesh": lambda: over("x"),
+}
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+@pytest.mark.parametrize("within", [False, True])
+def test_shardings_are_prefixes_also_where_they_divide_nothing(kind: str, within: bool) -> None:
+    leaf = LEAVES[kind]()
+
+    def jit(f: Any, **options: Any) -> Any:
+        jitted = plugrt.jit(f, **options)
+        return plugrt.jit(lambda *a: jitted(*a)) if within else jitted
+
+    def f(a: Any, b: Any = 0) -> Any:
+        return a + b, a
+
+    for right in (leaf, (leaf,), (leaf, leaf)):
+        assert np.array_equal(jit(f, in_shardings=right)(*[A] * np.size(right))[1], A)
+    for right in (leaf, (leaf, leaf)):
+        assert np.array_equal(jit(f, out_shardings=right)(A)[1], A)
+    for wrong in ((leaf,), (leaf,) * 3, ((leaf, leaf), leaf), {"a": leaf}):
+        with pytest.raises(StructureError, match="in_shardings"):
+            jit(f, in_shardings=wrong)(A, A)
+        with pytest.raises(StructureError, match="out_shardings"):
+            jit(f, out_shardings=wrong)(A)
+    static = plugrt.jit(f, static_argnums=1, in_shardings=(leaf, leaf))
+    with pytest.raises(StructureError, match="in_shardings"):
+        static(A, 1)

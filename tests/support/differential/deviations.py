@@ -80,6 +80,7 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "whole": whole,
         "unused": any(not re.search(rf"\b{name}\b", read) for name in "xyz"[: len(case.args)]),
         "refused_if_checked": partial(refused_if_checked, case),
+        "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
         "outside": outside,
         "in_then": difference.step == "then",
@@ -123,6 +124,13 @@ def refused_if_checked(case: Case) -> bool:
     options = tuple(o for o in case.options if o[0] != "check_vma")
     error = run(replace(case, options=options, then=""), ours=False).error
     return error is not None and "statically inferred" in str(error[1])
+
+
+def meshes_in(case: Case, option: str) -> list[frozenset[int]]:
+    """Returns the devices of the meshes that an option names, also one within the function."""
+    text = ", ".join([*(f"{name}={value}" for name, value in case.options), case.body])
+    given = text.partition(option)[2]
+    return [frozenset(MESHES[name][2]) for name in re.findall(r"named\('([^']+)'", given)]
 
 
 def home(case: Case, difference: Difference) -> str:

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument
-from plugrt.execution.device_claims import Claim, compare_claims
+from plugrt.execution.device_claims import compare_claims
 from plugrt.execution.placement import read_compiler_options
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
@@ -113,11 +113,20 @@ def jit(
     require_flag("jit", "inline", inline)
     if device is not None and backend is not None:
         raise ArgumentError("jit takes a device or a backend, not both")
+    placed = "device" if device is not None else "backend"
+    if (device is not None or backend is not None) and (in_shardings, out_shardings) != (
+        None,
+        None,
+    ):
+        raise ArgumentError(
+            f"jit takes {placed}, or in_shardings and out_shardings, which name devices; got both"
+        )
+    require_device("jit", device)
     formats = (
         FormatPrefix(in_shardings, "in_shardings"),
         FormatPrefix(out_shardings, "out_shardings"),
     )
-    device = _one_device(f"jit of {function_name(fun)!r}", device, *formats)
+    device = device or _one_device(f"jit of {function_name(fun)!r}", *formats)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -127,7 +136,7 @@ def jit(
         backend=backend,
         inline=inline,
         compiler_options=read_compiler_options("jit", compiler_options),
-        formats=None if all(prefix.is_plain for prefix in formats) else formats,
+        formats=None if all(prefix.is_plain and prefix.is_leaf for prefix in formats) else formats,
     )
 
 
@@ -138,16 +147,13 @@ def require_device(title: str, device: Device | None) -> Device | None:
     return device
 
 
-def _one_device(what: str, device: Device | None, *prefixes: FormatPrefix) -> Device | None:
-    """Returns the device that ``device`` and the shardings name.
+def _one_device(what: str, *prefixes: FormatPrefix) -> Device | None:
+    """Returns the device that the shardings name.
 
     None where none of them does, and where they name several: then they decide with the arguments.
     Raises `DeviceMismatch` where they name others than each other.
     """
-    require_device("jit", device)
     claims = [claim for prefix in prefixes for claim in prefix.claims]
-    if device is not None:
-        claims.append(Claim((device,), lambda: "device"))
     cure = "One program runs on one device, or on the devices of one mesh: name the same in all"
     for devices in compare_claims(claims, what, cure):
         return devices[0] if len(devices) == 1 else None

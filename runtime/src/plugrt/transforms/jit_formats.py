@@ -63,6 +63,11 @@ class FormatPrefix:
         """Whether it names devices alone: no layout and no memory."""
         return not any(map(_names_more, self._leaves))
 
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it says the same of all, whatever their structure is."""
+        return tree.is_leaf_spec(self.key[1])
+
     def spread(self, full: Any, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
         spread = spread_prefix(self._prefix, full, f"jit {self._what}", of)
@@ -96,6 +101,13 @@ def ask_shardings(
     return AskedShardings(
         tuple(_spread_arguments(before, bound, count)), tuple(map(_sharding_of, outs))
     )
+
+
+def check_prefixes(prefixes: tuple[FormatPrefix, FormatPrefix], bound: Bound, results: Any) -> None:
+    """Raises `StructureError` where they are no prefixes of the arguments and the results."""
+    before, after = prefixes
+    _spread_arguments(before, bound, 0)
+    after.spread(results, "the results")
 
 
 def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:

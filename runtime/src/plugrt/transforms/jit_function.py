@@ -24,6 +24,7 @@ from plugrt.transforms.call_arguments import ArgumentRules, Bound
 from plugrt.transforms.jit_formats import (
     FormatPrefix,
     ask_shardings,
+    check_prefixes,
     constrain_arguments,
     constrain_results,
     place_formats,
@@ -53,7 +54,9 @@ class JitFunction(StagedFunction[P, R]):
 
         Programs are shared by those of one ``kind``.
         """
-        self._formats = formats
+        plain = formats is None or all(prefix.is_plain for prefix in formats)
+        self._formats = None if plain else formats
+        self._prefixes = formats
         self._device = device
         self._backend = backend
         self._inline = inline
@@ -73,7 +76,7 @@ class JitFunction(StagedFunction[P, R]):
             options,
             kind="jitted",
             keep_unused=keep_unused,
-            forward=formats is None,
+            forward=plain,
             compiler_options=compiler_options,
         )
 
@@ -96,6 +99,8 @@ class JitFunction(StagedFunction[P, R]):
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
         if self._formats is not None:
             results = constrain_results(self._formats[1], results, title)
+        elif self._prefixes is not None:
+            check_prefixes(self._prefixes, bound, results)
         return results
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
@@ -129,6 +134,8 @@ class JitFunction(StagedFunction[P, R]):
         if formats is not None:
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
+        elif self._prefixes is not None:
+            check_prefixes(self._prefixes, bound, results)
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
         launch = replace(launch, compiler_options=self._compiler_options)
         if formats is None or launch.partitions > 1:
