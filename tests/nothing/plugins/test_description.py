@@ -1,4 +1,4 @@
-"""What a package's files say of its plugin: names, owner, library, machine, required hardware."""
+"""Facts about a plugin from its package's files: names, owner, library, machine, hardware."""
 
 from __future__ import annotations
 

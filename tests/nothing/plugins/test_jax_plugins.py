@@ -32,7 +32,7 @@ needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="
 
 
 HERE = {"PLUGRT_PROBE_LIBRARIES": "0"}
-"""The setting by which code runs in this process alone; `test_jax_trial` has the trials."""
+"""Code runs in this process alone; `test_jax_trial` has the trials."""
 
 
 def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Backends:

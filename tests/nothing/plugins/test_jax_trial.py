@@ -95,7 +95,7 @@ def test_what_only_registers_strings_and_numbers_does_not_run_here(
 
 REGISTERS = 'xb.register_plugin("chip", library_path="lib.so")'
 HIDDEN = 'getattr({0}, "register_" + "{1}")'
-MORE = {  # what a program would miss: what initialize() does, and the reason to run it here
+MORE = {  # the lines of initialize(), and the reason to run them here
     "options as a function": (REGISTERS[:-1] + ", options=lambda: {})", "its options are not"),
     "an option of another type": (REGISTERS[:-1] + ', options={"a": 1j})', "its options are not"),
     "a priority of another type": (REGISTERS[:-1] + ", priority=1.5)", "of an unknown kind"),
@@ -237,7 +237,7 @@ def register_plugin(plugin_name, priority=400, library_path=None, options=None):
 
 @pytest.fixture
 def small_jax(site: Path) -> Path:
-    """A package jax with nothing but the function, as the real one takes seconds to import."""
+    """A package jax with nothing but the function, as importing the real one costs seconds."""
     (site / "jax" / "_src").mkdir(parents=True)
     (site / "jax" / "__init__.py").touch()
     (site / "jax" / "_src" / "__init__.py").touch()

@@ -78,7 +78,7 @@ def test_the_missing_plugin_is_named_with_what_to_type(
 def test_graphics_that_most_machines_have_are_no_reason_to_install_a_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_centre: bool
 ) -> None:
-    """A machine with a graphics card was said to show no sign of what Level Zero drives."""
+    """A machine with a graphics card was said to show no sign of a device for Level Zero."""
     pci(tmp_path, *INTEL_CARD[:1], code=INTEL_CARD[1])
     if data_centre:
         pci(tmp_path, "0x8086", "0x0002", "0x038000")

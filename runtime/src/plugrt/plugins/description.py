@@ -1,4 +1,4 @@
-"""`Description`: what the files of a package say of its plugin; none of its code runs."""
+"""`Description`: facts about a plugin from the files of its package; none of its code runs."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Description:
         return [file for file in listed if file.name.endswith(_SUFFIXES) and file.is_file()]
 
     def _files(self) -> list[Path]:
-        """Returns the files of the distribution; without one, or a list, those of the module."""
+        """Returns the files of the distribution; without one, or a list, the module's."""
         root = Path(self.location)
         if self.has_distribution:
             distribution = distributions.at(self.location)

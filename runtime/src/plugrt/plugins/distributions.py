@@ -97,7 +97,7 @@ def find(name: str, path: Sequence[str] | None = None) -> Distribution | None:
 def find_owner(folder: str, module: str) -> Distribution | None:
     """Returns the distribution in ``folder`` whose list of files has a module, by its path there.
 
-    Such a list is searched as text: to parse all of them takes 100 ms.
+    Such a list is searched as text: to parse all of them costs 100 ms.
     """
     listed = re.compile(rb'^"?%s(/|\.py)' % re.escape(module).encode(), re.MULTILINE)
     for distribution in installed([folder]):

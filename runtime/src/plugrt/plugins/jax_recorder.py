@@ -169,7 +169,7 @@ def record_registrations(opens: bool = True) -> Iterator[Recorder]:
 def run_initialize(
     module: str, opens: bool = True
 ) -> tuple[list[Registration], BaseException | None]:
-    """Imports a module apart and runs its ``initialize()``; returns what that registers.
+    """Imports a module apart and runs its ``initialize()``; returns the registrations.
 
     Also the exception that ended it, but for interruptions, which pass.
     """

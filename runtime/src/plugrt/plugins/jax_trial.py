@@ -45,7 +45,7 @@ class Trial:
 
 
 def try_initialize(record: Record, config: Config) -> Trial:
-    """Runs ``initialize()`` of a record's module in a child, and returns what it does there.
+    """Runs ``initialize()`` of a record's module in a child, and returns the outcome.
 
     Code that calls other functions of jax's that register something is not tried: the program
     needs what it registers.
@@ -82,8 +82,7 @@ def examine(request: dict[str, Any], say: Any) -> None:
     """Reports what the module registers, and reasons to run it in the program as well."""
     sys.path[:] = request["path"]
     say(within=_IMPORT_SECONDS)
-    importlib.import_module("jax")
-    importlib.import_module(BRIDGE)
+    importlib.import_module(BRIDGE)  # with all of jax, whose own calls are no work of the plugin
     say(within=request["seconds"], began=True)
     watch = _Watch()
     with watch:
@@ -100,7 +99,7 @@ def examine(request: dict[str, Any], say: Any) -> None:
 
 
 def _find_fault(found: list[Registration]) -> str:
-    """Returns why the registrations cannot be told to another process; empty if they can."""
+    """Returns why the registrations are of no use in another process; empty if they are."""
     if len(found) != 1:
         return f"it registers {len(found)} plugins"
     one = found[0]

@@ -141,7 +141,7 @@ class Record:
                 self.add_note(words)
 
     def add_note(self, words: str) -> None:
-        """Adds to what is shown beside its reason."""
+        """Adds a sentence that is shown beside its reason."""
         self.note = "; ".join(filter(None, (self.note, words)))
 
     @property
@@ -162,7 +162,7 @@ class Record:
 
     @property
     def hardware(self) -> list[Hardware]:
-        """The device types that it is for, by its names and what its library needs."""
+        """The device types that it is for, by its names and by its library's dependencies."""
         return find_hardware((self.name, *self.other_names), self.description.needed)
 
     @property

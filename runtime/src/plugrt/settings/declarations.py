@@ -96,7 +96,7 @@ class Config(Options):
         "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
         "Whether a plugin's library is tried in a process of its own (about 0.5 s, once for each "
         "file and set of options: the cache folder remembers) before it is opened in this one, "
-        "which a faulty library can end.",
+        "which a faulty library can end, and whether the code of one made for JAX is.",
     )  # fmt: skip
     probe_seconds = option(
         "PLUGRT_PROBE_SECONDS", number(0.1), 20.0,
