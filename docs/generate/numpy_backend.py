@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt_sdk.numpy_backend import collectives, table
+from plugrt_numpy import collectives, table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/numpy-backend.md"
@@ -41,7 +41,7 @@ operation, with the operation and the source line beside it in tracebacks.
 import numpy as np
 import plugrt
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_numpy.backend import NumpyBackend
 
 client = BackendClient(NumpyBackend(num_devices=2))
 text = b"func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{ return %x : tensor<3xf32> }}"
@@ -58,7 +58,7 @@ print(y.to_host())  # [0. 0. 0.]
 
 ## How it computes
 
-- Each chapter of the specification is one module of `plugrt_sdk.numpy_backend`. A *lowering* reads
+- Each chapter of the specification is one module of `plugrt_numpy`. A *lowering* reads
   an operation once and returns a function of arrays; nothing of MLIR is left when the program runs.
 - Floats of 8 and 16 bits are computed in float32 and rounded once an operation, sums of them once;
   integers wrap; a float out of an integer's range becomes its nearest bound. Corner cases are
