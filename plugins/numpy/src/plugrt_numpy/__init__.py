@@ -6,8 +6,7 @@ the StableHLO specification is one module of lowerings, and `table` lists them.
 
 from __future__ import annotations
 
-from plugrt_sdk.backend import Backend
-from plugrt_sdk.plugin import BackendPlugin
+from plugrt_sdk import Backend, BackendPlugin
 
 __all__ = ["plugin"]
 

@@ -11,7 +11,7 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import SHARDING, EntryAttributes
 from plugrt.stablehlo.modules import bytecode
 from plugrt_numpy.partitions import read_symbols
-from plugrt_sdk.reading import read_module
+from plugrt_sdk import read_module
 
 
 def choose_shardings(program: Program, options: CompileOptions) -> Program:

@@ -29,10 +29,7 @@ from plugrt_numpy.devices import Grid
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.held_memory import HeldMemory
 from plugrt_numpy.launches import compile_launch, local_types
-from plugrt_sdk.compiled import Compiled, Launch
-from plugrt_sdk.layouts import read_layouts
-from plugrt_sdk.reading import read_aliases, read_module
-from plugrt_sdk.saved_programs import SavesPrograms
+from plugrt_sdk import Compiled, Launch, SavesPrograms, read_aliases, read_layouts, read_module
 
 _KIND = "NumPy"
 _MOST_DEVICES = 1 << 16

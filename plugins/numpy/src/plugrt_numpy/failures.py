@@ -12,7 +12,7 @@ from plugrt.errors import Internal, InvalidArgument, PlugrtError
 from plugrt_numpy.data_types import Function
 from plugrt_numpy.operation import Lowering, Operation
 from plugrt_numpy.source import FILE
-from plugrt_sdk.backend import Launch
+from plugrt_sdk import Launch
 
 
 def lower(lowering: Lowering, op: Operation) -> Function:

@@ -12,7 +12,7 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.types import ir_type_to_dtype
 from plugrt_numpy.data_types import Array, Function
 from plugrt_numpy.operation import Operation
-from plugrt_sdk.handler_instances import instantiate
+from plugrt_sdk import instantiate
 
 _TYPED_FFI, _ORIGINAL = 4, 1
 _OF_JAX = "mhlo.backend_config"

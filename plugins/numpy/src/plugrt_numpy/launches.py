@@ -16,8 +16,7 @@ from plugrt_numpy.devices import Grid
 from plugrt_numpy.failures import with_operations_named
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.partitions import Signature, as_handle, assemble, divide
-from plugrt_sdk.backend import Launch
-from plugrt_sdk.reading import read_module
+from plugrt_sdk import Launch, read_module
 
 
 def compile_launch(
