@@ -23,6 +23,7 @@ INSTALL: Mapping[str, str] = {
     "cpu": 'pip install "plugrt[cpu]"',
     "cuda": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
     "gpu": 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")',
+    "numpy": "pip install plugrt-numpy",
     "tpu": 'pip install "plugrt[tpu]"',
     "rocm": "pip install jax-rocm7-pjrt",
     "oneapi": "pip install jax-oneapi-pjrt",
