@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 import plugrt
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.launches import compile_launch
 from plugrt_sdk import Backend, BackendPlugin, PendingEvent, read_aliases, result_types
-from plugrt_sdk.numpy_backend.launches import compile_launch
 
 HostArray = npt.NDArray[Any]
 

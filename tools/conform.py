@@ -49,7 +49,7 @@ class Run:
 
 
 RUNS = (
-    Run("numpy", "plugin_sdk"),
+    Run("numpy", "plugins/numpy"),
     Run("cpu", "plugins/cpu"),
     # As many devices as `conformance_options` give the two above.
     Run("xla_cpu", options=("--option", "cpu_device_count=4")),

@@ -26,7 +26,7 @@ import jax as H, numpy as np
 from jax._src import xla_bridge
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_numpy.backend import NumpyBackend
 hidden, steps = json.loads(sys.argv[1])
 xla_bridge.register_plugin("exported", c_api=export_capsule(
     lambda **options: BackendClient(NumpyBackend(num_devices=2)), platform="exported",

@@ -73,7 +73,7 @@ def try_one(name: str, dtype: str, platform: str) -> dict[str, str]:
     import plugrt
 
     client = plugrt.devices(platform)[0].client
-    from plugrt_sdk.numpy_backend import plugin
+    from plugrt_numpy import plugin
 
     oracle = plugin.create_client({"num_devices": REPLICAS})
     replicas = REPLICAS if name in EXCHANGES else 1
@@ -162,7 +162,7 @@ def preload(platform: str) -> None:
         "plugrt.execution.compiler",
         "plugrt.programs.parsing",
         "plugrt.stablehlo.passes",
-        "plugrt_sdk.numpy_backend.backend",
+        "plugrt_numpy.backend",
     ]
     for name in (*names, "plugrt_cpu.create_client") if platform == "cpu" else names:
         importlib.import_module(name)

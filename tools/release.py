@@ -30,7 +30,9 @@ ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
 KEPT = ROOT / "build" / "wheels"
 """The last wheel of each project, in a folder that is named after what it was built from."""
-PROJECTS = ("runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/tpu")
+PROJECTS = (
+    "runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu"
+)  # fmt: skip
 ABI = "cp311-abi3"
 PURE = "py3-none-any"
 IN_C = {

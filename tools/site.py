@@ -29,6 +29,7 @@ PAGES = {
     "plugin_sdk/README.md": "plugin_sdk.md",
     "plugins/cpu/README.md": "plugin-cpu.md",
     "plugins/cuda/README.md": "plugin-cuda.md",
+    "plugins/numpy/README.md": "plugin-numpy.md",
     "plugins/tpu/README.md": "plugin-tpu.md",
     "tests/README.md": "tests.md",
     "README.md": "index.md",

@@ -30,7 +30,8 @@ from support.jaxlib_versions import (  # noqa: E402
 
 NEWER_PYTHON = "3.12"
 UV = [sys.executable, "-m", "uv"]
-PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/tpu", "plugin_sdk")
+PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu",
+            "plugin_sdk")  # fmt: skip
 TEST_TOOLS = (
     *("pytest", "pytest-timeout", "pytest-randomly", "pytest-xdist", "hypothesis", "uv"),
     *("setuptools>=77", "pip", "flatbuffers"),  # flatbuffers is what jax.export writes with

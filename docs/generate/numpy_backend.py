@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt_sdk.numpy_backend import collectives, table
+from plugrt_numpy import collectives, table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/numpy-backend.md"
@@ -13,8 +13,9 @@ INTRODUCTION = """\
 <!-- Written by docs/generate/numpy_backend.py: change it there. -->
 # The NumPy backend
 
-`plugrt-sdk` brings the plugin `numpy`: StableHLO programs on NumPy, on any number of virtual
-devices. It is never chosen by itself:
+The package `plugrt-numpy` has the plugin `numpy`: StableHLO programs on NumPy, on any number of
+virtual devices. plugrt-sdk, which it is written with, installs it until version 1.0. The plugin is
+never chosen by itself:
 
 ```sh
 JAX_PLATFORMS=numpy python my_program.py
@@ -30,7 +31,7 @@ JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_j
 ```
 
 There JAX donates arguments, and has eigenvalues, singular values and LU decompositions by its rules
-for CPUs: LAPACK's custom calls, which `numpy.linalg` and `numpy_backend.lu` answer. JAX refuses
+for CPUs: LAPACK's custom calls, which `numpy.linalg` and `plugrt_numpy.lu` answer. JAX refuses
 callbacks into Python on platforms that are not its own.
 
 It is an example of a backend in Python, a second opinion on what a program computes, and a device
@@ -40,8 +41,8 @@ operation, with the operation and the source line beside it in tracebacks.
 ```python
 import numpy as np
 import plugrt
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 client = BackendClient(NumpyBackend(num_devices=2))
 text = b"func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{ return %x : tensor<3xf32> }}"
@@ -58,7 +59,7 @@ print(y.to_host())  # [0. 0. 0.]
 
 ## How it computes
 
-- Each chapter of the specification is one module of `plugrt_sdk.numpy_backend`. A *lowering* reads
+- Each chapter of the specification is one module of `plugrt_numpy`. A *lowering* reads
   an operation once and returns a function of arrays; nothing of MLIR is left when the program runs.
 - Floats of 8 and 16 bits are computed in float32 and rounded once an operation, sums of them once;
   integers wrap; a float out of an integer's range becomes its nearest bound. Corner cases are

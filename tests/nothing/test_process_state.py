@@ -15,7 +15,7 @@ import pytest
 
 from support.markdown import ROOT
 
-SOURCES = ("runtime/src", "plugin_sdk/src", *(f"plugins/{p}/src" for p in ("cpu", "cuda", "tpu")))
+SOURCES = ("runtime/src", "plugin_sdk/src", "plugins")
 MAKERS = {
     "dict",
     "list",

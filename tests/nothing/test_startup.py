@@ -13,7 +13,8 @@ from support.distributions import run_python
 
 HEAVY = (
     "jaxlib", "jax", "pytest", "_pytest", "pycparser", "cffi", "_cffi_backend", "rich", "click",
-    "pluggy", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk", "libtpu", "jax_plugins",
+    "pluggy", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_tpu", "plugrt_sdk", "libtpu",
+    "jax_plugins",
     "optree", "scipy", "sklearn", "importlib_metadata",
 )  # fmt: skip
 

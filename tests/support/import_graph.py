@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = [
     ROOT / "runtime/src/plugrt",
     ROOT / "plugin_sdk/src/plugrt_sdk",
-    *(ROOT / f"plugins/{name}/src/plugrt_{name}" for name in ("cpu", "cuda", "tpu")),
+    *(path.parent for path in sorted(ROOT.glob("plugins/*/src/*/__init__.py"))),
 ]
 """The package of each distribution."""
 

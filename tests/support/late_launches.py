@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.interface import CompileOptions, Event, Handler, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import Backend, PendingEvent
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 Array = npt.NDArray[Any]
 

@@ -22,10 +22,10 @@ from plugrt.capi.key_value_store import KeyValueStore
 from plugrt.interface import Client, CompileOptions, DeviceDescription, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt.sharding import NamedSharding, PartitionSpec
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from plugrt_sdk.compiled import Launch
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.processes import outcome
 
 WAIT_MS = 60_000

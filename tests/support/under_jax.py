@@ -31,9 +31,9 @@ import pytest
 from plugrt.capi.extensions.ffi import address_of, make_c_handler
 from plugrt.errors import ResourceExhausted, Unimplemented
 from plugrt.interface import Client
+from plugrt_numpy import plugin as numpy_plugin
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
-from plugrt_sdk.numpy_backend import plugin as numpy_plugin
 from support.effort import EFFORT
 from support.exported import find_handles_left
 from support.late_client import Adder, LateAdder

@@ -140,7 +140,7 @@ def _adapt(text: str, package: NewPackage) -> str:
         text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
     text = re.sub(r"# with torch_xla:\n|# end\n\n?(?=\[)", "", text)
     text = text.replace("linux_x86_64", re.sub(r"[-.]", "_", sysconfig.get_platform()))
-    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)(\[\w+\])?"', _add_range, text))
+    return package.name.rename(re.sub(r'"(plugrt(?:-numpy|-sdk)?)(\[\w+\])?"', _add_range, text))
 
 
 def _add_range(found: re.Match[str]) -> str:

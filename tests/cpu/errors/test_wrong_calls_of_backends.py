@@ -37,9 +37,9 @@ from plugrt.interface import (
 )
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing import emit
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from plugrt_sdk import compiling as plugrt_sdk_compiling
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.wrong_backend_calls import judge, run
 
 CLIENT = plugrt.get_backend()

@@ -19,7 +19,7 @@ from plugrt.execution.narrow_types import _faults_of
 from plugrt.interface import CompileOptions, Program
 from plugrt.sharding import NamedSharding, PartitionSpec
 from plugrt.stablehlo.modules import bytecode, parse, portable_artifact
-from plugrt_sdk.numpy_backend import plugin
+from plugrt_numpy import plugin
 from support.behaviour import behaviour
 from support.markdown import load_script
 

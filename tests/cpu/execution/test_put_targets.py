@@ -341,8 +341,8 @@ def test_the_same_device_and_another(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @behaviour(3, "an array goes to another backend through the host, once")
 def test_between_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plugrt_numpy.backend import NumpyBackend
     from plugrt_sdk import BackendClient
-    from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
     other = BackendClient(NumpyBackend())
     puts: list[Any] = []

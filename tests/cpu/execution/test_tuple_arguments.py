@@ -19,8 +19,8 @@ from plugrt.interface import Capabilities, Client, CompileOptions
 from plugrt.plugins.backends import get_backend
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.behaviour import behaviour
 from support.exported import Exported
 

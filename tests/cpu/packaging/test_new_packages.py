@@ -225,6 +225,30 @@ class TestPython:
             shell.run("pip uninstall --quiet gone")
 
 
+class TestFrozen:
+    """What `plugrt new NAME` wrote when plugrt-sdk held the NumPy backend, in its name."""
+
+    pytestmark = slow
+
+    @pytest.fixture(scope="class")
+    def alone(self, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
+        """An environment with that package and its requirements."""
+        made = Shell(tmp_path_factory.mktemp("shells") / "frozen", wheels[0].parent)
+        made.run(f"tar -xf {ROOT}/tests/frozen/frozen-new.tar.gz && pip install -q ./frozen-new")
+        return made
+
+    def test_it_runs_with_its_own_requirements_alone(self, alone: Shell) -> None:
+        row = alone.rows(JAX_PLATFORMS="frozen-new")["frozen-new"]
+        assert (row["state"], row["distribution"]) == ("initialised", "frozen-new")
+        code = "import plugrt; print(plugrt.devices(), plugrt.jit(lambda x: x + x)(21))"
+        printed = alone.run(f'python -c "{code}"', JAX_PLATFORMS="frozen-new")
+        assert printed == "[frozen-new:0] 42\n"
+
+    def test_its_workflow_is_green(self, alone: Shell, wheels: list[Path]) -> None:
+        printed = Checkout(alone, wheels[0].parent, "frozen-new").run_workflow()
+        assert "Success: no issues found" in printed
+
+
 @pytest.fixture(scope="session")
 def library_package(shell: Shell) -> None:
     shell.run(f"plugrt new lib-chip --kind library --library {library_path()}")

@@ -11,7 +11,9 @@ import pytest
 from support.apart import runs_apart
 from support.installed import RELEASE, environment, needs_uv, run
 
-DISTRIBUTIONS = {"plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk"}
+DISTRIBUTIONS = {
+    "plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_tpu", "plugrt_sdk"
+}  # fmt: skip
 
 pytestmark = [needs_uv, runs_apart("test-packages"), pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.apart import runs_apart
 from support.distributions import run_python
 from support.stablehlo_cases import CASES, write

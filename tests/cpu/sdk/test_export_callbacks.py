@@ -15,9 +15,9 @@ from plugrt.errors import AlreadyExists, PjrtError
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_cpu.create_client import start
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 OWN = "xla_ffi_python_cpu_callback"
 """A target that jaxlib's own registry has."""

@@ -12,8 +12,8 @@ import pytest
 
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins.backends import devices
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.apart import runs_apart
 from support.effort import seeds, some_of
 from support.stablehlo_cases import CASES, ULPS, write

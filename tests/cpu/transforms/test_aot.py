@@ -27,9 +27,9 @@ from plugrt.settings.declarations import Config
 from plugrt.sharding import AUTO, NamedSharding, PartitionSpec
 from plugrt.stablehlo.modules import parse
 from plugrt.transforms import topology
+from plugrt_numpy import plugin as numpy_plugin
 from plugrt_sdk import Backend, BackendPlugin
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend import plugin as numpy_plugin
 from support.behaviour import behaviour
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
 

@@ -11,7 +11,7 @@ import pytest
 from plugrt_sdk.conformance.manifest import manifest_hash
 from support.markdown import ROOT
 
-FOLDERS = [ROOT / "plugin_sdk", *sorted(p.parent for p in ROOT.glob("plugins/*/pyproject.toml"))]
+FOLDERS = sorted(p.parent for p in ROOT.glob("plugins/*/pyproject.toml"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

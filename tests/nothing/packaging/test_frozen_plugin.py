@@ -1,11 +1,14 @@
-"""A plugin wheel of 2026-11-22, for version 1.0 of plugrt.interface, works with today's plugrt.
+"""Plugins of November 2026, for version 1.0 of plugrt.interface, work with today's plugrt.
 
-tests/frozen/README.md says what it holds, and what to do when a change must break it.
+tests/frozen/README.md describes them, and says what to do when a change must break one. The package
+of `plugrt new` is installed by tests/cpu/packaging/test_new_packages.py.
 """
 
 from __future__ import annotations
 
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -16,10 +19,11 @@ from plugrt.errors import PluginIncompatible
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
 from support.absent_core import needs_sdk_core
-from support.distributions import run_python
+from support.distributions import install, run_python
 from support.requirements import needs_jax
 
-[WHEEL] = (Path(__file__).parents[2] / "frozen").glob("*.whl")
+FROZEN = Path(__file__).parents[2] / "frozen"
+[WHEEL] = FROZEN.glob("*.whl")
 UNDER_PLUGRT = """
 import numpy as np, plugrt
 ONE = np.float32([1, 2])
@@ -34,6 +38,13 @@ except plugrt.errors.Unimplemented as error:
     print(error.message)
 rows = [row for row in plugrt.plugins.table() if row.name.startswith("frozen") and row.client]
 print([(row.name, str(row.state), row.version) for row in rows])
+"""
+AS_WRITTEN = """
+import numpy as np, plugrt
+print(plugrt.devices(), plugrt.jit(lambda x: x + x)(np.float32([1, 2])).tolist())
+from plugrt_numpy.backend import NumpyBackend
+from plugrt_sdk.numpy_backend import backend, plugin, table
+print(backend.NumpyBackend is NumpyBackend, plugin.name, table.__name__)
 """
 UNDER_JAX = """
 import jax, numpy as np
@@ -62,6 +73,34 @@ def test_its_backend_and_its_client_work(installed: Path) -> None:
         "[('frozen', 'initialised', '1.0'), ('frozen-client', 'initialised', '1.0')]",
     ]
     assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def as_written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of `plugrt new`, of the time when plugrt-sdk held the NumPy backend, installed."""
+    folder = tmp_path_factory.mktemp("new")
+    with tarfile.open(FROZEN / "frozen-new.tar.gz") as package:
+        package.extractall(folder, filter="data")
+    project = tomllib.loads((folder / "frozen-new/pyproject.toml").read_text())["project"]
+    site = folder / "frozen-new/src"
+    install(site, project["name"], project["entry-points"])
+    return site
+
+
+def test_the_former_name_of_the_numpy_backend_works_and_warns(as_written: Path) -> None:
+    done = run_python(
+        AS_WRITTEN, as_written,
+        JAX_PLATFORMS="frozen-new", PYTHONWARNINGS="default::DeprecationWarning",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "[frozen-new:0] [2.0, 4.0]",
+        "True numpy plugrt_numpy.table",
+    ]
+    [warning] = [line for line in done.stderr.splitlines() if "DeprecationWarning" in line]
+    assert warning.startswith(str(as_written / "frozen_new/backend.py"))
+    assert "plugrt_numpy" in warning
+    assert "plugrt-numpy" in warning
 
 
 @needs_jax

@@ -41,8 +41,9 @@ def test_the_attribute_is_the_version() -> None:
     assert plugrt.__version__ == VERSION
 
 
-def test_there_are_five_distributions() -> None:
-    assert {"plugrt", "plugrt-cpu", "plugrt-cuda", "plugrt-tpu", "plugrt-sdk"} == NAMES
+def test_there_are_six_distributions() -> None:
+    parts = {"plugrt-cpu", "plugrt-cuda", "plugrt-numpy", "plugrt-tpu", "plugrt-sdk"}
+    assert {"plugrt", *parts} == NAMES
 
 
 @each

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from plugrt.errors import Unimplemented, UnsupportedDtype
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.exported import Exported, put
 
 

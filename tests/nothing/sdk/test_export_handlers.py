@@ -26,8 +26,8 @@ from plugrt.errors import (
 )
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import Backend, BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.clib import needs_cc
 from support.exported import ONE, Exported, put
 from support.late_client import Adder

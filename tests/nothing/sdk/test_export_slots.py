@@ -31,10 +31,10 @@ from plugrt.errors import (
 )
 from plugrt.hlo_proto import shape_proto
 from plugrt.interface import Client, CompileOptions, Program, TensorType
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.exported import (
     ADD,
     ONE,

@@ -23,8 +23,8 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import CompileOptions, HandlerStages, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient, instantiate
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.clib import needs_cc
 from support.exported import ONE, Exported, put
 from support.late_client import Adder

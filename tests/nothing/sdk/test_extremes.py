@@ -12,9 +12,9 @@ import pytest
 
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
+from plugrt_numpy import reduction
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend import reduction
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 PROGRAM = """func.func public @main(%x: tensor<4x6xTYPE>, %start: tensor<TYPE>)
     -> (tensor<4xTYPE>, tensor<4xi32>) {

@@ -13,9 +13,9 @@ import pytest
 
 from plugrt.errors import PlugrtError, ProgramError, ResourceExhausted, Unimplemented
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
+from plugrt_numpy.source import FILE, FunctionSource
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
-from plugrt_sdk.numpy_backend.source import FILE, FunctionSource
 
 TYPE = "tensor<2xf32>"
 ONE_TWO = np.float32([1, 2])

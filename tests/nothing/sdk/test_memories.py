@@ -13,9 +13,9 @@ from plugrt.capi import dlpack
 from plugrt.errors import Internal, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, HostBufferSemantics, Program
 from plugrt.plugins import LibraryPlugin
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import Backend, BackendClient
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>

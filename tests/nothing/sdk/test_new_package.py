@@ -184,7 +184,7 @@ def test_the_range_ends_at_the_next_release_that_may_break(version: str, expecte
     ("name", "facts"),
     [
         ("cpu", ["already a platform", "plugrt-cpu", "my_cpu"]),
-        ("numpy", ["already a platform", "plugrt-sdk"]),
+        ("numpy", ["already a platform", "plugrt-numpy"]),
         ("gpu", ["already a platform"]),
         ("metal", ["already a platform", "my_metal"]),
         ("class", ["keyword"]),

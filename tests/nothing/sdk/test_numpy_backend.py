@@ -23,11 +23,11 @@ from plugrt.errors import (
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.stablehlo import bindings
 from plugrt.stablehlo.modules import parse
+from plugrt_numpy import plugin, table
+from plugrt_numpy.backend import NumpyBackend
+from plugrt_numpy.devices import Grid
+from plugrt_numpy.functions import ModuleCompiler
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend import plugin, table
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
-from plugrt_sdk.numpy_backend.devices import Grid
-from plugrt_sdk.numpy_backend.functions import ModuleCompiler
 from plugrt_sdk.testing.program_text import ProgramText, named_dtype, typed
 from support.distributions import run_python
 from support.markdown import load_script

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
+from plugrt_numpy.lu import factor_lu, permutation_of
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
-from plugrt_sdk.numpy_backend.lu import factor_lu, permutation_of
 
 SHAPES = [
     (5, 5),

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.testing.program_text import ProgramText
 from support.effort import some_of
 from support.stablehlo_cases import CASES, ULPS, write

@@ -10,9 +10,9 @@ import pytest
 import plugrt
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy import plugin
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend import plugin
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.testing import programs
 
 ONE = np.float32([1, 2, 3])

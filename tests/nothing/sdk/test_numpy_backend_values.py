@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plugrt.interface import CompileOptions, Program
-from plugrt_sdk.numpy_backend import plugin
+from plugrt_numpy import plugin
 from plugrt_sdk.testing.program_text import ProgramText, named_dtype, typed
 
 NARROW = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e4m3fn", "float8_e8m0fnu")

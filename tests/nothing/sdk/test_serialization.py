@@ -18,9 +18,9 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, DeviceDescription, Program
 from plugrt.plugins import LibraryPlugin, Plugin
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient, BackendPlugin, Compiled, SavesPrograms
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.topology import BackendTopology
 from support.late_client import Adder
 

@@ -11,9 +11,9 @@ import pytest
 import plugrt
 from plugrt.errors import DeletedBuffer, Internal, InvalidArgument, ResourceExhausted
 from plugrt.interface import TOKEN_TYPE, Client, CompileOptions, Event, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_reference.backend import Reference
 from plugrt_sdk import BackendClient, PendingEvent
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.testing.programs import TOKEN
 
 ONE = np.float32([1, 2, 3])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 SPECIAL = np.float32([0.0, -0.0, np.inf, -np.inf, 1, 1, -1, np.nan, 2, 0.0])
 

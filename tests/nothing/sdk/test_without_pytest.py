@@ -14,7 +14,7 @@ USES = """
 import plugrt_sdk
 from plugrt_sdk.commands import plugrt_add_commands
 from plugrt_sdk.export import export_capsule
-from plugrt_sdk.numpy_backend import plugin
+from plugrt_numpy import plugin
 for name in plugrt_sdk.__all__:
     getattr(plugrt_sdk, name)
 print(type(export_capsule(lambda: plugin.create_client({}))).__name__)

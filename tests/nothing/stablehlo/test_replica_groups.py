@@ -13,8 +13,8 @@ from plugrt.errors import ProgramError
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.bindings import hlo, ir, new_context, register_shardy
 from plugrt.stablehlo.replica_groups import read_replica_groups
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 pytestmark = pytest.mark.skipif(
     not hasattr(hlo, "ReplicaGroupMeshAxesAttr"), reason="this jaxlib has no groups by mesh axes"

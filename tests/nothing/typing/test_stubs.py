@@ -19,11 +19,10 @@ from plugrt.execution import array_methods, array_operators
 from plugrt.execution.array import Array
 from plugrt.tracing.operation import Operation, operation
 from plugrt.tracing.tracer import Tracer
+from support.import_graph import PACKAGES
 from support.markdown import load_script
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = [ROOT / "runtime/src/plugrt", ROOT / "plugin_sdk/src/plugrt_sdk"]
-FOLDERS += [ROOT / f"plugins/{name}/src/plugrt_{name}" for name in ("cpu", "cuda", "tpu")]
 NAMESPACES = (array_api, lax, random)
 
 
@@ -123,7 +122,7 @@ def test_help_of_methods_shows_types() -> None:
     assert isinstance(array_api.sum, Operation)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda p: p.name)
 def test_each_distribution_says_that_it_is_typed(folder: Path) -> None:
     assert (folder / "py.typed").exists()
 

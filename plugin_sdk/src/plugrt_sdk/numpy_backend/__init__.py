@@ -1,23 +1,23 @@
-"""StableHLO on NumPy: a PJRT backend in Python, with any number of virtual devices.
+"""The former name of `plugrt_numpy`, for packages written before. Version 1.0 removes it.
 
-A program is compiled once to Python functions, one line an operation (`functions`); each chapter of
-the StableHLO specification is one module of lowerings, and `table` lists them.
+The modules of `plugrt_numpy` have both names, so that a class is the same by either.
 """
 
 from __future__ import annotations
 
-from plugrt_sdk.backend import Backend
-from plugrt_sdk.plugin import BackendPlugin
+import pkgutil
+import sys
+import warnings
+from importlib import import_module
 
-__all__ = ["plugin"]
+import plugrt_numpy
 
-
-def _create(num_devices: int = 1, check_types: bool = False) -> Backend:
-    from plugrt_sdk.numpy_backend.backend import NumpyBackend
-
-    return NumpyBackend(num_devices, check_types)
-
-
-# Below the cpu's 0: used where it is asked for by name, and not by itself.
-plugin = BackendPlugin("numpy", _create, priority=-200)
-plugin.conformance_options = {"num_devices": 4}  # some collectives are tried on two groups of two
+warnings.warn(
+    "plugrt_sdk.numpy_backend is plugrt_numpy now: import that, and add plugrt-numpy to the "
+    "dependencies of the package that imports it; plugrt-sdk 1.0 removes the former name",
+    DeprecationWarning,
+    stacklevel=2,
+)
+for _found in pkgutil.iter_modules(plugrt_numpy.__path__, "plugrt_numpy."):
+    sys.modules[_found.name.replace("plugrt_numpy", __name__)] = import_module(_found.name)
+sys.modules[__name__] = plugrt_numpy

@@ -19,7 +19,7 @@ from plugrt.plugins.distributions import Distribution
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 
-OURS = ("plugrt", "plugrt-sdk")
+OURS = ("plugrt", "plugrt-numpy", "plugrt-sdk")
 """The distributions whose versions a plugin may be too old or too new for."""
 
 _REQUIREMENT = re.compile(

@@ -17,7 +17,7 @@ PLUGINS = """
 from plugrt.plugins import Availability
 from plugrt_sdk import BackendPlugin
 from plugrt_sdk.conformance.mutants import mutant
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_numpy.backend import NumpyBackend
 
 
 def crashing():

@@ -9,9 +9,9 @@ from typing import Any
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults, Members, recast
 from plugrt_sdk.executable import BackendExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.testing.programs import ADD
 from plugrt_sdk.topology import BackendTopology
 

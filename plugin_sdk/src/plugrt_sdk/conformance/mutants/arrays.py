@@ -11,11 +11,11 @@ from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import Internal
 from plugrt.interface import HostBufferSemantics
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.client import BackendClient
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 _LARGE = 1 << 20
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from plugrt.errors import InvalidArgument, PlugrtError
 from plugrt.interface import CompileOptions, Program, ReadyEvent
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _one_slot() -> Faults:

@@ -10,11 +10,11 @@ import numpy as np
 
 from plugrt.errors import InvalidArgument, PlugrtError
 from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.reading import read_module
 from plugrt_sdk.testing.programs import ADD, IDENTITY
 

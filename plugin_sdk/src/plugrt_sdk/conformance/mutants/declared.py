@@ -10,9 +10,9 @@ import numpy as np
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import HOST_CALLBACK, CompileOptions, Handler, MemoryAnalysis, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 from plugrt_sdk.executable import BackendExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _liar(capability: str, **members: Any) -> Faults:

@@ -12,13 +12,13 @@ import numpy as np
 
 from plugrt.errors import Internal, ResourceExhausted
 from plugrt.interface import CompileOptions, Program, ReadyEvent
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.changes import keep_deleted
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.conformance.mutants.tables import TableFaults, replace_function
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _other_error(self: MutantClient, array: Array, *rest: Any) -> BackendBuffer:

@@ -19,10 +19,10 @@ from plugrt.interface import (
     ReadSteps,
     TensorType,
 )
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute, recast
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _no_tuples(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from plugrt.interface import CompileOptions, ExecuteOptions, OptionValue, Program, Shards
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.client import BackendClient
 from plugrt_sdk.device import BackendDevice, BackendMemory
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.plugin import BackendPlugin
 from plugrt_sdk.topology import BackendTopology
 

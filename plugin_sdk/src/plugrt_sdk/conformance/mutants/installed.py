@@ -14,8 +14,8 @@ _SOUND = {
     "WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
     "RECORD": "installed.py,,\n",
     "entry_points.txt": (
-        "[plugrt.plugins]\nnumpy = plugrt_sdk.numpy_backend:plugin\n"
-        "[jax_plugins]\nnumpy = plugrt_sdk.for_jax\n"
+        "[plugrt.plugins]\nnumpy = plugrt_numpy:plugin\n"
+        "[jax_plugins]\nnumpy = plugrt_numpy.for_jax\n"
     ),
 }
 

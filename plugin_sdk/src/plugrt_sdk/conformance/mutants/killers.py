@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _read_null() -> None:

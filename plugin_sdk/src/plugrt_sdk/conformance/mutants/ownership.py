@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.reading import read_module
 
 _ALIASED = "tf.aliasing_output"

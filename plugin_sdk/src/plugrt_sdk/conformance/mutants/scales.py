@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plugrt.interface import CompileOptions, Program
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.reading import read_module
 
 

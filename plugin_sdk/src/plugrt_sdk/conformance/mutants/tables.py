@@ -51,9 +51,9 @@ class NoLibrary:
 @cache
 def sound_table() -> Any:
     """Returns the table of the NumPy backend."""
+    from plugrt_numpy.backend import NumpyBackend
     from plugrt_sdk.client import BackendClient
     from plugrt_sdk.export import export_capsule
-    from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
     capsule = export_capsule(lambda **options: BackendClient(NumpyBackend(**options)),
                              platform="mutant")  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 from plugrt.interface import CompileOptions, Handler, Program, TensorType
+from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import Backend, Compiled, Handle, Launch
-from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 class MyChipBackend(Backend):

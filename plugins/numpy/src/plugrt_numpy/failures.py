@@ -1,0 +1,58 @@
+"""Python's errors in an operation: errors of plugrt's tree, which name it and its line."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+from plugrt.argument_errors import PYTHON_ERRORS
+from plugrt.errors import Internal, InvalidArgument, PlugrtError
+from plugrt_numpy.data_types import Function
+from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.source import FILE
+from plugrt_sdk import Launch
+
+
+def lower(lowering: Lowering, op: Operation) -> Function:
+    """Returns what a lowering makes of an operation; raises `Internal` where it fails."""
+    try:
+        return lowering(op)
+    except PYTHON_ERRORS as error:
+        _blame(f"{op.name} ({op.where})", error, Internal)
+
+
+def with_operations_named(launch: Launch) -> Launch:
+    """Returns a launch whose errors name the operation.
+
+    `InvalidArgument` where NumPy refuses values, which programs of dynamic shapes can cause (sizes
+    that do not fit); `Internal` for everything else, which is the backend's fault.
+    """
+
+    def run(arguments: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        try:
+            return launch(arguments)
+        except PYTHON_ERRORS as error:
+            kind = InvalidArgument if isinstance(error, ValueError) else Internal
+            _blame(_operation_in(error.__traceback__), error, kind)
+
+    return run
+
+
+def _blame(operation: str, error: Exception, kind: type[PlugrtError]) -> NoReturn:
+    if isinstance(error, PlugrtError):
+        raise error
+    raise kind(f"the NumPy backend failed at {operation}: {error}") from error
+
+
+def _operation_in(traceback: TracebackType | None) -> str:
+    """Returns the comment of the innermost line of a program: its operation and location."""
+    found = "the launch"
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if filename.startswith(FILE):
+            line = linecache.getline(filename, traceback.tb_lineno)
+            found = line.partition("  # ")[2].strip() or found
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,187 @@
+"""Programs over partitions: whole arrays are put together, computed with, and divided again.
+
+A partitioned program is written for whole arrays, and shardings say which part of its arguments and
+results each partition holds. What is within an ``sdy.manual_computation`` is written for the parts:
+there the partitions run in step, as replicas do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import TensorType
+from plugrt.stablehlo.attributes import symbol_of, text_of
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.shardings import (
+    WHOLE,
+    Slices,
+    TensorSharding,
+    read_gspmd,
+    read_manual_axes,
+    read_peers,
+    read_shardy,
+    read_shardy_list,
+)
+from plugrt.stablehlo.types import parameter_type
+from plugrt_numpy.control_flow import unpack_single
+from plugrt_numpy.data_types import Array, Function
+from plugrt_numpy.devices import Active
+from plugrt_numpy.operation import Lowering, Operation
+
+MANUAL_COMPUTATION = "sdy.manual_computation"
+Parts = list[Slices]
+"""For each partition the part of an array that it holds."""
+
+
+def read_symbols(module: ir.Module) -> dict[str, Any]:
+    """Returns the functions and meshes of a module by name."""
+    named = ((symbol_of(op), op.operation) for op in module.body.operations)
+    return {name: operation for name, operation in named if name is not None}
+
+
+class Signature:
+    """The types of ``main``'s parameters and results, and the parts that partitions hold."""
+
+    def __init__(self, module: ir.Module, partitions: int) -> None:
+        symbols = read_symbols(module)
+        main = symbols["main"]
+        kind = main.attributes["function_type"].value
+        self.inputs = [parameter_type(t) for t in kind.inputs]
+        self.results = [parameter_type(t) for t in kind.results]
+        self.input_parts = _parts(main, "arg_attrs", self.inputs, symbols, partitions)
+        self.result_parts = _parts(main, "res_attrs", self.results, symbols, partitions)
+
+    @property
+    def local_types(self) -> tuple[list[TensorType], list[TensorType]]:
+        """The types of one partition's parameters and results."""
+        return (
+            [_local(t, parts) for t, parts in zip(self.inputs, self.input_parts, strict=True)],
+            [_local(t, parts) for t, parts in zip(self.results, self.result_parts, strict=True)],
+        )
+
+
+def _local(kind: TensorType, parts: Parts) -> TensorType:
+    return TensorType(tuple(s.stop - s.start for s in parts[0]), kind.dtype)
+
+
+def _parts(
+    main: ir.Operation,
+    key: str,
+    types: Sequence[TensorType],
+    symbols: dict[str, Any],
+    partitions: int,
+) -> list[Parts]:
+    given = list(main.attributes[key]) if key in main.attributes else [None] * len(types)
+    return [
+        _sharding(attributes, symbols, partitions).slices(kind.shape, partitions)
+        for attributes, kind in zip(given, types, strict=True)
+    ]
+
+
+def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> TensorSharding:
+    """Returns a value's sharding; one without any is whole on each partition."""
+    if attributes is not None and "sdy.sharding" in attributes:
+        return read_shardy(attributes["sdy.sharding"], symbols)
+    if attributes is not None and "mhlo.sharding" in attributes:
+        return read_gspmd(text_of(attributes["mhlo.sharding"]), partitions)
+    return WHOLE
+
+
+def as_handle(value: Any) -> Array:
+    """Returns a value of a program as an array; that of a token, which is None, is an empty one."""
+    return np.zeros(0, np.bool_) if value is None else np.asarray(value)
+
+
+def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
+    """Returns the whole array of which partitions hold parts; one of them where it is a token."""
+    if np.shape(shards[0]) == kind.shape or kind.is_token:
+        return shards[0]
+    whole = np.empty(kind.shape, kind.dtype)
+    for shard, part in reversed([*zip(shards, parts, strict=True)]):  # the first of a part counts
+        whole[part] = shard
+    return whole
+
+
+def divide(whole: Array, parts: Parts) -> list[Array]:
+    """Returns the part of each partition, as a view."""
+    whole = as_handle(whole)
+    all_dimensions: Sequence[tuple[Any, ...]] = [(*part, ...) for part in parts]
+    return [whole[part] for part in all_dimensions]  # with ..., those of none are arrays still
+
+
+def _joint_manual_computation(op: Operation) -> Function:
+    """The joint form: of whole arrays of each replica, whose first device stands for it."""
+    axes = read_manual_axes(op.attribute("manual_axes"))
+    meshes, n = op.module.symbols, op.module.grid.partitions
+    taken, types = ([parameter_type(v.type) for v in vs] for vs in (op.ir.operands, op.ir.results))
+    given = read_shardy_list(op.attribute("in_shardings"), meshes)
+    gives = read_shardy_list(op.attribute("out_shardings"), meshes)
+    inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, taken, strict=True)]
+    results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
+    peers = read_peers(op.attribute("out_shardings"), meshes, axes, n)
+    body = op.module.joint_body(op.ir.regions[0])
+
+    def run_within(active: Active, lists: Sequence[list[Any]]) -> list[list[Array]]:
+        """Within another: each device has its part along that one's axes, whole along these."""
+        shards = [
+            [divide(x, [parts[d % n]])[0] for d, x in zip(active, values, strict=True)]
+            for values, parts in zip(lists, inputs, strict=True)
+        ]
+        place = {device: i for i, device in enumerate(active)}
+        whole: list[list[Array]] = []
+        for own, parts, kind in zip(map(list, body(active, *shards)), results, types, strict=True):
+            groups = [[d - d % n + peer for peer in peers[d % n]] for d in active]
+            whole.append(
+                [
+                    assemble([own[place[e]] for e in group], [parts[e % n] for e in group], kind)
+                    for group in groups
+                ]
+            )
+        return whole
+
+    def run(active: Active, *lists: Any) -> list[list[Array]]:
+        if any(device % n for device in active):
+            return run_within(active, lists)
+        devices = tuple(first + p for first in active for p in range(n))
+        shards = [
+            [part for x in values for part in divide(x, parts)]
+            for values, parts in zip(lists, inputs, strict=True)
+        ]
+        return [
+            [assemble(own[i : i + n], parts, kind) for i in range(0, len(own), n)]
+            for own, parts, kind in zip(
+                map(list, body(devices, *shards)), results, types, strict=True
+            )
+        ]
+
+    return run
+
+
+def _manual_computation(op: Operation) -> Function:
+    joint = _joint_manual_computation(op)
+    return unpack_single(op, lambda *values: [own for [own] in joint((0,), *([x] for x in values))])
+
+
+def _pass_on(op: Operation) -> Function:
+    return lambda x: x
+
+
+def _nothing(op: Operation) -> Function:
+    return lambda *values: ()
+
+
+OPERATIONS: dict[str, Lowering] = {
+    MANUAL_COMPUTATION: _manual_computation,
+    "sdy.propagation_barrier": _pass_on,
+    "sdy.reshard": _pass_on,
+    "sdy.sharding_constraint": _pass_on,
+    "sdy.sharding_group": _nothing,
+}
+"""Operation name to lowering."""
+JOINT_PARTS: dict[str, Lowering] = {
+    MANUAL_COMPUTATION: lambda op: unpack_single(op, _joint_manual_computation(op)),
+}
+"""The joint forms, of several replicas."""

@@ -1,0 +1,67 @@
+"""`FunctionSource`: Python source of a function, made line by line and compiled."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.traceback_filter import hide_frames
+from plugrt_numpy.data_types import Function
+
+FILE = "<numpy backend: "
+"""How the names of the files of compiled functions begin, in tracebacks."""
+hide_frames(FILE)
+# Process-wide: names of compiled functions in tracebacks are unique in the process.
+_numbers = itertools.count()
+
+
+class FunctionSource:
+    """The source of one function: straight-line calls of other functions.
+
+    A line a call is the cheapest that Python has: a loop over steps costs as much as a small
+    NumPy operation does. The line's comment names the operation, in tracebacks as well.
+
+    Nothing of a program gets into the code: functions, variables and constants have names that are
+    made up here, and what programs call themselves stands in comments, which cannot end early.
+    """
+
+    def __init__(self, name: str, parameters: Sequence[str]) -> None:
+        self._name = _one_line(name)
+        self._lines = [f"def run({', '.join(parameters)}):"]
+        self._globals: dict[str, Any] = {}
+
+    def bind(self, value: Any, letter: str) -> str:
+        """Returns a name for an object that lines refer to."""
+        name = f"{letter}{len(self._globals)}"
+        self._globals[name] = value
+        return name
+
+    def add(self, line: str, comment: str, dead: Sequence[str] = ()) -> None:
+        """Adds a line, after which the variables in ``dead`` are dropped."""
+        drop = f"; del {', '.join(dead)}" if dead else ""
+        said = f"  # {_one_line(comment)}" if comment else ""
+        self._lines.append(f"    {line}{drop}{said}")
+
+    def compile(self) -> Function:
+        """Returns the function."""
+        text = "\n".join([*self._lines, ""])
+        filename = f"{FILE}{self._name} {next(_numbers)}>"
+        # An entry without a modification time stays until linecache is cleared.
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        exec(compile(text, filename, "exec"), self._globals)
+        function: Function = self._globals.pop("run")
+        weakref.finalize(function, linecache.cache.pop, filename, None)
+        return function
+
+
+def _one_line(text: str) -> str:
+    """Returns a text without the characters that end a line, or that source must not hold."""
+    return "".join(c if c.isprintable() and c.isascii() else " " for c in text)
+
+
+def format_targets(targets: Sequence[str]) -> str:
+    """Returns the left side of an assignment from a call: a variable, or a tuple of them."""
+    return targets[0] if len(targets) == 1 else f"[{', '.join(targets)}]"
