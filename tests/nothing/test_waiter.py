@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from plugrt import waiter as waiter_module
 from plugrt.waiter import ProcessWaiter, Waiter
 
 
@@ -113,18 +114,24 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_further_thread_starts_only_while_all_wait_for_what_is_not_ready() -> None:
+def test_a_further_thread_starts_only_when_nothing_is_taken_for_some_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     order = list[Step]()
+    monkeypatch.setattr(waiter_module, "_UNTAKEN", 100)
     waiter = Waiter("of a test", threads=3)
     for _ in range(20):  # told by others, before its thread has seen it
         step = Step(order)
         waiter.add(step)
         step.ready.set()
+    waiter.close()
     assert len(waiter._serving) == 1
+    monkeypatch.setattr(waiter_module, "_UNTAKEN", 0.001)
+    waiter = Waiter("of a test", threads=3)
     steps = [Step(order) for _ in range(4)]
-    for number, step in enumerate(steps):
+    for step in steps:
         waiter.add(step)
-        assert number > 2 or step.begun.wait(60)
+    assert all(step.begun.wait(60) for step in steps[:3])
     assert len(waiter._serving) == 3
     assert not steps[3].begun.is_set()
     for step in steps:

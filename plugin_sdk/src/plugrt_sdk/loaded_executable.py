@@ -21,6 +21,7 @@ from plugrt.interface import (
     Shards,
     TensorType,
 )
+from plugrt.waiter import ended
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice
@@ -175,11 +176,14 @@ class BackendLoadedExecutable(LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         results = self.execute(arguments, options)
-        ended = threading.Event()
-        when_all_ready(_events_of(results), ended.set)
+        events = _events_of(results)
+        if not events:
+            return results, ended
+        end = threading.Event()
+        when_all_ready(events, end.set)
 
         def wait() -> None:
-            ended.wait()
+            end.wait()
 
         return results, wait
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections import deque
 from typing import Any, Protocol
 
 from plugrt.thread_work import ThreadWork
+
+_UNTAKEN = 0.01
+"""Seconds after which something that no thread waits for gets a further thread."""
 
 
 class Awaited(Protocol):
@@ -28,8 +32,8 @@ def ended() -> None:
 class Waiter:
     """A queue, and at most ``threads`` threads that serve it.
 
-    Each but the first starts when the others wait for things that are not known to be ready: a
-    thread is free in a moment after a caller has waited itself.
+    Each but the first starts when nothing was taken from the queue for some time: most things are
+    ready in less, and a thread for each costs more than the waiting.
     What is ready is finished before the oldest is waited for; while a thread waits for each that it
     can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
@@ -43,7 +47,8 @@ class Waiter:
         self._waiting: deque[Awaited] = deque()
         self._serving: list[ThreadWork[None]] = []
         self._threads: list[int] = []
-        self._finishing: list[Awaited] = []
+        self._busy = 0
+        self._relief: ThreadWork[None] | None = None
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
@@ -57,16 +62,31 @@ class Waiter:
             _finish(awaited)
 
     def _start(self) -> bool:
-        """Starts a thread if none will be free for a new entry; whether there is one."""
+        """Starts the first thread, or what starts others if none is free; whether there is one."""
         serving = self._serving
-        if len(serving) < self._most:
-            pending = sum(not x.is_ready() for x in (*self._finishing, *self._waiting))
-            if pending >= len(serving):
-                serving.append(ThreadWork(self._run))
-        if serving[-1].start():  # again, where an interrupt came between
+        if not serving:
+            serving.append(ThreadWork(self._run))
+        elif len(self._waiting) + self._busy >= len(serving) < self._most:
+            self._relief = self._relief or ThreadWork(self._relieve)
+            self._relief.start()  # again, where an interrupt came between, as below
+        if serving[-1].start():
             return True
         serving.pop()  # the system has no more
         return bool(serving)
+
+    def _relieve(self) -> None:
+        """Starts a thread whenever nothing is taken from the queue for some time."""
+        before: Awaited | None = None
+        while True:
+            time.sleep(_UNTAKEN)
+            with self._lock:
+                if not self._waiting or len(self._serving) == self._most:
+                    self._relief = None
+                    return
+                if self._waiting[0] is before:
+                    self._serving.append(ThreadWork(self._run))
+                    self._start()
+                before = self._waiting[0]
 
     def _run(self) -> None:
         self._threads.append(threading.get_ident())
@@ -77,7 +97,7 @@ class Waiter:
         while (awaited := self._next()) is not None:
             _finish(awaited)
             with self._lock:
-                self._finishing.remove(awaited)
+                self._busy -= 1
             del awaited  # not kept while nothing is waited for
 
     def _next(self) -> Awaited | None:
@@ -89,7 +109,7 @@ class Waiter:
                 self._changed.wait()
             found = next((a for a in self._waiting if a.is_ready()), self._waiting[0])
             self._waiting.remove(found)
-            self._finishing.append(found)
+            self._busy += 1
             return found
 
     def close(self) -> None:

@@ -333,6 +333,19 @@ def _on_another_thread(work: Callable[[], object]) -> None:
     thread.result()
 
 
+def test_a_slot_is_taken_as_soon_as_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function of the oldest launch may be waiting for the launch that needs it."""
+    set_patience(monkeypatch, 1000)
+    launches = BlockingLaunches(2)
+    oldest, other, third = (Calling().launch(launches, "a") for _ in range(3))
+    launches.begin(oldest)
+    launches.begin(other)
+    threading.Timer(0.1, lambda: launches.end(other)).start()
+    _on_another_thread(lambda: launches.begin(third))
+    assert launches.calling == [oldest, third]
+    assert [*launches._launches] == [oldest.entry, third.entry]
+
+
 @pytest.mark.parametrize(("queues", "devices"), [(False, "ab"), (True, "a")])
 def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
     queues: bool, devices: Any, monkeypatch: pytest.MonkeyPatch

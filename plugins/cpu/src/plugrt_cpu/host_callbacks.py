@@ -16,6 +16,7 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.callbacks import callback_number, host_callbacks
 from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.types import ir_type_to_tensor_type
+from plugrt_cpu.calls_within import this_thread
 
 _TARGET = "xla_ffi_python_cpu_callback"
 _PARTITIONED = "xla_ffi_partitioned_python_cpu_callback"
@@ -73,9 +74,13 @@ def _without_token(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
     """
 
     def call(*arguments: npt.NDArray[Any] | None) -> tuple[Any, ...]:
+        launch = this_thread.launch  # not that of the function
         if arguments and arguments[0] is None:
-            return (None, *callback(arguments[1:]))  # type: ignore[arg-type]
-        return tuple(callback(arguments))  # type: ignore[arg-type]
+            results = (None, *callback(arguments[1:]))  # type: ignore[arg-type]
+        else:
+            results = tuple(callback(arguments))  # type: ignore[arg-type]
+        this_thread.called = launch
+        return results
 
     title = str(getattr(callback, "title", callback))
     return catching(call, lambda error, *_: as_failure(title, error))

@@ -20,6 +20,7 @@ from plugrt.interface import ExecuteOptions, LaunchSteps, Lender, LoadedExecutab
 from plugrt.waiter import ended
 from plugrt_cpu import adapter
 from plugrt_cpu.adapter import is_due
+from plugrt_cpu.calls_within import this_thread
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
@@ -135,9 +136,10 @@ class CpuLoadedExecutable(LoadedExecutable):
             tokens.append(results.consume_token())
             return results
 
+        this = this_thread.launch = object()
         made = self._run([argument.raw for argument in adopted], launch_with_token)
-        if made and all(shards.raw.is_ready() for shards in made):  # XLA ran it within this call
-            return made, ended
+        if all(shards.raw.is_ready() for shards in made) if made else this_thread.called is this:
+            return made, ended  # XLA ran it within this call
         return made, partial(wait_for_token, tokens[0])
 
     def _open(self, arguments: Sequence[Any]) -> Sequence[Shards]:

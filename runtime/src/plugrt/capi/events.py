@@ -27,6 +27,10 @@ class Event(interface.Event):
     def is_ready(self) -> bool:
         return self._handle.event_is_ready(self._pointer)
 
+    def has_happened(self) -> bool:
+        """As `is_ready`; False if the library cannot tell."""
+        return self._handle.has_ended(self._pointer)
+
     def wait(self) -> None:
         self._handle.library.call("Event_Await", event=self._pointer)
         if self._handle.pending:

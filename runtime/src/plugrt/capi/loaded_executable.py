@@ -27,6 +27,7 @@ from plugrt.capi.program_launches import ProgramLaunches
 from plugrt.compiled_core import core
 from plugrt.errors import PjrtError
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
+from plugrt.waiter import ended
 
 _get_signature = attrgetter("_spec.signature")
 
@@ -164,6 +165,8 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         results, events = self.execute_with_events(arguments, options)
+        if self._one_device and events[0].has_happened():  # the library ran it within this call
+            return results, ended
         return results, partial(_await_all, events)
 
     def device_assignment(self) -> DeviceAssignment:

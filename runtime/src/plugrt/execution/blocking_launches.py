@@ -235,10 +235,13 @@ class BlockingLaunches:
     def _await(self, oldest: tuple[Callable[[], object], bool]) -> bool:
         """Waits for the oldest launch; False where it calls Python and has not ended for long.
 
-        Without the lock, which its callbacks may need.
+        Without the lock, which its callbacks may need. If it calls Python, only until there is a
+        slot: it may be waiting for the caller.
         """
-        if oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
-            return False
+        deadline = time.monotonic() + calling_launch.PATIENCE
+        while oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
+            if len(self._launches) < self.bound or time.monotonic() > deadline:
+                return len(self._launches) < self.bound
         with self._lock:
             if self._launches and self._launches[0] is oldest:
                 self._launches.popleft()

@@ -64,8 +64,8 @@ class CallingLaunch:
         self._ended = threading.Lock()  # not an event: see `plugrt.thread_work`
         self._ended.acquire()
         self._releasing = threading.RLock()
-        self.entry = (partial(self.ends_within, PATIENCE), True)
-        """Its entry in the queue."""
+        self.entry = (partial(self.ends_within, 0.01), True)
+        """Its entry in the queue; the wait returns False from time to time."""
 
     def is_under_way(self) -> bool:
         """Whether it has not ended, nor was given up."""
