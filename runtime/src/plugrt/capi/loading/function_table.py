@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from plugrt.argument_errors import after_checks
+from plugrt.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.structs import new_struct
@@ -132,9 +133,11 @@ class Table(Replies):
         """Returns the exception for a function's error (or its address) and frees it.
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
-        (`plugrt.capi.negotiation`).
+        (`plugrt.capi.negotiation`). Raises what a plugin in Python, in this process, raised there
+        to end the process, or a signal's handler: its error is the text of that.
         """
         found = self.take_error(error)
+        raise_exit(found)
         if not isinstance(found, Unimplemented):
             return found
         told = found.message
