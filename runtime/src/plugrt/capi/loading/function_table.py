@@ -27,6 +27,7 @@ from plugrt.errors import (
     PlugrtError,
     Unimplemented,
     Unknown,
+    describe,
     error_from_code,
 )
 
@@ -120,7 +121,10 @@ class Table(Replies):
                 raise InvalidArgument(
                     f"{self.prefix}{name} of {self.owner} takes no {value!r} as {field}: {wrong}"
                 ) from None
-        error = self.slots[name](args)
+        try:
+            error = self.slots[name](args)
+        except SystemError as found:  # cffi's, where a Python exception is set after the call
+            self._refuse_left(name, found)
         if error:
             if self.substitute(name, error, args):
                 return self.call(name, **inputs)
@@ -128,6 +132,15 @@ class Table(Replies):
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
         return args
+
+    def _refuse_left(self, name: str, found: SystemError) -> NoReturn:
+        left = found.__cause__
+        if not isinstance(left, Exception):
+            raise left or found  # an interrupt is not the library's fault
+        raise InvalidReply(
+            f"{self.prefix}{name} of {self.owner} left a Python exception set: {describe(left)}. "
+            "It must handle what the Python functions that it calls raise"
+        ) from left
 
     def error_of(self, name: str, error: Any) -> PjrtError:
         """Returns the exception for a function's error (or its address) and frees it.
