@@ -96,9 +96,9 @@ static PyObject *completion_call(PyObject *self, PyObject *arguments, PyObject *
     complete(future, 0, NULL, 0);
     Py_RETURN_NONE;
   }
-  answer = PyObject_CallFunction(describe_exception, "sO", "Event", error);
+  answer = describe("Event", Py_NewRef(error));
   if (answer == NULL)
-    return NULL; /* the future is completed when this object goes */
+    Py_RETURN_NONE; /* the future is completed when this object goes */
   if (PyArg_ParseTuple(answer, "is#", &code, &message, &size))
     complete(future, code ? code : PJRT_Error_Code_UNKNOWN, message, (size_t)size);
   Py_DECREF(answer);

@@ -145,14 +145,24 @@ static PyObject *fetch_exception(void) {
   return value;
 }
 
+PyObject *describe(const char *function, PyObject *exception) {
+  PyObject *answer = NULL;
+  /* A signal's handler may raise meanwhile: then that is the exception. */
+  for (int left = 3; exception != NULL && describe_exception != NULL && left > 0; left--) {
+    answer = PyObject_CallFunction(describe_exception, "sO", function, exception);
+    Py_DECREF(exception);
+    exception = answer == NULL ? fetch_exception() : NULL;
+  }
+  Py_XDECREF(exception);
+  return answer;
+}
+
 PJRT_Error *take_exception(const char *function) {
-  PyObject *exception = fetch_exception(), *answer = NULL;
+  PyObject *answer = describe(function, fetch_exception());
   int code = PJRT_Error_Code_INTERNAL;
   const char *message;
   Py_ssize_t size;
   PJRT_Error *error;
-  if (exception != NULL && describe_exception != NULL)
-    answer = PyObject_CallFunction(describe_exception, "sO", function, exception);
   if (answer != NULL && PyArg_ParseTuple(answer, "is#", &code, &message, &size))
     error = make_error(code, message, (size_t)size);
   else
@@ -160,12 +170,40 @@ PJRT_Error *take_exception(const char *function) {
                          "PJRT_%s failed, and so did the description of its exception", function);
   PyErr_Clear();
   Py_XDECREF(answer);
-  Py_XDECREF(exception);
   return error;
+}
+
+static int raise_in_main_thread(void *exception) {
+  PyErr_SetObject((PyObject *)Py_TYPE((PyObject *)exception), exception);
+  Py_DECREF((PyObject *)exception);
+  return -1;
+}
+
+/* Whether an exception is to end what the main thread does: only there it is a signal's. */
+static int is_interrupt(PyObject *exception) {
+  PyObject *threading = PyImport_ImportModule("threading"), *here = NULL, *main = NULL;
+  if (threading != NULL) {
+    here = PyObject_CallMethod(threading, "current_thread", NULL);
+    main = PyObject_CallMethod(threading, "main_thread", NULL);
+  }
+  int found = here != NULL && here == main &&
+              !PyErr_GivenExceptionMatches(exception, PyExc_Exception);
+  Py_XDECREF(main);
+  Py_XDECREF(here);
+  Py_XDECREF(threading);
+  PyErr_Clear();
+  return found;
 }
 
 /* Not by PyErr_Print, which ends the process for a SystemExit. */
 void log_exception(const char *function) {
+  PyObject *exception = fetch_exception();
+  if (exception != NULL && is_interrupt(exception) &&
+      !Py_AddPendingCall(raise_in_main_thread, exception))
+    return; /* it is raised where this thread runs Python the next time */
+  if (exception != NULL)
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  Py_XDECREF(exception);
   PJRT_Error *error = take_exception(function);
   struct PJRT_Error_Message_Args text = {sizeof text, NULL, error, NULL, 0};
   struct PJRT_Error_Destroy_Args destroy = {sizeof destroy, NULL, error};

@@ -25,7 +25,9 @@ void prepare_python(void);
 void close_python(void); /* by an exit handler: from now on only its thread enters */
 /* Turns the exception that is set into an error, and clears it. */
 PJRT_Error *take_exception(const char *function);
-/* The same for a function that must not fail: writes it to stderr. */
+/* Returns (code, message) of an exception, of which it takes the reference; NULL: with none set. */
+PyObject *describe(const char *function, PyObject *exception);
+/* For a function that must not fail: raises an interrupt later, and writes others to stderr. */
 void log_exception(const char *function);
 void release_object(PyObject *object); /* drops a reference from any state */
 extern PyObject *describe_exception;   /* (function, exception) -> (code, message) */

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
 from plugrt.errors import ProgramError
+from plugrt.stablehlo import refusals
+from plugrt.stablehlo.refusals import DEEPEST_CALLS
+from plugrt.tracing import trace_function
 
 KIND = "tensor<2xf32>"
 
@@ -42,6 +46,40 @@ def module(*functions: str) -> str:
 def test_endless_and_empty_calls_are_refused(text: str, says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         plugrt.compile(text)
+
+
+def chain(depth: int) -> str:
+    names = ["main", *(f"f{i}" for i in range(depth))]
+    return module(*(function(n, m) for n, m in pairwise(names)), function(names[-1]))
+
+
+def test_calls_that_nest_too_deep_are_refused() -> None:
+    """They ended the process in jaxlib, at 187 functions."""
+    x = np.float32([1, 2])
+    np.testing.assert_array_equal(np.asarray(plugrt.compile(chain(DEEPEST_CALLS))(x)), x)
+    for depth in (DEEPEST_CALLS + 1, 5000):
+        with pytest.raises(ProgramError, match=rf"call each other {depth} deep.*inline=True"):
+            plugrt.compile(chain(depth))
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_traced_calls_that_nest_too_deep_are_refused(
+    inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (refusals, trace_function):
+        monkeypatch.setattr(module, "DEEPEST_CALLS", 20)
+
+    def around(inner: Any) -> Any:
+        return plugrt.jit(lambda v: inner(v), inline=inline)
+
+    x = np.float32([1, 2])
+    call = plugrt.jit(lambda v: v + 1)
+    for _ in range(20):
+        call = around(call)
+    np.testing.assert_array_equal(np.asarray(call(x)), x + 1)
+    if not inline:
+        with pytest.raises(ProgramError, match="call each other 21 deep"):
+            around(call)(x)
 
 
 def test_random_graphs_of_calls() -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -311,6 +312,41 @@ def test_the_start_of_a_text_of_100_mb_is_kept(tmp_path: Path) -> None:
             tiny_library(tmp_path, "api.Client_Create=(void*)create;", functions), {}, name="t"
         )
     assert len(str(caught.value)) < 70_000
+
+
+LEAVES = """
+int PyGILState_Ensure(void); void PyGILState_Release(int);
+void PyErr_SetString(void*, const char*); extern void *PyExc_KeyError, *PyExc_KeyboardInterrupt;
+"""
+
+
+@pytest.mark.parametrize(
+    ("left", "raised", "says"),
+    [
+        ("KeyError", InvalidReply, r"left a Python exception set: KeyError: 'left'"),
+        ("KeyboardInterrupt", KeyboardInterrupt, "left"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("Client_Create", lambda client: None),
+        ("Client_PlatformName", lambda client: client.platform),
+        ("Device_MemoryStats", lambda client: client.devices()[0].memory_stats()),
+        ("Client_Compile", lambda client: client.compile(Program(b"module {}"), CompileOptions())),
+    ],
+)
+def test_a_python_exception_that_a_library_leaves_is_told(
+    name: str, use: Any, left: str, raised: type[BaseException], says: str, tmp_path: Path
+) -> None:
+    """It was cffi's SystemError, which names neither the function nor the library."""
+    body = (
+        f'int s = PyGILState_Ensure(); PyErr_SetString(PyExc_{left}, "left"); '
+        "PyGILState_Release(s);"
+    )
+    path = tiny_library(tmp_path, f"api.{name}=f;", LEAVES + function(name, body))
+    with pytest.raises(raised, match=says):
+        use(create_client(path, {}, name="tiny"))
 
 
 EXECUTABLE = """

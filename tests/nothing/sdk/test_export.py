@@ -278,8 +278,7 @@ class Unprintable(Exception):
     ("error", "kind"),
     [(ResourceExhausted("full"), ResourceExhausted), (KeyError("k"), Internal),
      (NotImplementedError("n"), Unimplemented), (MemoryError(), ResourceExhausted),
-     (ArgumentTypeError("a"), InvalidArgument), (Unprintable(), Internal),
-     (SystemExit(3), Internal)],
+     (ArgumentTypeError("a"), InvalidArgument), (Unprintable(), Internal)],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["put", "get", "compile", "launch", "copy"])
 def test_a_method_that_raises(

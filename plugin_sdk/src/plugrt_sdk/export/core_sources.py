@@ -28,14 +28,14 @@ layouts.c 571f79d97741
 memory.c fc452c9b9343
 memory_descriptions.c b4db51d5983e
 module.c 7c7d03377666
-objects.c e90e66d72136
+objects.c 624746bb5038
 old_glibc.h d7eabf2f8197
 pjrt.h 03d1cc12e76e
 programs.c e682e4099c05
 promises.c a3a88c527fba
 puts.c dff9bd904984
-python.c 487f94bc4ba7
-python.h 33707254f23d
+python.c 81cb2aacaf86
+python.h 25584f7014b6
 shardings.c 6de55e7ea7c1
 slot_functions.h 82c0d6395a3a
 slots.h 217132466e21

@@ -1,9 +1,14 @@
-"""Exceptions as PJRT errors: a code, and a text with the traceback."""
+"""Exceptions as PJRT errors: a code, and a text with the traceback.
+
+An interrupt, or what else is to end the process, is an error for the host, as any exception. Where
+the host is plugrt in this process, it raises the exception itself (`plugrt.callback_exits`).
+"""
 
 from __future__ import annotations
 
 import traceback
 
+from plugrt.callback_exits import keep_exit
 from plugrt.errors import PjrtError
 from plugrt_sdk.error_codes import pjrt_class
 
@@ -18,9 +23,10 @@ def describe(function: str, error: BaseException) -> tuple[int, str]:
         code = pjrt_class(error).code
         said = "".join(traceback.format_exception_only(error)).strip()
     frames = "".join(traceback.format_tb(error.__traceback__))
-    if not frames or _is_of_handler(error):
-        return code, said
-    return code, f"{said}\n\nin PJRT_{function}, traceback (most recent call last):\n{frames}"
+    if frames and not _is_of_handler(error):
+        said += f"\n\nin PJRT_{function}, traceback (most recent call last):\n{frames}"
+    keep_exit(said, error)
+    return code, said
 
 
 def _is_of_handler(error: BaseException) -> bool:

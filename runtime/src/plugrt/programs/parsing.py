@@ -40,7 +40,7 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
 def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[TensorType]]:
     """Returns what `parse_program` does of the types of a module, and raises what it raises."""
     from plugrt.stablehlo.attributes import symbol_of
-    from plugrt.stablehlo.refusals import refuse_endless_calls
+    from plugrt.stablehlo.refusals import refuse_calls
     from plugrt.stablehlo.types import parameter_type
 
     main = next(
@@ -56,7 +56,7 @@ def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[Ten
         raise ProgramError(
             f"program {name!r} has no function 'main' to run; it has {names or 'none'}"
         )
-    refuse_endless_calls(module, name)
+    refuse_calls(module, name)
     signature = main.attributes["function_type"].value
     try:
         inputs = [parameter_type(t) for t in signature.inputs]

@@ -16,6 +16,10 @@ from plugrt.stablehlo.bindings import ir
 DEEPEST = 500
 """How deep a text may nest; the parser ends the process at some thousands, programs have tens."""
 
+DEEPEST_CALLS = 150
+"""How deep functions may call each other. A thread of jaxlib 0.10's CPU client ends the process at
+187 (``ConvertToHloModule`` calls itself for each), XLA's CPU plugin for the C API beyond 500."""
+
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|[\[({<]|[\])}>]')
 _OPENING = frozenset((b"[", b"(", b"{", b"<"))
 _CLOSING = frozenset((b"]", b")", b"}", b">"))
@@ -40,8 +44,8 @@ def refuse_deep_nesting(text: bytes, name: str) -> None:
             depth -= 1
 
 
-def refuse_endless_calls(module: ir.Module, name: str) -> None:
-    """Raises `ProgramError` where functions call themselves, or one that has no body."""
+def refuse_calls(module: ir.Module, name: str) -> None:
+    """Raises `ProgramError` where functions call themselves, too deep, or one without a body."""
     functions = {
         text_of(op.attributes["sym_name"]): op.operation
         for op in module.body.operations
@@ -56,10 +60,17 @@ def refuse_endless_calls(module: ir.Module, name: str) -> None:
             raise ProgramError(
                 f"program {name!r}: {caller!r} calls {sorted(lacking)}, declared without a body"
             )
-    if circle := _find_cycle(calls):
+    circle, depth = _follow(calls)
+    if circle:
         raise ProgramError(
             f"program {name!r} calls itself ({' calls '.join(circle)}), which no compiler of "
             "StableHLO takes. Fix: a stablehlo.while"
+        )
+    if depth > DEEPEST_CALLS:
+        raise ProgramError(
+            f"program {name!r} has functions that call each other {depth} deep, which would end "
+            f"the process in XLA's compilers; plugrt compiles up to {DEEPEST_CALLS}. Fix: "
+            "jit(..., inline=True) for inner functions, or a loop (lax.fori_loop, lax.scan)"
         )
 
 
@@ -87,20 +98,24 @@ def _symbols(attribute: Any) -> Iterator[str]:
             yield from _symbols(each)
 
 
-def _find_cycle(calls: dict[str, list[str]]) -> list[str]:
-    """Returns functions that call each other in a circle, the first one again at the end."""
-    finished: set[str] = set()
+def _follow(calls: dict[str, list[str]]) -> tuple[list[str], int]:
+    """Returns functions that call each other in a circle, the first one again at the end.
+
+    Without one it is empty; the number is how many calls are within each other at the most.
+    """
+    finished: dict[str, int] = {}
     for start in calls:
         path, todo = [], [(start, iter(calls[start]))] if start not in finished else []
         path += [start] if todo else []
         while todo:
             called = next(todo[-1][1], None)
             if called is None:
-                finished.add(path.pop())
                 todo.pop()
+                ended = path.pop()
+                finished[ended] = max((finished[c] + 1 for c in calls[ended]), default=0)
             elif called in path:
-                return [*path[path.index(called) :], called]
+                return [*path[path.index(called) :], called], 0
             elif called not in finished:
                 path.append(called)
                 todo.append((called, iter(calls[called])))
-    return []
+    return [], max(finished.values(), default=0)

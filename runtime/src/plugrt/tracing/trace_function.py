@@ -17,6 +17,7 @@ from plugrt.monitoring.stages import record_stage
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.passes import drop_uncalled
+from plugrt.stablehlo.refusals import DEEPEST_CALLS, refuse_calls
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
@@ -96,6 +97,8 @@ def _stage(
     name_results(main, len(results))
     if trace.functions:
         drop_uncalled(trace.module)
+        if len(trace.module.body.operations) > DEEPEST_CALLS:
+            refuse_calls(trace.module, name)
     if trace.replicas > 1:  # readers of the text see it there, as in JAX's programs
         count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), trace.replicas)
         trace.module.operation.attributes["mhlo.num_replicas"] = count

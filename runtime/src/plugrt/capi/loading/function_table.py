@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from plugrt.argument_errors import after_checks
+from plugrt.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.structs import new_struct
@@ -26,6 +27,7 @@ from plugrt.errors import (
     PlugrtError,
     Unimplemented,
     Unknown,
+    describe,
     error_from_code,
 )
 
@@ -119,7 +121,10 @@ class Table(Replies):
                 raise InvalidArgument(
                     f"{self.prefix}{name} of {self.owner} takes no {value!r} as {field}: {wrong}"
                 ) from None
-        error = self.slots[name](args)
+        try:
+            error = self.slots[name](args)
+        except SystemError as found:  # cffi's, where a Python exception is set after the call
+            self._refuse_left(name, found)
         if error:
             if self.substitute(name, error, args):
                 return self.call(name, **inputs)
@@ -128,13 +133,24 @@ class Table(Replies):
             self.check_handles(args, HANDLES[struct])
         return args
 
+    def _refuse_left(self, name: str, found: SystemError) -> NoReturn:
+        left = found.__cause__
+        if not isinstance(left, Exception):
+            raise left or found  # an interrupt is not the library's fault
+        raise InvalidReply(
+            f"{self.prefix}{name} of {self.owner} left a Python exception set: {describe(left)}. "
+            "It must handle what the Python functions that it calls raise"
+        ) from left
+
     def error_of(self, name: str, error: Any) -> PjrtError:
         """Returns the exception for a function's error (or its address) and frees it.
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
-        (`plugrt.capi.negotiation`).
+        (`plugrt.capi.negotiation`). Raises what a plugin in Python, in this process, raised there
+        to end the process, or a signal's handler: its error is the text of that.
         """
         found = self.take_error(error)
+        raise_exit(found)
         if not isinstance(found, Unimplemented):
             return found
         told = found.message
