@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from support.differential.case import MESHES, Arg, Case
-from support.differential.compare import Difference, agreeing
+from support.differential.compare import TOLERANCES, Difference, agreeing
 from support.differential.outcome import run
 from support.differential.script import PRELUDE, host_text
 
@@ -83,6 +83,7 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
         "outside": outside,
+        "rounded": rounded(case, difference),
         "in_then": difference.step == "then",
     }
 
@@ -141,6 +142,14 @@ def home(case: Case, difference: Difference) -> str:
     found = re.findall(r"devices\[\d", case.setting)
     where = placed_on(arg) if arg.place is not None else {int(found[0][-1]) if found else 0}
     return f"devices[{next(iter(where))}]" if len(where) == 1 else ""
+
+
+def rounded(case: Case, difference: Difference) -> bool:
+    """Whether values differ as much as a 16-bit float among the arguments is rounded."""
+    names = {a.dtype for a in case.all_args} & {"float16", "bfloat16"}
+    if not names or difference.values is None:
+        return False
+    return bool(np.all(agreeing(*difference.values, max(TOLERANCES[name] for name in names))))
 
 
 def outside(x: Any, y: Any) -> Any:
