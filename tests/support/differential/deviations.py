@@ -83,6 +83,7 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
         "outside": outside,
+        "imaginary": any("complex" in a.dtype and np.any(is_imaginary(operand(a))) for a in args),
         "rounded": rounded(case, difference),
         "in_then": difference.step == "then",
     }
@@ -158,6 +159,11 @@ def outside(x: Any, y: Any) -> Any:
         return np.asarray(False)
     limits = np.iinfo(x.dtype)
     return (y < limits.min) | (y > limits.max)
+
+
+def is_imaginary(x: Any) -> Any:
+    """Returns for each element whether it has an imaginary part alone."""
+    return (x.real == 0) & (x.imag != 0)
 
 
 def whole(*operands: Any) -> bool:
