@@ -222,3 +222,11 @@ def test_all_of_it_works_while_tracing() -> None:
 
     b = np.moveaxis(np.flip(A[None], 1), 1, -1)[0]
     identical(traced(many)(X), np.roll(np.concatenate(list(b)), 2))
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((), (0, -1)), ((3,), (0, 1)), ((2, 3), (-3, 0))])
+def test_axes_that_are_not_there_cannot_be_swapped(shape: tuple[int, ...], axes: Any) -> None:
+    x = xp.zeros(shape)
+    for call in (lambda: x.swapaxes(*axes), lambda: xp.swapaxes(x, *axes)):
+        with pytest.raises(AxisError, match="swapaxes"):
+            call()

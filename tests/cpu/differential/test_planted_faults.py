@@ -51,8 +51,8 @@ def uncommitted(leaf: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("struct-sharding", on_another_device),
-        ("struct-sharding", other_value),
+        ("from-jax-unused-within-jit", on_another_device),
+        ("from-jax-unused-within-jit", other_value),
         ("integer-division", other_value),
         ("choice-of-the-compiler", whole_on_each),
         ("choice-of-the-compiler", uncommitted),

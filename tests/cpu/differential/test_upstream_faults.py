@@ -27,6 +27,13 @@ def test_a_scalar_donated_from_pinned_memory_ends_the_process() -> None:
     assert done.returncode == -signal.SIGABRT, done.stdout + done.stderr
 
 
+@needs_jax
+def test_a_bitwise_and_with_a_narrowed_argument_ends_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/and_of_narrowed.py"]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
+
+
 def test_a_scalar_donated_from_pinned_memory_is_deleted() -> None:
     pinned = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[0], memory_kind="pinned_host")
     x = plugrt.device_put(np.int32(2), pinned)

@@ -9,7 +9,7 @@ import pytest
 
 import plugrt
 from plugrt import monitoring
-from plugrt.errors import ArgumentMismatch
+from plugrt.errors import ArgumentMismatch, DeviceMismatch, ShapeError
 from plugrt.execution.gspmd_sharding import GSPMDSharding
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
@@ -88,3 +88,28 @@ def test_results_keep_the_shardings_of_the_user() -> None:
     # With the argument of one call as the result of the other: no copy, no other name.
     f = plugrt.jit(lambda v: v + 1, in_shardings=line, out_shardings=line)
     assert f(f(A)).sharding == line
+
+
+@pytest.mark.parametrize("spec", [(), ("x",), (None, "x"), ("y", "x"), (("x", "y"),)])
+def test_a_struct_is_compiled_for_as_an_array_is(spec: tuple[Any, ...]) -> None:
+    x = plugrt.device_put(A, over(*spec))
+    struct = plugrt.ShapeDtypeStruct(A.shape, A.dtype, sharding=over(*spec))
+    f = plugrt.jit(lambda a, b: a + b)
+    by_array, by_struct = f.lower(x, A), f.lower(struct, A)
+    assert by_array.as_text() == by_struct.as_text()
+    compiled = by_struct.compile()
+    assert compiled.input_shardings == by_array.compile().input_shardings
+    np.testing.assert_array_equal(compiled(x, A), 2 * A)
+    with pytest.raises(ArgumentMismatch):
+        compiled(plugrt.device_put(A, devices()[1]), A)
+    with pytest.raises(ShapeError, match="argument a"):
+        f.lower(plugrt.ShapeDtypeStruct((3, 3), A.dtype, sharding=over("x", "y")), A)
+
+
+def test_structs_that_are_elsewhere_are_refused_as_arrays_are() -> None:
+    two = NamedSharding(Mesh(devices()[:2], "x"), P("x"))
+    arrays = [plugrt.device_put(A, over("x")), plugrt.device_put(A, two)]
+    structs = [plugrt.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) for x in arrays]
+    for given in (arrays, structs):
+        with pytest.raises(DeviceMismatch, match="argument b"):
+            plugrt.jit(lambda a, b: a + b).lower(*given).compile()

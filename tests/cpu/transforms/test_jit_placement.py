@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
@@ -123,3 +124,11 @@ def test_default_device() -> None:
     x = device_put(X)
     with config.override(default_device=devices()[7]):
         assert f(x, x).device is devices()[7]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "float32"])
+def test_signs_are_where_their_argument_is(dtype: str) -> None:
+    x = device_put(X.astype(dtype), devices()[1])
+    found = jit(xp.signbit)(x)
+    assert found.devices() == {devices()[1]}
+    assert np.asarray(found).tolist() == [False] * 3

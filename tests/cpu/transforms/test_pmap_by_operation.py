@@ -217,3 +217,14 @@ def test_global_axis_size() -> None:
         pmap(steps, "i", global_axis_size=8)(X)
     with pytest.raises(ValueError, match="global_axis_size must be an integer from 1; got 0"):
         pmap(steps, "i", global_axis_size=0)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_weak_results_are_weak(within: bool) -> None:
+    weak = xp.full((2,), 1.5)
+    assert weak.weak_type
+    with plugrt.config.override(disable_jit=within):
+        found = pmap(lambda a, b, c: (a * 2, b * 2, a + c, a * 0 > b), in_axes=(0, None, 0))(
+            weak, 2, np.ones(2, np.float16)
+        )
+    assert [x.weak_type for x in found] == [True, True, False, False]

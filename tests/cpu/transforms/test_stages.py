@@ -250,3 +250,26 @@ def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
                 outer(x)
             assert isinstance(error.value, TypeError)  # as JAX raises
         assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # of known arrays it may be
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("sharding", [None, SingleDeviceSharding(devices()[1])])
+def test_a_struct_may_be_weak(shape: tuple[int, ...], sharding: Any) -> None:
+    weak = ShapeDtypeStruct(shape, "float32", sharding, weak_type=True)
+    strong = ShapeDtypeStruct(shape, "float32", sharding)
+    half, double = ShapeDtypeStruct(shape, "float16"), ShapeDtypeStruct(shape, "float64")
+    add = jit(lambda a, b: a + b)
+    assert add.eval_shape(weak, half).dtype == np.float16
+    assert add.eval_shape(strong, half).dtype == np.float32
+    one = np.ones(shape, np.float32) if shape else 1.0
+    assert add.lower(weak, double).compile()(one, np.ones(shape)).dtype == np.float64
+    bools = ShapeDtypeStruct(shape, "bool", sharding, weak_type=True)
+    assert jit(lambda a: a).lower(bools).compile()(np.ones(shape, bool)).weak_type is False
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_what_was_compiled_for_a_weak_array_takes_host_data(shape: tuple[int, ...]) -> None:
+    weak = array_api.full(shape, 1.5)
+    compiled = jit(lambda x: x * 2).lower(weak).compile()
+    for given in (weak, np.asarray(weak), *([1.5, np.float32(1.5)] if shape == () else [])):
+        np.testing.assert_array_equal(compiled(given), np.asarray(weak) * 2)

@@ -120,6 +120,7 @@ CALLS: dict[str, Call] = {
     "take": lambda ns, lax, v, s: ns.take(v, np.int32([0, 2])),
     "elementwise": lambda ns, lax, v, s: (ns.sin(v), ns.exp(v), abs(v), ns.round(v), ns.sign(v)),
     "hypot": lambda ns, lax, v, s: ns.hypot(v, s),
+    "einsum": lambda ns, lax, v, s: (ns.einsum("i,i->", v, v), ns.einsum("i,i->i", v, s)),
     "matmul": lambda ns, lax, v, s: ns.matmul(v, s),
     "optimization_barrier": lambda ns, lax, v, s: lax.optimization_barrier((v, s)),
     "scan": lambda ns, lax, v, s: lax.scan(lambda c, x: (c + x, (c * 2, x, 1.0)), 1.0, v),

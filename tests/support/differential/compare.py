@@ -129,12 +129,15 @@ def _same_value(a: Any, b: Any) -> bool:
     return bool(np.all(agreeing(a, b)))
 
 
-def agreeing(a: Any, b: Any) -> Any:
-    """Returns for each element of two arrays of one shape whether it is the same in both."""
+def agreeing(a: Any, b: Any, tolerance: float = 0) -> Any:
+    """Returns for each element of two arrays of one shape whether it is the same in both.
+
+    The tolerance is that of the dtype, if none is given.
+    """
     a, b = np.asarray(a), np.asarray(b)
     if b.dtype.kind not in "fcV" or a.dtype.kind not in "fcV":
         return a == b
-    tolerance = TOLERANCES.get(str(b.dtype), 1e-4)
+    tolerance = tolerance or TOLERANCES.get(str(b.dtype), 1e-4)
     if b.dtype.kind == "V" or b.dtype == np.float16:
         a, b = a.astype(np.float32), b.astype(np.float32)
     finite = np.abs(b[np.isfinite(b)])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from support.differential.case import MESHES, Arg, Case
-from support.differential.compare import Difference, agreeing
+from support.differential.compare import TOLERANCES, Difference, agreeing
 from support.differential.outcome import run
 from support.differential.script import PRELUDE, host_text
 
@@ -83,6 +83,8 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
         "outside": outside,
+        "imaginary": any("complex" in a.dtype and np.any(is_imaginary(operand(a))) for a in args),
+        "rounded": rounded(case, difference),
         "in_then": difference.step == "then",
     }
 
@@ -143,12 +145,25 @@ def home(case: Case, difference: Difference) -> str:
     return f"devices[{next(iter(where))}]" if len(where) == 1 else ""
 
 
+def rounded(case: Case, difference: Difference) -> bool:
+    """Whether values differ as much as a 16-bit float among the arguments is rounded."""
+    names = {a.dtype for a in case.all_args} & {"float16", "bfloat16"}
+    if not names or difference.values is None:
+        return False
+    return bool(np.all(agreeing(*difference.values, max(TOLERANCES[name] for name in names))))
+
+
 def outside(x: Any, y: Any) -> Any:
     """Returns for each integer of ``y`` whether the dtype of ``x`` cannot hold it."""
     if not (x.dtype.kind in "iu" and y.dtype.kind in "iu"):
         return np.asarray(False)
     limits = np.iinfo(x.dtype)
     return (y < limits.min) | (y > limits.max)
+
+
+def is_imaginary(x: Any) -> Any:
+    """Returns for each element whether it has an imaginary part alone."""
+    return (x.real == 0) & (x.imag != 0)
 
 
 def whole(*operands: Any) -> bool:

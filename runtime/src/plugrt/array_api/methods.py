@@ -83,9 +83,7 @@ def squeeze(self: Any, axis: Axis = None) -> Any:
 
 def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
     """Returns the array with two axes exchanged."""
-    order = list(range(self.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return manipulation.permute_dims(self, tuple(order))
+    return manipulation.swapaxes(self, axis1, axis2)
 
 
 def take(self: Any, indices: Any, axis: int | None = None) -> Any:

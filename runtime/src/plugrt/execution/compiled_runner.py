@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, HostAval
+from plugrt.execution.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.array_making import share_buffers
 from plugrt.execution.bounded_executable import BoundedExecutable
 from plugrt.execution.casting import cast
@@ -136,7 +136,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     loans = _compile_loans(program, avals)
     puts: list[Any] = []
     for i in plan.needed:
-        aval, (shape, dtype, weak) = avals[i], program.types[i]
+        aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
         if isinstance(aval, HostAval):
             if i in plan.passed or not takes_host_value(launch, i):
@@ -144,10 +144,11 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
             if i in loans:
                 puts.append(loans[i])
                 continue
-            if weak and i in plan.donated:  # the buffers of numbers are kept for later calls
+            number = _takes_numbers(aval, program.types[i])
+            if number and i in plan.donated:  # the buffers of numbers are kept for later calls
                 return None
             compile_put = getattr(launch.client, "compile_put", None)
-            put = compile_put and compile_put(shape, dtype, launch.devices[0], weak)
+            put = compile_put and compile_put(shape, dtype, launch.devices[0], number)
             if put is None:
                 return None
         elif not lies_as_taken(aval, i, launch):
@@ -175,7 +176,7 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
     late = _count_late(program, lent)
     loans = {}
     for i in found:
-        shape, dtype, weak = program.types[i]
+        shape, dtype, _ = program.types[i]
         put = compile_put and compile_put(shape, dtype, launch.devices[0])
         if i not in makes and put is None:
             continue
@@ -184,11 +185,17 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
             is_ready=steps.is_ready,
             dtype=dtype,
             shape=shape,
-            kind=dtype.kind if weak else None,
+            kind=dtype.kind if _takes_numbers(avals[i], program.types[i]) else None,
             put=_put_after_cast(put, dtype) if put and not shape else put,
             late=late,
         )
     return loans
+
+
+def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
+    """Whether what comes for a parameter is a Python number or bool of its kind."""
+    _, dtype, weak = expected
+    return isinstance(aval, HostAval) and aval.weak and (weak or dtype.kind == "b")
 
 
 def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:

@@ -72,5 +72,5 @@ def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
 
 
 def _relabel(x: Array, shape: tuple[int, ...], sharding: Sharding) -> Array:
-    weak = x._signature.weak and isinstance(sharding, ReplicaSharding)
-    return share_buffers(x, intern_signature(shape, x.dtype, sharding, True, weak))
+    signature = intern_signature(shape, x.dtype, sharding, True, x._signature.weak)
+    return share_buffers(x, signature)

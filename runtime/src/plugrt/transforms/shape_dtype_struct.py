@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentError, NotAnArray
+from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.arguments import Aval, intern_host_aval, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.array_types import has_protocol, is_registered
+from plugrt.execution.default_device import default_device
 from plugrt.execution.host_data import check_dtype, narrow_dtype, python_scalar
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
 
@@ -34,6 +37,8 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     sharding: Sharding | None = None
+    weak_type: bool = False
+    """Whether the dtype yields to that of other arguments, as a Python number's does."""
 
     @with_argument_errors
     def __post_init__(self) -> None:
@@ -86,6 +91,15 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         ) from None
     check_dtype(dtype, f"argument {name(i)}")
     sharding = getattr(leaf, "sharding", None)
-    if isinstance(sharding, SingleDeviceSharding):
-        return intern_signature(shape, dtype, sharding, True)
-    return intern_host_aval(shape, dtype)
+    if isinstance(sharding, NamedSharding) and not isinstance(sharding.mesh, Mesh):
+        sharding = None
+    weak = getattr(leaf, "weak_type", False) is True
+    if isinstance(sharding, Sharding):
+        try:
+            sharding.check_shape(shape)
+        except ShapeError as error:
+            raise ShapeError(f"argument {name(i)}: {error}") from None
+        return intern_signature(shape, dtype, sharding, True, weak)
+    if weak and shape:  # a weak host value is a number
+        return intern_signature(shape, dtype, SingleDeviceSharding(default_device()), False, weak)
+    return intern_host_aval(shape, dtype, weak and dtype.char != "?")

@@ -50,8 +50,6 @@ def signbit(x: Tracer, /) -> Tracer:
     The result is boolean, of the same shape. Raises `DtypeError` for complex numbers.
     """
     x = unary("signbit", x, REAL_OR_BOOLEAN)
-    if dtype_kind(x.dtype) in "bu":
-        return full(x.shape, False, _BOOL)
     if dtype_kind(x.dtype) == "f":
         return sign_bits(x)
     return compare(x, full(x.shape, 0, x.dtype), "LT")
