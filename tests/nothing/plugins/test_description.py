@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import PluginIncompatible
-from plugrt.plugins import Backends, backends, jax_plugins, vendors
+from plugrt.plugins import Backends, backends, vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
@@ -94,7 +94,7 @@ def jax(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     real = importlib.util.find_spec
     there = None if request.param == "without" else real("json")
     monkeypatch.setattr(
-        jax_plugins.importlib.util, "find_spec", lambda n, *a: there if n == "jax" else real(n, *a)
+        importlib.util, "find_spec", lambda n, *a: there if n == "jax" else real(n, *a)
     )
 
 

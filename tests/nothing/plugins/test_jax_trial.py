@@ -322,8 +322,9 @@ plugin = Chip('chip')
 """
         install_plugin(small_jax, "chip", source)
     install_plugin(small_jax, "other")
-    environ = {"JAX_PLATFORMS": "chip,other", "CHIP_SECRET": "x"}
-    done = run_cli("doctor", "--json", folders=(small_jax,), **environ)
+    done = run_cli(
+        "doctor", "--json", folders=(small_jax,), JAX_PLATFORMS="chip,other", CHIP_SECRET="x"
+    )
     rows = {row["name"]: row for row in json.loads(done.stdout)["candidates"]}
     assert rows["chip"]["state"] == "initialised"
     said = "its code changed the environment: CHIP_MODE, CHIP_SECRET"
