@@ -27,6 +27,7 @@ from plugrt.errors import (
     Unimplemented,
     Unknown,
     error_from_code,
+    leave_out_stack,
 )
 
 Slot = Callable[[Any], Any]
@@ -255,7 +256,7 @@ class Table(Replies):
         args.error = error
         try:
             self.slots["Error_Message"](args)
-            return self.text(args, "message")
+            return "\n".join(leave_out_stack(self.text(args, "message").split("\n")))
         except Unimplemented:
             return f"({self.owner} gives no message)"
         except InvalidReply as fault:
