@@ -16,7 +16,7 @@ import pytest
 from plugrt import errors
 from plugrt.cli import html
 from plugrt.cli.output import print_line, print_table
-from plugrt.errors import leave_out_stack, read_message
+from plugrt.errors import read_message
 
 # absl's canonical status codes, which PJRT_Error_Code repeats.
 CODES = {
@@ -99,11 +99,3 @@ def test_what_has_no_picture_is_escaped_everywhere(
     texts = [said.out, said.err, html.text(strange), read_message(ValueError(strange))]
     assert [shown in text for text in texts] == [True] * 4
     assert not any(character in text for text in texts)
-
-
-def test_a_stack_of_c_plus_plus_is_left_out_of_a_message() -> None:
-    """jax-tt-plugin's exception has a hundred lines of it after the reason."""
-    stack = ["backtrace:", " --- /lib/libc.so.6(+0x2724a) [0x7fd3f304524a]", "    @     0x7f3 f()"]
-    assert leave_out_stack(["No chips", "", *stack, "at all"]) == ["No chips", "", "at all"]
-    assert leave_out_stack(stack) == stack
-    assert leave_out_stack(["mail me@0x12", "[0x1] first"]) == ["mail me@0x12", "[0x1] first"]

@@ -10,8 +10,6 @@ Where Python or JAX users would expect a built-in class (``TypeError`` for a wro
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -192,15 +190,6 @@ def escape_controls(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
-
-
-_FRAME = re.compile(r"\[0x[0-9a-f]+\]$|^(\*\*\* )?@ +0x[0-9a-f]+|^backtrace:$")
-"""A line of the stack that glibc's, absl's and Tenstorrent's functions print."""
-
-
-def leave_out_stack(lines: Sequence[str]) -> list[str]:
-    """Returns the lines without a C++ stack's, unless there are no others: the reason is above."""
-    return [line for line in lines if not _FRAME.search(line.strip())] or [*lines]
 
 
 def describe(error: BaseException) -> str:

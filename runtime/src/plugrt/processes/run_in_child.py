@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import select
 import signal
 import subprocess
@@ -15,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.errors import leave_out_stack
 from plugrt.files import parse_json
 from plugrt.processes.child_main import LOST_REPORT, STARTUP_SECONDS, UNTIL
 
 _PROGRAM = "from plugrt.processes.keeper import main; main()"
+_FRAME = re.compile(r"\[0x[0-9a-f]+\]$|^(\*\*\* )?@ +0x[0-9a-f]+|^backtrace:$")
+"""A line of the stack that glibc's, absl's and Tenstorrent's functions print."""
 _GRACE = 15.0
 _LONGEST = 1e6
 _SPARE = 1.0
@@ -80,9 +82,12 @@ class Outcome:
         return found
 
     def last_output(self, lines: int = 3, most: int = 400) -> str:
-        """Returns the last lines of stderr, joined, without control characters or C++ stacks."""
+        """Returns the last lines of stderr, joined, without control characters.
+
+        Lines of a stack of C++ are left out where there are others: the reason precedes them.
+        """
         said = [line.strip() for line in self.errors.splitlines() if line.strip()]
-        text = " ".join(leave_out_stack(said)[-lines:])
+        text = " ".join(([line for line in said if not _FRAME.search(line)] or said)[-lines:])
         return "".join(c if c.isprintable() else " " for c in text)[-most:].strip()
 
 

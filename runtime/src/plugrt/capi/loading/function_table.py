@@ -27,7 +27,6 @@ from plugrt.errors import (
     Unimplemented,
     Unknown,
     error_from_code,
-    leave_out_stack,
 )
 
 Slot = Callable[[Any], Any]
@@ -256,7 +255,7 @@ class Table(Replies):
         args.error = error
         try:
             self.slots["Error_Message"](args)
-            return "\n".join(leave_out_stack(self.text(args, "message").split("\n")))
+            return self.text(args, "message")
         except Unimplemented:
             return f"({self.owner} gives no message)"
         except InvalidReply as fault:
