@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from plugrt.errors import PluginIncompatible
-from plugrt.plugins import Backends, backends, jax_plugins, vendors
+from plugrt.capi import ProbeResult
+from plugrt.errors import Internal, PluginIncompatible, PluginUnavailable, Unimplemented
+from plugrt.plugins import Backends, backends, vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
@@ -94,7 +96,7 @@ def jax(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     real = importlib.util.find_spec
     there = None if request.param == "without" else real("json")
     monkeypatch.setattr(
-        jax_plugins.importlib.util, "find_spec", lambda n, *a: there if n == "jax" else real(n, *a)
+        importlib.util, "find_spec", lambda n, *a: there if n == "jax" else real(n, *a)
     )
 
 
@@ -140,9 +142,10 @@ def test_of_libraries_for_several_systems_that_of_this_one_is_found(
 @pytest.mark.parametrize("card", [False, True])
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("platform", ["tt", "rocm", "oneapi", "unheard_of"])
+@pytest.mark.parametrize("fault", [None, Internal("no chips"), Unimplemented("no"), SystemExit(1)])
 def test_what_fails_without_its_device_is_unavailable(
     site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, platform: str,
-    ours: bool, card: bool,
+    ours: bool, card: bool, fault: BaseException | None,
 ) -> None:  # fmt: skip
     """jax-tt-plugin was broken, with a warning, on every machine without a Tenstorrent card."""
     (site / "lib.so").write_bytes(b"no library")
@@ -154,7 +157,10 @@ def test_what_fails_without_its_device_is_unavailable(
     kinds = vendors.find_hardware([platform], ())
     assert bool(kinds) == (platform != "unheard_of")
     monkeypatch.setattr(vendors, "hardware_seen", lambda *_: kinds if card else [])
-    with pytest.raises(Exception, match="not a shared library"):
+    if fault is not None:
+        monkeypatch.setattr(LibraryPlugin, "create_client", Mock(side_effect=fault))
+        monkeypatch.setattr(LibraryPlugin, "try_in_child", lambda *_, **__: ProbeResult("ok"))
+    with pytest.raises(PluginUnavailable, match=str(fault) if fault else "not a shared library"):
         backends.devices(of=made)
     (row,) = [row for row in made.table.rows if row.name != "cpu"]
     absent = bool(kinds) and not card and not ours

@@ -55,6 +55,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return Outcome("exit", lines=tuple(json.loads(json.dumps(lines))))
 
     monkeypatch.setattr(jax_trial, "run_in_child", run)
+    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
     found: list[int] = []
     monkeypatch.setattr(builtins, "chip_runs", found, raising=False)
     yield found
@@ -190,10 +191,20 @@ def test_what_calls_other_functions_that_register_is_not_tried(
     assert runs == [1]
 
 
-@needs_jax
-def test_an_unreadable_source_and_the_setting_leave_no_trial(site: Path, runs: list[int]) -> None:
+def test_what_a_child_does_not_have_leaves_no_trial(
+    site: Path, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A jax that the program has set up, a coordinator, a source to read; and the setting."""
+    pytest.importorskip("jax")
     made = made_for_jax(site, REGISTERS, PLUGRT_PROBE_LIBRARIES="0")
-    assert jax_trial.try_initialize(made.table.rows[0], made.config) == jax_trial.Trial()
+    (row,) = made.table.rows
+    assert jax_trial.try_initialize(row, made.config) == jax_trial.Trial()
+    with monkeypatch.context() as patch:
+        patch.setenv("JAX_COORDINATOR_ADDRESS", "localhost:1")
+        assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
+    with monkeypatch.context() as patch:
+        patch.setattr(jax_trial, "_has_jax", lambda: "jax" in sys.modules)
+        assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
     (site / "made_chip.py").write_text("def (")
     (row,) = Backends(Config({}), path=[str(site)]).table.rows
     assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
@@ -236,8 +247,9 @@ def register_plugin(plugin_name, priority=400, library_path=None, options=None):
 
 
 @pytest.fixture
-def small_jax(site: Path) -> Path:
+def small_jax(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package jax with nothing but the function, as importing the real one costs seconds."""
+    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
     (site / "jax" / "_src").mkdir(parents=True)
     (site / "jax" / "__init__.py").touch()
     (site / "jax" / "_src" / "__init__.py").touch()
@@ -310,8 +322,9 @@ plugin = Chip('chip')
 """
         install_plugin(small_jax, "chip", source)
     install_plugin(small_jax, "other")
-    environ = {"JAX_PLATFORMS": "chip,other", "CHIP_SECRET": "x"}
-    done = run_cli("doctor", "--json", folders=(small_jax,), **environ)
+    done = run_cli(
+        "doctor", "--json", folders=(small_jax,), JAX_PLATFORMS="chip,other", CHIP_SECRET="x"
+    )
     rows = {row["name"]: row for row in json.loads(done.stdout)["candidates"]}
     assert rows["chip"]["state"] == "initialised"
     said = "its code changed the environment: CHIP_MODE, CHIP_SECRET"

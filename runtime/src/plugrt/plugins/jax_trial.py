@@ -48,9 +48,11 @@ def try_initialize(record: Record, config: Config) -> Trial:
     """Runs ``initialize()`` of a record's module in a child, and returns the outcome.
 
     Code that calls other functions of jax's that register something is not tried: the program
-    needs what it registers.
+    needs what it registers. Nor is it where its options may depend on what a child does not have:
+    settings of a jax that the program has imported, variables that name a coordinator.
     """
-    if not config.probe_libraries or record.description.registers_more:
+    differs = _has_jax() or not ALONE.keys().isdisjoint(os.environ)
+    if not config.probe_libraries or differs or record.description.registers_more:
         return Trial()
     request = {"module": record.module, "path": sys.path, "seconds": config.probe_seconds}
     whole = _IMPORT_SECONDS + config.probe_seconds
@@ -73,6 +75,10 @@ def try_initialize(record: Record, config: Config) -> Trial:
     path = str(registration.library_path)
     # A file that the child made for itself is gone.
     return Trial(registration if os.sep not in path or os.path.exists(path) else None)
+
+
+def _has_jax() -> bool:
+    return "jax" in sys.modules
 
 
 # --- the child's side -------------------------------------------------------------------------

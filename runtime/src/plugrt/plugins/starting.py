@@ -236,7 +236,7 @@ def _try_in_child(
     probe_cache.record_good(library, options)
 
 
-def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | None:
+def _absent_hardware(row: Record, broken: str) -> PluginUnavailable | None:
     """Returns the error of a plugin whose device this machine does not have, else None.
 
     A library that lacks its vendor's libraries is for their devices. Whatever a plugin made for
@@ -248,9 +248,9 @@ def _absent_hardware(row: Record, error: PluginError) -> PluginUnavailable | Non
     seen = vendors.hardware_seen() if needed else []
     if not needed or any(hardware in seen for hardware in needed):
         return None
-    words = read_message(error).removeprefix(f"{row}: ")
     return PluginUnavailable(
-        f"{row} cannot work here: this machine shows no sign of {needed[0].label}, and {words}"
+        f"{row} cannot work here: this machine shows no sign of {needed[0].label}, and "
+        f"{broken.removeprefix(f'{row}: ')}"
     )
 
 
@@ -259,13 +259,15 @@ def _failure(row: Record, error: BaseException) -> PluginError:
     for cls in (PluginUnavailable, PluginIncompatible):
         if isinstance(error, cls):
             return cls(name_owner(row, error))
-    if isinstance(error, PluginError):
-        return _absent_hardware(row, error) or PluginBroken(name_owner(row, error))
-    if isinstance(error, SystemExit):
-        return PluginBroken(f"{row}: starting it called sys.exit({read_message(error)})")
-    if isinstance(error, Unimplemented):
-        return PluginBroken(f"{row}: {read_message(error)}")
     if isinstance(error, HARDWARE_ABSENT):
         return PluginUnavailable(f"{row} cannot work here: {read_message(error)}")
-    words = read_message(error) if isinstance(error, PjrtError) else describe(error)
-    return PluginBroken(f"{row} could not start its backend: {words}")
+    if isinstance(error, PluginError):
+        broken = name_owner(row, error)
+    elif isinstance(error, SystemExit):
+        broken = f"{row}: starting it called sys.exit({read_message(error)})"
+    elif isinstance(error, Unimplemented):
+        broken = f"{row}: {read_message(error)}"
+    else:
+        words = read_message(error) if isinstance(error, PjrtError) else describe(error)
+        broken = f"{row}: it could not start its backend: {words}"
+    return _absent_hardware(row, broken) or PluginBroken(broken)
