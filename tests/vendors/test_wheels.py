@@ -1,7 +1,7 @@
 """Other people's wheels, each in an environment of its own and without its hardware.
 
-``.venv/bin/nox -s wheels`` downloads them, 2 GB. ``docs/data/wheels.toml`` lists them, with what
-plugrt must say of each; docs/plugins.md has a table of it.
+``.venv/bin/nox -s wheels`` downloads them, 2 GB. ``docs/data/wheels.toml`` lists them with the
+facts that doctor must state of each; docs/plugins.md has a table of it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Installed:
     jax: bool
 
     def run(self, *arguments: str, **env: str) -> tuple[int, str]:
-        """Runs Python with these arguments; returns the exit code and what it printed."""
+        """Runs Python with these arguments; returns the exit code and its output."""
         quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **PATIENT}
         done = attempt(self.python, *arguments, cwd=self.python.parent, env=quiet | env)
         return done.returncode, done.stdout or done.stderr
