@@ -71,10 +71,12 @@ class Installed:
         return done.returncode, done.stdout or done.stderr
 
     def doctor(self, **env: str) -> tuple[int, list[dict[str, Any]]]:
-        """Returns the exit code of doctor, and the rows of the wheel."""
+        """Returns the exit code of doctor, and the rows of the wheel's package and libraries."""
         code, printed = self.run("-m", "plugrt", "doctor", "--json", **env)
         rows = json.loads(printed)["candidates"]
-        return code, [row for row in rows if row["distribution"] == self.wheel["package"]]
+        place = str(self.python.parents[1])
+        of_wheel = [r for r in rows if r["distribution"] == self.wheel["package"]]
+        return code, of_wheel or [row for row in rows if row["library"].startswith(place)]
 
 
 @pytest.fixture(scope="session")
