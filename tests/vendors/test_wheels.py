@@ -164,5 +164,7 @@ def test_it_compiles_for_devices_that_are_not_here(installed: Installed) -> None
     for topology in topologies:
         code, printed = installed.run("-c", COMPILE, DOT, topology)
         assert code == 0, printed
-        assert float(printed.split()[0]) == 2 * 256 * 512 * 128
-        assert int(printed.split()[1]) >= 4 * 256 * 128
+        flops, size = map(float, printed.split())
+        product = 2 * 256 * 512 * 128  # each library counts tanh in its own way
+        assert product <= flops <= 1.02 * product
+        assert size == 4 * 256 * 128
