@@ -1,4 +1,4 @@
-"""Writes the table of docs/plugins.md of what to expect of other projects' packages.
+"""Writes the table of other projects' packages in docs/plugins.md.
 
 ``docs/data/wheels.toml`` has the data, which ``.venv/bin/nox -s wheels`` compares with them.
 """
@@ -16,7 +16,7 @@ END = "<!-- end of the table of wheels -->\n"
 
 
 def read() -> list[dict[str, Any]]:
-    """Returns the wheels, each with what is expected of it."""
+    """Returns the wheels with the facts of each."""
     text = (ROOT / "docs/data/wheels.toml").read_text(encoding="utf-8")
     wheels: list[dict[str, Any]] = tomllib.loads(text)["wheels"]
     return wheels

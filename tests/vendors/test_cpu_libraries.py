@@ -1,6 +1,6 @@
 """PJRT libraries for CPUs that other projects built: tests/pjrt's programs, and the kit.
 
-tests/pjrt itself runs on xla-cpu-pjrt. What the kit finds is in docs/findings.md.
+tests/pjrt itself runs on xla-cpu-pjrt. docs/findings.md describes the faults that the kit finds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Other people's wheels, each in an environment of its own and without its hardware.
 
-``.venv/bin/nox -s wheels`` downloads them, 2 GB. ``docs/data/wheels.toml`` lists them, with what
-plugrt must say of each; docs/plugins.md has a table of it.
+``.venv/bin/nox -s wheels`` downloads them, 2 GB. ``docs/data/wheels.toml`` lists them with the
+facts that doctor must state of each; docs/plugins.md has a table of it.
 """
 
 from __future__ import annotations
@@ -65,16 +65,18 @@ class Installed:
     jax: bool
 
     def run(self, *arguments: str, **env: str) -> tuple[int, str]:
-        """Runs Python with these arguments; returns the exit code and what it printed."""
+        """Runs Python with these arguments; returns the exit code and its output."""
         quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **PATIENT}
         done = attempt(self.python, *arguments, cwd=self.python.parent, env=quiet | env)
         return done.returncode, done.stdout or done.stderr
 
     def doctor(self, **env: str) -> tuple[int, list[dict[str, Any]]]:
-        """Returns the exit code of doctor, and the rows of the wheel."""
+        """Returns the exit code of doctor, and the rows of the wheel's package and libraries."""
         code, printed = self.run("-m", "plugrt", "doctor", "--json", **env)
         rows = json.loads(printed)["candidates"]
-        return code, [row for row in rows if row["distribution"] == self.wheel["package"]]
+        place = str(self.python.parents[1])
+        of_wheel = [r for r in rows if r["distribution"] == self.wheel["package"]]
+        return code, of_wheel or [row for row in rows if row["library"].startswith(place)]
 
 
 @pytest.fixture(scope="session")
@@ -162,5 +164,7 @@ def test_it_compiles_for_devices_that_are_not_here(installed: Installed) -> None
     for topology in topologies:
         code, printed = installed.run("-c", COMPILE, DOT, topology)
         assert code == 0, printed
-        assert float(printed.split()[0]) == 2 * 256 * 512 * 128
-        assert int(printed.split()[1]) >= 4 * 256 * 128
+        flops, size = map(float, printed.split())
+        product = 2 * 256 * 512 * 128  # each library counts tanh in its own way
+        assert product <= flops <= 1.02 * product
+        assert size == 4 * 256 * 128

@@ -1,6 +1,7 @@
 """Libraries with a stub for a function, or without it: programs run, or errors name it.
 
-What JAX 0.10.2 does with the same libraries is in docs/data/stubbed_functions.json.
+docs/data/stubbed_functions.json has the outcomes of JAX 0.10.2 with the same libraries, and with
+the functions of lammps-jax-pjrt-cpu that are newer; plugrt runs all steps without any of these.
 """
 
 from __future__ import annotations
