@@ -12,17 +12,17 @@ from collections.abc import Mapping
 
 import pytest
 
+from mutants import Mutant, mutants
+from mutants.ahead_of_time import COMPILES
+from mutants.installed import SOUND
+from mutants.killers import KILLERS
+from mutants.liars import CAUGHT_BY, LIARS
+from mutants.loans import LENDS
+from mutants.tables import SICK, TableFaults
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.mutants import Mutant, mutants
-from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
 from plugrt_sdk.conformance.mutants.faults import Faults
-from plugrt_sdk.conformance.mutants.installed import SOUND
-from plugrt_sdk.conformance.mutants.killers import KILLERS
-from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY, LIARS
-from plugrt_sdk.conformance.mutants.loans import LENDS
-from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
@@ -106,7 +106,7 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("name", some_of(sorted(CHANGE_THEIR_PROCESS), 2))
 def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    target = Target("object", "mutants:mutant", argument=name)
     chapter = [CHECKS[other] for other in sorted(CHANGE_THEIR_PROCESS)]
     found = Runner(target, chapter, seconds=60.0).run()
     assert {key for key, result in found.items() if result.verdict is Verdict.FAIL} == {name}
@@ -114,7 +114,7 @@ def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", some_of(sorted(MEASURE_THEIR_PROCESS), 1))
 def test_what_measures_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    target = Target("object", "mutants:mutant", argument=name)
     found = Runner(target, [CHECKS[name]], seconds=60.0).run()
     assert found[name].verdict is Verdict.FAIL
 

@@ -16,7 +16,7 @@ pytest_plugins = "pytester"
 PLUGINS = """
 from plugrt.plugins import Availability
 from plugrt_sdk import BackendPlugin
-from plugrt_sdk.conformance.mutants import mutant
+from mutants import mutant
 from plugrt_numpy.backend import NumpyBackend
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mutants.tables import TableFaults, keep, replace_function, sound_table
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import is_error, new_args
-from plugrt_sdk.conformance.mutants.tables import TableFaults, keep, replace_function, sound_table
 
 Sound = Callable[[Any], Any]
 """A function of the sound table."""

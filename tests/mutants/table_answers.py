@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.checks.table_answers import TEXTS
-from plugrt_sdk.conformance.mutants.changes import Sound, then
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.changes import Sound, then
+from mutants.tables import (
     TableFaults,
     keep,
     replace_function,
     replace_functions,
 )
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.checks.table_answers import TEXTS
 
 _ROOM = 4096
 

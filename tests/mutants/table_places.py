@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mutants.changes import then
+from mutants.table_programs import shares
+from mutants.tables import TableFaults, keep, replace_function
 from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import named_values
 from plugrt.interface import DeviceAssignment
-from plugrt_sdk.conformance.mutants.changes import then
-from plugrt_sdk.conformance.mutants.table_programs import shares
-from plugrt_sdk.conformance.mutants.tables import TableFaults, keep, replace_function
 
 
 def _say_another_device(args: Any) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mutants.changes import Sound
+from mutants.tables import TableFaults, replace_function, sound_table
 from plugrt.interface import HostBufferSemantics
 from plugrt_sdk.conformance.function_table import new_args
-from plugrt_sdk.conformance.mutants.changes import Sound
-from plugrt_sdk.conformance.mutants.tables import TableFaults, replace_function, sound_table
 
 
 def _done_too_early(semantics: HostBufferSemantics) -> TableFaults:

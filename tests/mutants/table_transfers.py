@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mutants.changes import before, then
+from mutants.tables import TableFaults, keep, replace_function
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.mutants.changes import before, then
-from plugrt_sdk.conformance.mutants.tables import TableFaults, keep, replace_function
 
 _MANAGER, _UNKNOWN = "AsyncHostToDeviceTransferManager", 2
 

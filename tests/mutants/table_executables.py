@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mutants.changes import before, refusal, then
+from mutants.tables import TableFaults, keep, replace_function
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.proto_wire import compile_options
 from plugrt.interface import CompileOptions
-from plugrt_sdk.conformance.mutants.changes import before, refusal, then
-from plugrt_sdk.conformance.mutants.tables import TableFaults, keep, replace_function
 
 _DEFAULTS = keep(ffi.new("char[]", compile_options(CompileOptions())))
 _DEFAULTS_SIZE = len(compile_options(CompileOptions()))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mutants.computing import each, spoil, wrong_result
 from plugrt.errors import InvalidArgument, PlugrtError
 from plugrt.interface import CompileOptions, Program
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.checks import refusals
-from plugrt_sdk.conformance.mutants.computing import each, spoil, wrong_result
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.testing.programs import ADD

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.mutants.changes import OK, Sound, before, delete_buffer, then
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.changes import OK, Sound, before, delete_buffer, then
+from mutants.tables import (
     TableFaults,
     keep,
     replace_function,
     replace_functions,
 )
+from plugrt.capi.abi._abi import ffi
 
 _UNKNOWN = 2
 _ROWS_SIZE = 48

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.function_table import new_args
-from plugrt_sdk.conformance.mutants.changes import OK, Sound, before, delete_buffer, then
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.changes import OK, Sound, before, delete_buffer, then
+from mutants.tables import (
     TableFaults,
     keep,
     replace_function,
     sound_table,
 )
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.function_table import new_args
 
 
 def _ignore_donation(args: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mutants.arrays import flip, put_changed
 from plugrt.interface import HostBufferSemantics
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.checks.views import CHAPTER
-from plugrt_sdk.conformance.mutants.arrays import flip, put_changed
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 
 _PREFIX = f"{CHAPTER.prefix}."

@@ -1,4 +1,4 @@
-"""Mutants of argument structs, names and events: see `plugrt_sdk.conformance.mutants.tables`."""
+"""Mutants of argument structs, names and events: see `mutants.tables`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.checks.arguments import FUNCTIONS, LAST_OUTPUT
-from plugrt_sdk.conformance.function_table import is_error
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.tables import (
     TableFaults,
     keep,
     replace_function,
     replace_functions,
     sound_table,
 )
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.checks.arguments import FUNCTIONS, LAST_OUTPUT
+from plugrt_sdk.conformance.function_table import is_error
 
 Sound = Callable[[Any], Any]
 

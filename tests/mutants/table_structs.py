@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from mutants.arguments import take_for_whole, write_behind
+from mutants.changes import Sound, then
+from mutants.tables import TableFaults, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.checks.table_structs import GROUPS, last_output
-from plugrt_sdk.conformance.mutants.arguments import take_for_whole, write_behind
-from plugrt_sdk.conformance.mutants.changes import Sound, then
-from plugrt_sdk.conformance.mutants.tables import TableFaults, replace_function, replace_functions
 
 _LARGER = {
     "client": "Client_ProcessIndex",

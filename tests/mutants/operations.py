@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from mutants.computing import each, spoil, wrong_result
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
 from plugrt_sdk.conformance.checks.operations import HOST_TRANSFERS
 from plugrt_sdk.conformance.composites import SAMPLES as COMPOSITE_SAMPLES
 from plugrt_sdk.conformance.expect import Array
-from plugrt_sdk.conformance.mutants.computing import each, spoil, wrong_result
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
 from plugrt_sdk.conformance.operations import SAMPLES, Sample

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mutants.changes import Sound, then
+from mutants.tables import TableFaults, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.mutants.changes import Sound, then
-from plugrt_sdk.conformance.mutants.tables import TableFaults, replace_function, replace_functions
 
 
 def _call_twice(sound: Sound) -> Sound:

@@ -6,8 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.mutants.changes import (
+from mutants.changes import (
     OK,
     Sound,
     address,
@@ -18,13 +17,14 @@ from plugrt_sdk.conformance.mutants.changes import (
     refusal,
     then,
 )
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.tables import (
     TableFaults,
     keep,
     replace_extension_function,
     replace_function,
     replace_functions,
 )
+from plugrt.capi.abi._abi import ffi
 
 
 def _read_to_nul(args: Any) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from mutants.loans import with_steps
 from plugrt_sdk.conformance.mutants.faults import Faults, execute
-from plugrt_sdk.conformance.mutants.loans import with_steps
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 _turn = threading.Condition()

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from mutants.changes import keep_deleted
+from mutants.tables import TableFaults, replace_function
 from plugrt.errors import Internal, ResourceExhausted
 from plugrt.interface import CompileOptions, Program, ReadyEvent
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
-from plugrt_sdk.conformance.mutants.changes import keep_deleted
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
-from plugrt_sdk.conformance.mutants.tables import TableFaults, replace_function
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 

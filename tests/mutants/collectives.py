@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mutants.computing import spoil
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
 from plugrt_numpy.backend import NumpyBackend
@@ -15,7 +16,6 @@ from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.checks import collectives as checks
 from plugrt_sdk.conformance.checks import grids
 from plugrt_sdk.conformance.collectives import COLLECTIVES, MOVED
-from plugrt_sdk.conformance.mutants.computing import spoil
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.reading import read_module
 

@@ -6,9 +6,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.function_table import is_error, take_error
-from plugrt_sdk.conformance.mutants.changes import (
+from mutants.changes import (
     OK,
     Sound,
     address,
@@ -18,13 +16,15 @@ from plugrt_sdk.conformance.mutants.changes import (
     moves,
     then,
 )
-from plugrt_sdk.conformance.mutants.tables import (
+from mutants.tables import (
     TableFaults,
     keep,
     replace_function,
     replace_functions,
     sound_table,
 )
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.function_table import is_error, take_error
 
 
 def _shared_error(error: Any) -> None:
