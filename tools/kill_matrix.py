@@ -32,9 +32,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import plugrt.programs.loading  # noqa: E402, F401  # before the forks, each of which needs it
 from mutants import mutants  # noqa: E402
+from mutants.host import NoLibrary  # noqa: E402
 from mutants.killers import AT, KILLERS  # noqa: E402
 from mutants.liars import CAUGHT_BY as LIES  # noqa: E402
-from mutants.tables import LIBRARIES, SICK, TableFaults  # noqa: E402
+from mutants.tables import SICK, TableFaults  # noqa: E402
 from plugrt.plugins.library import LibraryPlugin  # noqa: E402
 from plugrt.plugins.plugin import Plugin  # noqa: E402
 from plugrt_sdk.conformance import registry  # noqa: E402
@@ -196,7 +197,12 @@ def group(own: str) -> Sequence[Check]:
 def ends_its_process(row: Row) -> bool:
     """Whether only the kit's runner can tell what a mutant does."""
     alone = registry.find(row.check).needs is Needs.PROCESS
-    return alone or row.mutant in KILLERS or row.mutant in LIBRARIES or row.check == START
+    return (
+        alone
+        or row.mutant in KILLERS
+        or isinstance(mutants()[row.mutant], NoLibrary)
+        or row.check == START
+    )
 
 
 def sound(devices: int = 1) -> Plugin:

@@ -57,7 +57,7 @@ def _compile_unsaved(self: BackendTopology, program: Program, options: CompileOp
     return recast(made, BackendExecutable, {"serialize": lambda executable: b""})
 
 
-AHEAD_OF_TIME: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "ahead_of_time.devices": _topology(devices=[DeviceDescription(0, 0, "NumPy")] * 2),
     "ahead_of_time.again": _topology(attributes=property(lambda self: {"made": next(_count)})),
     "ahead_of_time.unknown": Faults(backend={"topologies": _any_name}),

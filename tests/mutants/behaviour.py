@@ -97,7 +97,7 @@ def _wordless(self: MutantClient, program: Program, options: CompileOptions) -> 
         raise InvalidArgument("failed") from None
 
 
-BEHAVIOUR: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "behaviour.threads": _one_slot(),
     "behaviour.events": Faults(result={"ready_event": lambda self: _CallsTwice()}),
     "behaviour.after_errors": _fail_after_refusals(),

@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from mutants.computing import spoil
+from mutants.results import spoil
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.checks import collectives as checks
-from plugrt_sdk.conformance.checks import grids
 from plugrt_sdk.conformance.collectives import COLLECTIVES, MOVED
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.reading import read_module
 
 
-def _spoil_second(*words: str, devices: int = 2) -> Faults:
+def spoil_second(*words: str, devices: int = 2) -> Faults:
     """Returns a mutant that spoils the second device's result, in programs with these words."""
 
     def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
@@ -52,34 +51,25 @@ def _words_of(check: Check) -> tuple[str, str]:
     return _ROWS[name], _typed(dtype or "float32")
 
 
-def _operation(check: Check) -> str:
-    """Returns the operation that a check of replicas by partitions is about."""
-    return check.id.removeprefix("collectives.grid.").partition(".")[0]
-
-
-COLLECTIVE: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     **{
-        f"collectives.{found.id}.{dtype}": _spoil_second(f"stablehlo.{found.name}", _typed(dtype))
+        f"collectives.{found.id}.{dtype}": spoil_second(f"stablehlo.{found.name}", _typed(dtype))
         for found in COLLECTIVES
         for dtype in found.dtypes
     },
     **{
-        check.id: _spoil_second(f"stablehlo.{check.id.split('.')[1]}", *_words_of(check), devices=4)
+        check.id: spoil_second(f"stablehlo.{check.id.split('.')[1]}", *_words_of(check), devices=4)
         for check in checks.CHAPTER
         if ".groups." in check.id
     },
     **{
-        f"collectives.collective_permute.swap.{dtype}": _spoil_second(
+        f"collectives.collective_permute.swap.{dtype}": spoil_second(
             "collective_permute", "tensor<2x2xi64>", _typed(dtype)
         )
         for dtype in MOVED[1:]
     },
-    "collectives.collective_permute.swap": _spoil_second("collective_permute", "tensor<2x2xi64>"),
-    "collectives.collective_permute.shift": _spoil_second("collective_permute", "tensor<1x2xi64>"),
-    "collectives.replica_id": _spoil_second("replica_id"),
-    **{
-        check.id: _spoil_second("num_replicas = 2", f"stablehlo.{_operation(check)}", devices=4)
-        for check in grids.CHAPTER
-    },
-    **{check.id: _spoil_second("sdy.mesh") for check in checks.CHAPTER if ".sharding." in check.id},
+    "collectives.collective_permute.swap": spoil_second("collective_permute", "tensor<2x2xi64>"),
+    "collectives.collective_permute.shift": spoil_second("collective_permute", "tensor<1x2xi64>"),
+    "collectives.replica_id": spoil_second("replica_id"),
+    **{check.id: spoil_second("sdy.mesh") for check in checks.CHAPTER if ".sharding." in check.id},
 }

@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import InvalidArgument
-from plugrt.interface import HOST_CALLBACK, CompileOptions, Handler, MemoryAnalysis, Program
+from plugrt.interface import CompileOptions, MemoryAnalysis, Program
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 from plugrt_sdk.executable import BackendExecutable
 
 
-def _liar(capability: str, **members: Any) -> Faults:
+def liar(capability: str, **members: Any) -> Faults:
     """Returns a mutant that declares what it lacks."""
     return Faults(capabilities={capability: True}, **members)
-
-
-def _one_id(self: MutantClient, name: str, type_id: int, type_info: int | None = None) -> None:
-    """Gives all types one id, and asks for none."""
-    ctypes.c_int64.from_address(type_id).value = 5
 
 
 def _load_anything(self: MutantClient, serialized: bytes, options: Any = None) -> Any:
     from plugrt_sdk.testing.programs import ADD
 
     return self.compile(Program(ADD.encode()), CompileOptions())
-
-
-def _misread_hlo(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Compiles another sum for a program in the format ``hlo``."""
-    from plugrt_sdk.testing.programs import ADD
-
-    if program.format == "hlo":
-        program = Program(ADD.replace("stablehlo.add", "stablehlo.multiply").encode())
-    return MutantClient.compile(self, program, options)
-
-
-def _handlers(applies: Callable[[str], bool], change: Callable[[Handler], Handler]) -> Faults:
-    """Returns a mutant that calls other functions than were registered for some targets."""
-
-    def register_handler(self: NumpyBackend, target: str, handler: Handler) -> None:
-        kept = change(handler) if applies(target) else handler
-        NumpyBackend.register_handler(self, target, kept)
-
-    return Faults(backend={"register_handler": register_handler})
-
-
-def _forget(handler: Handler) -> Handler:
-    return lambda arguments, results, attributes: None
-
-
-def _reverse(handler: Handler) -> Handler:
-    return lambda arguments, results, attributes: handler(arguments[::-1], results, attributes)
-
-
-def _repeat(handler: Handler) -> Handler:
-    def call(arguments: Any, results: Any, attributes: Any) -> None:
-        handler(arguments, results, attributes)
-        handler(arguments, results, attributes)
-
-    return call
 
 
 _first_saved: list[bytes] = []
@@ -99,20 +58,20 @@ def _stats_with_low_peak(self: NumpyBackend, device: int) -> Mapping[str, int]:
     return {**NumpyBackend.memory_stats(self, device), "peak_bytes_in_use": 1}
 
 
-DECLARED: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "declared.serialization": Faults(executable={"serialize": lambda self: b"saved"}),
     "declared.serialization.own": Faults(executable={"serialize": _save_first}),
     "declared.serialization.process": Faults(
         executable={"serialize": _save_number}, client={"deserialize_executable": _load_number}
     ),
     "declared.serialization.nonsense": Faults(client={"deserialize_executable": _load_anything}),
-    "declared.cost_analysis": _liar(
+    "declared.cost_analysis": liar(
         "cost_analysis", executable={"cost_analysis": lambda self: {"flops": 1}}
     ),
     "declared.memory_analysis": Faults(
         executable={"memory_analysis": lambda self: MemoryAnalysis()}
     ),
-    "declared.optimized_program": _liar(
+    "declared.optimized_program": liar(
         "optimized_program", executable={"optimized_program": lambda self: Program(b"")}
     ),
     "declared.fingerprint": Faults(
@@ -139,14 +98,4 @@ DECLARED: Mapping[str, Faults] = {
             "stablehlo_current_version": (1, 0, 0),
         }
     ),
-    "accepts.dtypes": Faults(capabilities={"dtypes": frozenset({"float32", "float7"})}),
-    "accepts.program_formats": Faults(
-        capabilities={"program_formats": ("mlir", "hlo")}, client={"compile": _misread_hlo}
-    ),
-    "accepts.zero_copy_put": Faults(backend={"alias": lambda self, array, device: array.copy()}),
-    "accepts.strided_put": _liar("strided_put"),
-    "accepts.custom_calls": _handlers(lambda target: target != HOST_CALLBACK, _forget),
-    "accepts.custom_calls.types": Faults(client={"register_handler_type": _one_id}),
-    "accepts.host_callbacks": _handlers(lambda target: target == HOST_CALLBACK, _reverse),
-    "accepts.host_callbacks.order": _handlers(lambda target: target == HOST_CALLBACK, _repeat),
 }

@@ -37,7 +37,7 @@ def _lower_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
 
 
-EFFECTS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "effects.signals": Faults(on_start=_block_signals),
     "effects.files": Faults(on_start=lambda: os.umask(0o157)),
     "effects.limits": Faults(on_start=_lower_limit),

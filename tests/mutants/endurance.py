@@ -1,4 +1,4 @@
-"""Mutants of what lasts: out of memory, leaks, threads, forks, and the end of the process."""
+"""Mutants of leaks, threads, forks, and the end of the process."""
 
 from __future__ import annotations
 
@@ -12,45 +12,12 @@ import numpy as np
 
 from mutants.changes import keep_deleted
 from mutants.tables import TableFaults, replace_function
-from plugrt.errors import Internal, ResourceExhausted
+from plugrt.errors import Internal
 from plugrt.interface import CompileOptions, Program, ReadyEvent
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
-from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
-from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-
-
-def _other_error(self: MutantClient, array: Array, *rest: Any) -> BackendBuffer:
-    try:
-        return MutantClient.buffer_from_host(self, array, *rest)
-    except ResourceExhausted:
-        raise Internal("the device failed") from None
-
-
-def _stays_full() -> Faults:
-    """Returns a mutant that has no memory for anything once it had none."""
-    full: list[None] = []
-
-    def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-        if full:
-            raise ResourceExhausted("out of memory")
-        try:
-            return execute(self, arguments, options)
-        except ResourceExhausted:
-            full.append(None)
-            raise
-
-    return Faults(loaded={"execute": launch})
-
-
-def _swallow(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Returns an array of one element where there is no memory for the result."""
-    try:
-        return execute(self, arguments, options)
-    except ResourceExhausted:
-        return [[self.client.buffer_from_host(np.zeros(1), self.addressable_devices[0])]]
-
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 
 _kept: list[Any] = []
 
@@ -137,10 +104,7 @@ def _exit_with_3() -> None:
     atexit.register(os._exit, 3)
 
 
-ENDURANCE: Mapping[str, Faults | TableFaults] = {
-    "recovery.put": Faults(client={"buffer_from_host": _other_error}),
-    "recovery.launch": _stays_full(),
-    "recovery.deferred": Faults(loaded={"execute": _swallow}),
+MUTANTS: Mapping[str, Faults | TableFaults] = {
     "endurance.cycles": Faults(backend={"put": _keep_copies}),
     "endurance.arrays": replace_function("Buffer_Destroy", keep_deleted),
     "endurance.results": Faults(backend={"compile": _keep_results}),

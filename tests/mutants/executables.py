@@ -145,7 +145,7 @@ def _divide_nothing(self: NumpyBackend, program: Program, options: CompileOption
     return NumpyBackend.compile(self, program, options)
 
 
-EXECUTABLES: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "executables.text": Faults(executable={"as_text": lambda self: ""}),
     "executables.code_size": Faults(
         executable={"generated_code_size_in_bytes": lambda self: next(_sizes)}

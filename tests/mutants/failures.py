@@ -86,7 +86,7 @@ def _spoil_first(self: BackendLoadedExecutable, arguments: Any, options: Any = N
         raise
 
 
-FAILURES: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "failures.others": _fail_next(),
     "failures.threads": _fail_elsewhere(),
     "failures.passed_on": _compute_on_nothing(),

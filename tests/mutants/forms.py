@@ -1,18 +1,16 @@
-"""Mutants of the forms of programs, and of faulty programs that they take."""
+"""Mutants of the forms of programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mutants.computing import each, spoil, wrong_result
-from plugrt.errors import InvalidArgument, PlugrtError
+from mutants.results import each, spoil, wrong_result
+from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, Program
 from plugrt_sdk.buffer import BackendBuffer
-from plugrt_sdk.conformance.checks import refusals
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.testing.programs import ADD
 
 
 def _refuse_code(applies: Callable[[bytes], bool]) -> Faults:
@@ -31,22 +29,8 @@ def _has_version(minor: int) -> Faults:
     return _refuse_code(lambda code: mark in code)
 
 
-def _is_portable(code: bytes) -> bool:
+def is_portable(code: bytes) -> bool:
     return b"StableHLO_v" in code[:64]
-
-
-def _take_for_sum(applies: Callable[[bytes], bool]) -> Faults:
-    """Returns a mutant that compiles a sum for faulty programs that a function picks out."""
-
-    def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-        try:
-            return MutantClient.compile(self, program, options)
-        except PlugrtError:
-            if not applies(program.code):
-                raise
-            return MutantClient.compile(self, Program(ADD.encode()), options)
-
-    return Faults(client={"compile": compile})
 
 
 def _one_result(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
@@ -64,18 +48,14 @@ def _used_up(self: BackendLoadedExecutable, arguments: Any, options: Any = None)
     return results
 
 
-def _elsewhere(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Copies arguments that are on another device than the program."""
-    [device, *_] = self.addressable_devices
-    return execute(self, [[shards[0].copy_to_device(device)] for shards in arguments], options)
-
-
 _MANY = "%arg999"
-FORMS: Mapping[str, Faults] = {
+
+
+MUTANTS: Mapping[str, Faults] = {
     **{f"forms.artifact.version_1_{minor}": _has_version(minor) for minor in (0, 5, 9)},
-    "forms.artifact.newest": _refuse_code(_is_portable),
+    "forms.artifact.newest": _refuse_code(is_portable),
     "forms.bytecode": _refuse_code(
-        lambda code: code.startswith(b"ML\xefR") and not _is_portable(code)
+        lambda code: code.startswith(b"ML\xefR") and not is_portable(code)
     ),
     "forms.attributes": _refuse_code(lambda code: b"jax.result_info" in code),
     "forms.thousand_arguments": wrong_result(lambda text, program: _MANY in text, each(spoil(0))),
@@ -84,10 +64,4 @@ FORMS: Mapping[str, Faults] = {
     ),
     "forms.same_result_twice": Faults(loaded={"execute": _one_result}),
     "forms.same_argument_twice": Faults(loaded={"execute": _used_up}),
-    **{
-        f"programs.refused.module.{name}": _take_for_sum(text.encode().__eq__)
-        for name, (_, text) in refusals.BAD.items()
-    },
-    "programs.refused.truncated": _take_for_sum(_is_portable),
-    "programs.refused.arguments.device": Faults(loaded={"execute": _elsewhere}, devices=2),
 }

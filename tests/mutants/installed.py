@@ -43,7 +43,7 @@ SOUND: Mapping[str, Installation] = _installed().plugin
 """Members of a plugin whose installation has no fault."""
 _elsewhere = Faults(plugin=SOUND, client={"platform": property(lambda self: "mutant")})
 """A mutant whose client says another platform than hosts find under its name."""
-INSTALLED: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "installed.entry_points": _installed(
         entry_points__txt="[plugrt.plugins]\nmutant = no_such_package.module:plugin\n"
     ),

@@ -48,6 +48,6 @@ def _launch_waiting(self: BackendLoadedExecutable, arguments: Any) -> Any:
             _turn.notify_all()
 
 
-LAUNCH_STEPS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "launch_steps.waits_for_uses": with_steps(launch=lambda self: partial(_launch_waiting, self)),
 }

@@ -46,7 +46,7 @@ def _scrambled(self: Any, array: Any, device: int, layout: Layout) -> Any:
     return turned.transpose(np.argsort(order))
 
 
-LAYOUTS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "layouts.default": Faults(client={"default_layout": _reversed}),
     "layouts.results": Faults(executable={"output_layouts": _row_major}),
     "layouts.chosen": Faults(executable={"output_layouts": _chosen_otherwise}),

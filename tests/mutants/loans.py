@@ -155,7 +155,7 @@ def _launch_in_place(self: BackendLoadedExecutable, arguments: Any) -> Any:
     return results
 
 
-LOANS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "loans.read": _lending(_copied),
     "loans.size": _lending(_one_short),
     "loans.lenders": with_steps(lend=lambda self: partial(_lend_too_few, self)),

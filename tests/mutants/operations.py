@@ -1,4 +1,4 @@
-"""Mutants of operations and composites: each spoils the results of the programs that have them."""
+"""Mutants of operations: each spoils the results of the programs that have them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from mutants.computing import each, spoil, wrong_result
+from mutants.results import each, spoil, spoil_largest, wrong_result
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
 from plugrt_sdk.conformance.checks.operations import HOST_TRANSFERS
-from plugrt_sdk.conformance.composites import SAMPLES as COMPOSITE_SAMPLES
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
 from plugrt_sdk.conformance.operations import SAMPLES, Sample
 from plugrt_sdk.conformance.operations.edges import SIGNED_ZERO, SPECIAL, SUBNORMAL, WRAPPED
-from plugrt_sdk.conformance.random_bits import stored_key, variants
 from plugrt_sdk.reading import read_module
 
 
@@ -42,7 +40,7 @@ def _sampled(sample: Sample, dtype: str) -> Faults:
     def applies(text: str, program: Program) -> bool:
         return bool(written.search(text) and typed.search(text))
 
-    return wrong_result(applies, each(_CHANGES.get(sample.variant, _spoil_largest(sample.ulps))))
+    return wrong_result(applies, each(_CHANGES.get(sample.variant, spoil_largest(sample.ulps))))
 
 
 def _without_specials(array: Array) -> Array:
@@ -75,20 +73,6 @@ _CHANGES: Mapping[str, Callable[[Array], Array]] = {
     SUBNORMAL: _flushed,
 }
 """What mutants do to results of numbers at the edges of a dtype."""
-
-
-def _spoil_largest(ulps: int) -> Callable[[Array], Array]:
-    """Returns a function that changes the last element by the largest one, if there is any."""
-    by_units = spoil(ulps)
-
-    def spoil_largest(array: Array) -> Array:
-        if not array.size or array.dtype.kind in "iub" or not ulps:
-            return by_units(array) if array.size else array
-        found = array.copy()
-        found.reshape(-1)[-1] += array.dtype.type(np.max(np.abs(array)))
-        return found
-
-    return spoil_largest
 
 
 def _zeros_in_place(self: MutantClient, program: Program, options: CompileOptions) -> Any:
@@ -132,7 +116,7 @@ def _stop_at(name: str) -> Faults:
     return Faults(client={"compile": compile})
 
 
-OPERATIONS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     **{f"operations.{name}.compiled": _stop_at(name) for name in HOST_TRANSFERS},
     "operations.uniform_quantize.float32": Faults(client={"compile": _take_quantised}),
     **{
@@ -147,44 +131,4 @@ OPERATIONS: Mapping[str, Faults] = {
         for sample in SAMPLES
         for dtype in sample.dtypes
     },
-}
-
-
-def _unmoving(array: Array) -> Array:
-    """Returns an array of its first element."""
-    return np.full_like(array, array.reshape(-1)[0])
-
-
-def _random(words: str, change: Callable[[Array], Array]) -> Faults:
-    """Returns a mutant that changes what programs with these words draw."""
-    return wrong_result(lambda text, program: all(w in text for w in words.split()), each(change))
-
-
-RANDOMNESS: Mapping[str, Faults] = {
-    **{
-        f"random.rng_bit_generator.{stored_key(algorithm, dtype).lower()}": _random(
-            f"rng_bit_generator {algorithm} x{element_name(np.dtype(dtype))}>", spoil(0)
-        )
-        for algorithm, dtype in variants()
-    },
-    "random.rng.uniform.float32": _random("stablehlo.rng UNIFORM f32", _unmoving),
-    "random.rng.uniform.int32": _random("stablehlo.rng UNIFORM i32", _unmoving),
-    "random.rng.normal.float32": _random("stablehlo.rng NORMAL", _unmoving),
-}
-
-_COMPOSITE_WORDS = {
-    "attention": "stablehlo.exponential stablehlo.dot_general",
-    "convolutional_step": "stablehlo.convolution stablehlo.reduce_window",
-    "lstm": "stablehlo.while stablehlo.logistic",
-    "sort_merge": "stablehlo.sort stablehlo.gather",
-    "fft_convolution": "RFFT stablehlo.multiply",
-    "threefry": "stablehlo.shift_right_logical stablehlo.xor",
-}
-"""The operations that tell a composite program from others."""
-COMPOSITES: Mapping[str, Faults] = {
-    f"composites.{sample.id}.{dtype}": _random(
-        _COMPOSITE_WORDS[sample.id], _spoil_largest(sample.ulps)
-    )
-    for sample in COMPOSITE_SAMPLES
-    for dtype in sample.dtypes
 }

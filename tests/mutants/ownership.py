@@ -125,7 +125,7 @@ def _leak(self: NumpyBackend, array: Array, device: int) -> Array:
     return copy
 
 
-OWNERSHIP: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "ownership.deleted_argument": Faults(loaded={"execute": _with_deleted}),
     "ownership.results_live": Faults(
         loaded={"execute": _borrowed_results}, buffer={"delete": _delete_borrowers}

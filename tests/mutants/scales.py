@@ -56,7 +56,7 @@ def _first_sum_again(once: bool) -> Faults:
     return Faults(backend={"compile": compile}, devices=2)
 
 
-SCALES: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "scales.each_device": Faults(client={"compile": _on_first}, devices=2),
     "scales.replicas": _rotate_results("stablehlo.add"),
     "scales.all_reduce": _first_sum_again(once=False),

@@ -6,12 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mutants.changes import Sound, then
-from mutants.tables import (
-    TableFaults,
-    keep,
-    replace_function,
-    replace_functions,
-)
+from mutants.tables import TableFaults, keep, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.checks.table_answers import TEXTS
 
@@ -82,7 +77,7 @@ def _message_from_one_place(sound: Sound) -> Sound:
     return message
 
 
-TABLE_ANSWERS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_answers.texts": _texts_from_one_place(),
     "table_answers.attributes": _attributes_from_one_place(),
     "table_answers.errors": replace_function("Error_Message", _message_from_one_place),

@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mutants.changes import OK, Sound, before, delete_buffer, then
-from mutants.tables import (
-    TableFaults,
-    keep,
-    replace_function,
-    replace_functions,
-)
+from mutants.tables import TableFaults, keep, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
 
 _UNKNOWN = 2
@@ -102,7 +97,7 @@ def _lose_code(args: Any) -> None:
     args.error_code = _UNKNOWN
 
 
-TABLE_BUFFERS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_buffers.device": replace_function("Buffer_Device", _say_first_device, devices=2),
     "table_buffers.results": _results_on_first_device(),
     "table_buffers.copy.devices": _copies_die_with_source("Buffer_CopyToDevice"),

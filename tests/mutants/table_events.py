@@ -47,7 +47,7 @@ def _call_before_the_data() -> TableFaults:
     return replace_functions({"Buffer_ToHostBuffer": then(read), "Event_OnReady": on_ready})
 
 
-TABLE_EVENTS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_events.put": replace_function("Event_OnReady", _call_twice),
     "table_events.launch": replace_function("Event_IsReady", then(_never_ready)),
     "table_events.read": _call_before_the_data(),

@@ -58,7 +58,7 @@ def _refuse_context(sound: Any) -> Any:
     return launch
 
 
-TABLE_EXECUTABLES: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_executables.arguments": replace_function(
         "LoadedExecutable_Execute", before(_repeat_last_argument)
     ),

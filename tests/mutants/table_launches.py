@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mutants.changes import OK, Sound, before, delete_buffer, then
-from mutants.tables import (
-    TableFaults,
-    keep,
-    replace_function,
-    sound_table,
-)
+from mutants.tables import TableFaults, keep, replace_function, sound_table
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import new_args
 
@@ -79,7 +74,7 @@ def _give_again(sound: Sound) -> Sound:
     return launch
 
 
-TABLE_LAUNCHES: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_launches.donated": replace_function(
         "LoadedExecutable_Execute", before(_ignore_donation)
     ),

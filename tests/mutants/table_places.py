@@ -63,7 +63,7 @@ def _find_nothing(args: Any) -> None:
     args.addressable_device = ffi.NULL
 
 
-TABLE_PLACES: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_places.lookup": replace_function("Client_LookupAddressableDevice", then(_find_nothing)),
     "table_places.lookup.unknown": replace_function("Client_LookupDevice", _find_first),
     "table_places.assignment": replace_function(

@@ -189,7 +189,7 @@ def _refuse_no_arguments(sound: Sound) -> Sound:
     return lambda args: sound(args) if args.num_args else refusal()
 
 
-TABLE_PROGRAMS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_programs.bounded": replace_function("Client_Compile", before(_read_to_nul)),
     "table_programs.bounded.cut": replace_function("Client_Compile", before(_read_behind_words)),
     "table_programs.forgotten": _borrow_program(),

@@ -31,6 +31,6 @@ def _done_too_early(semantics: HostBufferSemantics) -> TableFaults:
     return replace_function("Client_BufferFromHostBuffer", put)
 
 
-TABLE_PUTS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     f"table_puts.{each.name.lower()}": _done_too_early(each) for each in HostBufferSemantics
 }

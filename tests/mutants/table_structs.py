@@ -58,7 +58,7 @@ def _smaller(kind: str, name: str) -> TableFaults:
     return replace_function(name, make)
 
 
-TABLE_STRUCTS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     **{
         f"table_structs.larger.{kind}": replace_function(name, partial(write_behind, name=name))
         for kind, name in _LARGER.items()

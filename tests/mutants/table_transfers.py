@@ -32,7 +32,7 @@ def _keep_shape(args: Any) -> None:
     args.dims, args.num_dims = keep(ffi.new("int64_t[]", [3])), 1
 
 
-TABLE_TRANSFERS: Mapping[str, TableFaults] = {
+MUTANTS: Mapping[str, TableFaults] = {
     "table_transfers.facts": replace_function(f"{_MANAGER}_BufferSize", then(_count_elements)),
     "table_transfers.parts": replace_function(f"{_MANAGER}_TransferData", before(_send_to_begin)),
     "table_transfers.failed": replace_function(f"{_MANAGER}_SetBufferError", before(_lose_code)),

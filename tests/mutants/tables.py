@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,7 @@ from plugrt.capi.capsule import address_in, capsule_at
 from plugrt.capi.loading.extension_chain import read_chain
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
-from plugrt_sdk.conformance.function_table import SLOTS, new_args
+from plugrt_sdk.conformance.function_table import SLOTS
 
 T = TypeVar("T")
 _kept: list[Any] = []
@@ -39,15 +38,6 @@ class TableFaults:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class NoLibrary:
-    """A plugin whose library is not there."""
-
-    def plugin_of(self) -> LibraryPlugin:
-        """Returns the mutant."""
-        return LibraryPlugin("mutant", "/nonexistent/libpjrt_mutant.so")
-
-
 @cache
 def sound_table() -> Any:
     """Returns the table of the NumPy backend."""
@@ -59,9 +49,6 @@ def sound_table() -> Any:
                              platform="mutant")  # fmt: skip
     _kept.append(capsule)
     return ffi.cast("PJRT_Api*", address_in(capsule, "mutant"))
-
-
-# --- defects -------------------------------------------------------------------------------------
 
 
 def replace_function(
@@ -116,154 +103,10 @@ def keep(made: T) -> T:
     return made
 
 
-def _set(name: str, value: Callable[[Any], Any]) -> TableFaults:
-    """Returns a mutant with another pointer in the place of a function or of the extensions."""
-
-    def change(table: Any) -> None:
-        kind = ffi.typeof(getattr(table, name))
-        setattr(table, name, ffi.cast(kind, value(table)))
-
-    return TableFaults(change)
-
-
-def _age(table: Any) -> None:
-    table.pjrt_api_version.minor_version = 5
-
-
-def _misstate_size(table: Any) -> None:
-    table.struct_size += 3
-
-
-def _repeat_extension(table: Any) -> None:
-    nodes = ffi.new("PJRT_Extension_Base[2]")
-    for node in nodes:
-        node.struct_size, node.type = ffi.sizeof("PJRT_Extension_Base"), 3
-    nodes[0].next = nodes + 1
-    table.extension_start = nodes
-    _kept.append(nodes)
-
-
-def _refuse_again(sound: Any) -> Callable[[Any], Any]:
-    calls: list[None] = []
-
-    def initialize(args: Any) -> Any:
-        calls.append(None)
-        return sound(args) if len(calls) == 1 else an_error()
-
-    return initialize
-
-
-def an_error() -> Any:
-    """Returns an error that the sound table made, for a call that it refuses."""
-    args, memory = new_args("TopologyDescription_Create")
-    _kept.append(memory)
-    return sound_table().TopologyDescription_Create(args)
-
-
-def _hide_attributes(sound: Any) -> Callable[[Any], Any]:
-    def attributes(args: Any) -> Any:
-        error = sound(args)
-        args.num_attributes = 0
-        return error
-
-    return attributes
-
-
-def _move_attributes(sound: Any) -> Callable[[Any], Any]:
-    def attributes(args: Any) -> Any:
-        error = sound(args)
-        moved = ffi.new("PJRT_NamedValue[]", int(args.num_attributes))
-        ffi.memmove(moved, args.attributes, ffi.sizeof(moved))
-        args.attributes = moved
-        _kept.append(moved)
-        return error
-
-    return attributes
-
-
-def _write_behind(sound: Any) -> Callable[[Any], Any]:
-    def attributes(args: Any) -> Any:
-        known = ffi.sizeof("struct PJRT_Plugin_Attributes_Args")
-        if args.struct_size > known:
-            ffi.cast("char*", args)[known] = b"\0"
-        return sound(args)
-
-    return attributes
-
-
-def _read_without_look(sound: Any) -> Callable[[Any], Any]:
-    def destroy(args: Any) -> None:
-        if args.error == ffi.NULL:
-            ctypes.string_at(8)
-        sound(args)
-
-    return destroy
-
-
-def _foreign_code(sound: Any) -> Callable[[Any], Any]:
-    def code(args: Any) -> Any:
-        failed = sound(args)
-        args.code = 77
-        return failed
-
-    return code
-
-
-def _share_error(sound: Any) -> Callable[[Any], Any]:
-    shared: list[Any] = []
-
-    def create(args: Any) -> Any:
-        if not shared:
-            shared.append(sound(args))
-        return shared[0]
-
-    return create
-
-
-def _move_message(sound: Any) -> Callable[[Any], Any]:
-    def message(args: Any) -> None:
-        sound(args)
-        args.message = keep(ffi.new("char[]", ffi.unpack(args.message, args.message_size)))
-
-    return message
-
-
-def _repeat_payloads(sound: Any) -> Callable[[Any], Any]:
-    """Visits a payload once more each time that it is asked."""
-    visits: list[None] = []
-
-    def for_each(args: Any) -> Any:
-        visits.append(None)
-        for _ in visits:
-            args.visitor(ffi.from_buffer(b"key"), 3, ffi.from_buffer(b"value"), 5, args.user_arg)
-        return sound(args)
-
-    return for_each
-
-
 def _empty(table: Any) -> None:
     for name in SLOTS:
         setattr(table, name, ffi.NULL)
 
 
-TABLES: Mapping[str, TableFaults] = {
-    "abi.version": TableFaults(_age),
-    "abi.size": TableFaults(_misstate_size),
-    "abi.slots": _set("Client_Compile", lambda table: ffi.NULL),
-    "abi.slots.code": _set("Client_Compile", lambda table: table),
-    "abi.extensions": _set("extension_start", lambda table: 0x10),
-    "abi.extensions.types": TableFaults(_repeat_extension),
-    "abi.initialize": replace_function("Plugin_Initialize", _refuse_again),
-    "abi.attributes": replace_function("Plugin_Attributes", _hide_attributes),
-    "abi.attributes.stable": replace_function("Plugin_Attributes", _move_attributes),
-    "abi.args.larger": replace_function("Plugin_Attributes", _write_behind),
-    "abi.destroy_null": replace_function("Error_Destroy", _read_without_look),
-    "abi.errors.several": replace_function("TopologyDescription_Create", _share_error),
-    "abi.errors.message": replace_function("Error_Message", _move_message),
-    "abi.errors.payloads": replace_function("Error_ForEachPayload", _repeat_payloads),
-    "abi.errors": replace_function("Error_GetCode", _foreign_code),
-}
-LIBRARIES: Mapping[str, NoLibrary] = {"host.library": NoLibrary()}
-"""Plugins of libraries whose defect is not in the table."""
 SICK: Mapping[str, TableFaults] = {"killer.all_null": TableFaults(_empty)}
 """A table without a single function."""

@@ -45,7 +45,7 @@ def _compile_fewer(self: BackendTopology, program: Program, options: CompileOpti
         return BackendTopology.compile(self, program, replace(options, num_replicas=1))
 
 
-TOPOLOGIES: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     "topologies.devices": _with_topology(ids=(0, 0)),
     "topologies.compile": _with_topology(compile=_compile_sum),
     "topologies.compile.refused": _with_topology(compile=_compile_fewer),

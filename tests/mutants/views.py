@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mutants.arrays import flip, put_changed
+from mutants.puts import flip, put_changed
 from plugrt.interface import HostBufferSemantics
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.checks.views import CHAPTER
@@ -54,6 +54,6 @@ def _mutant(name: str) -> Faults:
     return _alias(*rest.split(".")) if kind == "changed" else _wrong_view(name)
 
 
-VIEWS: Mapping[str, Faults] = {
+MUTANTS: Mapping[str, Faults] = {
     check.id: _mutant(check.id.removeprefix(_PREFIX)) for check in CHAPTER
 }
