@@ -31,16 +31,17 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import plugrt.programs.loading  # noqa: E402, F401  # before the forks, each of which needs it
+from mutants import mutants  # noqa: E402
+from mutants.host import NoLibrary  # noqa: E402
+from mutants.killers import AT, KILLERS  # noqa: E402
+from mutants.liars import CAUGHT_BY as LIES  # noqa: E402
+from mutants.tables import SICK, TableFaults  # noqa: E402
 from plugrt.plugins.library import LibraryPlugin  # noqa: E402
 from plugrt.plugins.plugin import Plugin  # noqa: E402
 from plugrt_sdk.conformance import registry  # noqa: E402
 from plugrt_sdk.conformance.check import Check, Level, Needs  # noqa: E402
 from plugrt_sdk.conformance.judge import judge  # noqa: E402
-from plugrt_sdk.conformance.mutants import mutants  # noqa: E402
 from plugrt_sdk.conformance.mutants.faults import Faults  # noqa: E402
-from plugrt_sdk.conformance.mutants.killers import AT, KILLERS  # noqa: E402
-from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY as LIES  # noqa: E402
-from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TableFaults  # noqa: E402
 from plugrt_sdk.conformance.reference import Reference  # noqa: E402
 from plugrt_sdk.conformance.runner import Runner  # noqa: E402
 from plugrt_sdk.conformance.subject import PluginSubject  # noqa: E402
@@ -55,7 +56,7 @@ SECONDS = 20.0
 FULL = os.environ.get("FULL") == "1"
 FORK_SECONDS = 3600.0 if FULL else 120.0
 RECORD = Path(os.environ["RECORD"]) if os.environ.get("RECORD") else None
-MUTANT = "plugrt_sdk.conformance.mutants:mutant"
+MUTANT = "mutants:mutant"
 BEFORE = "buffers.put_get.scalar"
 IN_C = {f"c.{name}": check for name, check in CAUGHT_BY.items()}
 """Libraries in C, for what Python cannot do to a process, to their own checks."""
@@ -196,7 +197,12 @@ def group(own: str) -> Sequence[Check]:
 def ends_its_process(row: Row) -> bool:
     """Whether only the kit's runner can tell what a mutant does."""
     alone = registry.find(row.check).needs is Needs.PROCESS
-    return alone or row.mutant in KILLERS or row.mutant in LIBRARIES or row.check == START
+    return (
+        alone
+        or row.mutant in KILLERS
+        or isinstance(mutants()[row.mutant], NoLibrary)
+        or row.check == START
+    )
 
 
 def sound(devices: int = 1) -> Plugin:

@@ -1,4 +1,4 @@
-"""Hooks of the documentation's site (``mkdocs.yml``): pages from elsewhere, the API's, links.
+"""Hooks of the documentation's site (``mkdocs.yml``): pages from elsewhere, made ones, links.
 
 READMEs and papers of the repository become pages as they are. Links in every page are written for
 the repository; here they become links to a page of the site, or to the file in the repository.
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -77,6 +78,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, page, content=text))
     for name, text in _api_pages().items():
         files.append(File.generated(config, f"api/{name}.md", content=text))
+    checks = run_path(str(ROOT / "docs/generate/checks.py"))["page"]()
+    files.append(File.generated(config, "checks.md", content=checks))
     return files
 
 

@@ -1,6 +1,6 @@
-"""Writes ``docs/checks.md``, every check of the conformance kit, from the code.
+"""Makes the site's page of the conformance kit's checks, from the code: ``tools/site.py`` asks.
 
-Also adds the ids of new checks to ``docs/data/check_ids.txt``, from which none is ever taken.
+As a script it adds the ids of new checks to ``docs/data/check_ids.txt``, which keeps all of them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from plugrt_sdk.conformance.checks import CHAPTERS
 from plugrt_sdk.conformance.profiles import PROFILES, checks_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/checks.md"
 IDS = ROOT / "docs/data/check_ids.txt"
 
 INTRODUCTION = """\
-<!-- Written by docs/generate/checks.py from plugrt_sdk/conformance/checks: change the checks. -->
 # The checks of the conformance kit
 
 These are the {total} checks that [`plugrt conform`](conformance.md) puts to a plugin, in the
@@ -105,8 +103,7 @@ def ids() -> str:
 
 
 def main() -> None:
-    """Writes the page and the ids."""
-    PAGE.write_text(page(), encoding="utf-8")
+    """Writes the ids."""
     IDS.write_text(ids(), encoding="utf-8")
 
 

@@ -8,14 +8,14 @@ import threading
 import time
 from typing import Any, NoReturn
 
+from mutants import mutant
+from mutants.ahead_of_time import COMPILES
 from plugrt.errors import NotFound
 from plugrt.interface import OptionValue
 from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_numpy import plugin as numpy_plugin
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendPlugin
-from plugrt_sdk.conformance.mutants import mutant
-from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.export import export_capsule
 

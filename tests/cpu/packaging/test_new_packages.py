@@ -225,17 +225,18 @@ class TestPython:
             shell.run("pip uninstall --quiet gone")
 
 
+@pytest.fixture(scope="session")
+def alone(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """An environment with the frozen package and its requirements."""
+    made = Shell(tmp_path_factory.mktemp("shells") / "frozen", wheels[0].parent)
+    made.run(f"tar -xf {ROOT}/tests/frozen/frozen-new.tar.gz && pip install -q ./frozen-new")
+    return made
+
+
 class TestFrozen:
     """What `plugrt new NAME` wrote when plugrt-sdk held the NumPy backend, in its name."""
 
     pytestmark = slow
-
-    @pytest.fixture(scope="class")
-    def alone(self, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
-        """An environment with that package and its requirements."""
-        made = Shell(tmp_path_factory.mktemp("shells") / "frozen", wheels[0].parent)
-        made.run(f"tar -xf {ROOT}/tests/frozen/frozen-new.tar.gz && pip install -q ./frozen-new")
-        return made
 
     def test_it_runs_with_its_own_requirements_alone(self, alone: Shell) -> None:
         row = alone.rows(JAX_PLATFORMS="frozen-new")["frozen-new"]

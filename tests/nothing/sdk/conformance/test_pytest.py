@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from support import children
 from support.apart import runs_apart
+from support.markdown import ROOT
 
 pytestmark = runs_apart("test-sdk")
 
@@ -16,7 +18,7 @@ pytest_plugins = "pytester"
 PLUGINS = """
 from plugrt.plugins import Availability
 from plugrt_sdk import BackendPlugin
-from plugrt_sdk.conformance.mutants import mutant
+from mutants import mutant
 from plugrt_numpy.backend import NumpyBackend
 
 
@@ -77,8 +79,9 @@ START, SCALAR, ONE = "client.create", "buffers.put_get.scalar", "buffers.put_get
 
 
 @pytest.fixture
-def author(pytester: pytest.Pytester) -> pytest.Pytester:
+def author(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A folder of an author, whose ini knows nothing of the kit and names his classes Test*."""
+    monkeypatch.setenv("PYTHONPATH", children.path_with(ROOT / "tests"))
     pytester.makeini(
         "[pytest]\naddopts = --strict-markers --strict-config -W error -p no:randomly\n"
         "python_functions = spec_*"

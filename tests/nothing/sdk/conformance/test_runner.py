@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mutants.killers import AT
 from plugrt.processes.run_in_child import Outcome
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.journal import Journal
-from plugrt_sdk.conformance.mutants.killers import AT
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -21,7 +21,7 @@ from support.distributions import install_plugin
 pytestmark = runs_apart("test-sdk")
 
 BEFORE, AFTER = "buffers.put_get.scalar", "buffers.put_get.transposed"
-MUTANT = "plugrt_sdk.conformance.mutants:mutant"
+MUTANT = "mutants:mutant"
 
 
 def mutant(name: str) -> Target:

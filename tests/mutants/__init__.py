@@ -1,0 +1,47 @@
+"""Plugins with one defect each, on which the checks are tested: each check must find its own.
+
+The mutants of a module of checks are `MUTANTS` in the module of that name here. `KILLERS` are
+plugins that end or hang the process, and `LIARS` declare what they lack or deny what they do.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Protocol
+
+from plugrt.plugins.plugin import Plugin
+from plugrt_sdk.conformance import checks
+
+
+class Mutant(Protocol):
+    """Something that makes a plugin with a defect."""
+
+    def plugin_of(self) -> Plugin:
+        """Returns the plugin."""
+
+
+@cache
+def mutants() -> Mapping[str, Mutant]:
+    """Returns the mutant of each check by the check's id, and those that no check is for."""
+    from mutants.killers import KILLERS
+    from mutants.liars import LIARS
+    from mutants.tables import SICK
+
+    found: dict[str, Mutant] = {}
+    for module in pkgutil.iter_modules(checks.__path__):
+        found |= mutants_of(module.name)
+    return {**found, **LIARS, **KILLERS, **SICK}
+
+
+def mutants_of(module: str) -> Mapping[str, Mutant]:
+    """Returns the mutants of a module of checks, by the check's id."""
+    of_module: Mapping[str, Mutant] = import_module(f"mutants.{module}").MUTANTS
+    return of_module
+
+
+def mutant(name: str) -> Plugin:
+    """Returns the mutant of a check as a plugin, or one of `KILLERS`; for `Target`s."""
+    return mutants()[name].plugin_of()

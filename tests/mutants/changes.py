@@ -1,0 +1,83 @@
+"""Changes of a library's functions, of which mutants of tables are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mutants.tables import TableFaults, keep, replace_function, sound_table
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.function_table import is_error, new_args
+
+Sound = Callable[[Any], Any]
+"""A function of the sound table."""
+OK = ffi.NULL
+
+
+def address(pointer: Any) -> int:
+    """Returns a pointer as a number."""
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def then(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
+    """Returns a maker of functions that change what the sound one has filled in."""
+
+    def make(sound: Sound) -> Sound:
+        def call(args: Any) -> Any:
+            error = sound(args)
+            if not is_error(error):
+                change(args)
+            return error
+
+        return call
+
+    return make
+
+
+def moves(name: str, pointer: str, size: str) -> TableFaults:
+    """Returns a mutant that copies what it lends, each time that it is asked."""
+
+    def move(args: Any) -> None:
+        item = ffi.typeof(getattr(args, pointer)).item
+        count = ffi.sizeof(item) * int(getattr(args, size))
+        moved = keep(ffi.new("char[]", count + 8))
+        ffi.memmove(moved, getattr(args, pointer), count)
+        setattr(args, pointer, ffi.cast(ffi.typeof(getattr(args, pointer)), moved))
+
+    return replace_function(name, then(move))
+
+
+def before(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
+    """Returns a maker of functions that change their arguments before the sound one sees them."""
+
+    def make(sound: Sound) -> Sound:
+        def call(args: Any) -> Any:
+            change(args)
+            return sound(args)
+
+        return call
+
+    return make
+
+
+def delete_buffer(buffer: Any) -> None:
+    """Deletes a buffer by the sound library's function."""
+    args, _kept = new_args("Buffer_Delete")
+    args.buffer = buffer
+    sound_table().Buffer_Delete(args)
+
+
+def refusal() -> Any:
+    """Returns an error that the sound table made."""
+    args, _kept = new_args("Plugin_Attributes")
+    args.struct_size = 1
+    return sound_table().Plugin_Attributes(args)
+
+
+def keep_deleted(sound: Sound) -> Sound:
+    """Deletes nothing, and gives no error."""
+
+    def delete(args: Any) -> Any:
+        return OK
+
+    return delete

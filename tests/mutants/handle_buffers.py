@@ -1,0 +1,150 @@
+"""Mutants of a library's handles of arrays: see `mutants.tables`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from mutants.changes import OK, Sound, address, before, delete_buffer, keep_deleted, then
+from mutants.tables import TableFaults, keep, replace_function, replace_functions, sound_table
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.function_table import is_error, take_error
+
+
+def _shared_error(error: Any) -> None:
+    if is_error(error):
+        take_error(sound_table(), error)
+
+
+def _borrow_dims() -> TableFaults:
+    """Returns a mutant whose buffers say the dimensions that are in the host's memory."""
+    borrowed: dict[Any, Any] = {}
+
+    def put(args: Any) -> None:
+        borrowed[args.buffer] = args.dims
+
+    def dims(args: Any) -> None:
+        args.dims = borrowed[args.buffer]
+
+    return replace_functions(
+        {"Client_BufferFromHostBuffer": then(put), "Buffer_Dimensions": then(dims)}
+    )
+
+
+_PADDED = ffi.new("int64_t[2]", [8, 128])
+
+
+def _say_padded(args: Any) -> None:
+    args.unpadded_dims = _PADDED
+
+
+def _say_dynamic(args: Any) -> None:
+    args.num_dynamic_dims = 1
+
+
+def _read_ahead(args: Any) -> None:
+    """Reads a cache line behind the array that is put."""
+    size = 4
+    for i in range(args.num_dims):
+        size *= args.dims[i]
+    ctypes.string_at(address(args.data) + size, 64)
+
+
+def _forget_size(args: Any) -> None:
+    if args.dst == ffi.NULL:
+        args.dst_size -= 1
+
+
+def _read_in_short_room(sound: Sound) -> Sound:
+    """Writes a whole array whatever the room."""
+
+    def read(args: Any) -> Any:
+        if args.dst != ffi.NULL:
+            args.dst_size += 4
+        return sound(args)
+
+    return read
+
+
+def _write_tail(args: Any) -> None:
+    size = ffi.sizeof("struct PJRT_Client_BufferFromHostBuffer_Args")
+    if args.struct_size > size:
+        ffi.cast("char*", args)[size] = b"\0"
+
+
+def _count_below_none(sound: Sound) -> Sound:
+    def decrease(args: Any) -> Any:
+        _shared_error(sound(args))
+        return OK
+
+    return decrease
+
+
+def _tell_twice(sound: Sound) -> Sound:
+    """Gives the memory of a view back twice."""
+
+    def make_view(args: Any) -> Any:
+        inner, argument = args.on_delete_callback, args.on_delete_callback_arg
+
+        def twice(pointer: Any, given: Any) -> None:
+            inner(pointer, argument)
+            inner(pointer, argument)
+
+        args.on_delete_callback = keep(ffi.callback("void(*)(void*, void*)", twice))
+        return sound(args)
+
+    return make_view
+
+
+def _share_event(sound: Sound) -> Sound:
+    """Gives one ready event of a buffer to all who ask."""
+    shared: dict[Any, Any] = {}
+
+    def ready_event(args: Any) -> Any:
+        if args.buffer in shared:
+            args.event = shared[args.buffer]
+            return OK
+        error = sound(args)
+        shared[args.buffer] = args.event
+        return error
+
+    return ready_event
+
+
+def _destroy_another() -> TableFaults:
+    """Returns a mutant that deletes the newest buffer when it has destroyed five hundred."""
+    made: list[Any] = []
+    gone: list[Any] = []
+
+    def put(args: Any) -> None:
+        made.append(args.buffer)
+
+    def destroy(args: Any) -> None:
+        gone.append(args.buffer)
+        if len(gone) == 500:
+            delete_buffer(next(buffer for buffer in reversed(made) if buffer not in gone))
+
+    return replace_functions(
+        {"Client_BufferFromHostBuffer": then(put), "Buffer_Destroy": before(destroy)}
+    )
+
+
+MUTANTS: Mapping[str, TableFaults] = {
+    "handles.buffers.dims": _borrow_dims(),
+    "handles.buffers.unpadded": replace_function("Buffer_UnpaddedDimensions", then(_say_padded)),
+    "handles.buffers.dynamic": replace_function(
+        "Buffer_DynamicDimensionIndices", then(_say_dynamic)
+    ),
+    "handles.buffers.bounded": replace_function("Client_BufferFromHostBuffer", before(_read_ahead)),
+    "handles.buffers.two_calls": replace_function("Buffer_ToHostBuffer", then(_forget_size)),
+    "handles.buffers.short_room": replace_function("Buffer_ToHostBuffer", _read_in_short_room),
+    "handles.buffers.larger": replace_function("Client_BufferFromHostBuffer", then(_write_tail)),
+    "handles.buffers.deleted": replace_function("Buffer_Delete", keep_deleted),
+    "handles.buffers.references": replace_function(
+        "Buffer_DecreaseExternalReferenceCount", _count_below_none
+    ),
+    "handles.buffers.view": replace_function("Client_CreateViewOfDeviceBuffer", _tell_twice),
+    "handles.buffers.events": replace_function("Buffer_ReadyEvent", _share_event),
+    "handles.buffers.destroyed": _destroy_another(),
+}

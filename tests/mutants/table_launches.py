@@ -1,0 +1,88 @@
+"""Mutants of libraries that do something else to the arguments of a launch than they should."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mutants.changes import OK, Sound, before, delete_buffer, then
+from mutants.tables import TableFaults, keep, replace_function, sound_table
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.function_table import new_args
+
+
+def _ignore_donation(args: Any) -> None:
+    """Names all arguments as not donatable, so that none is donated."""
+    count = int(args.num_args)
+    args.options.non_donatable_input_indices = keep(ffi.new("int64_t[]", list(range(count))))
+    args.options.num_non_donatable_input_indices = count
+
+
+def _ignore_kept(args: Any) -> None:
+    args.options.num_non_donatable_input_indices = 0
+
+
+def _read_zeros(sound: Sound) -> Sound:
+    """Gives what is in the host's memory for an array that is gone."""
+
+    def read(args: Any) -> Any:
+        if is_deleted(args.src):
+            args.event = ffi.NULL
+            return OK
+        return sound(args)
+
+    return read
+
+
+def _launch_with_another(sound: Sound) -> Sound:
+    """Takes the first argument in the place of one that is gone."""
+
+    def launch(args: Any) -> Any:
+        given = args.argument_lists[0]
+        for i in range(args.num_args):
+            if is_deleted(given[i]):
+                given[i] = given[0]
+        return sound(args)
+
+    return launch
+
+
+def is_deleted(buffer: Any) -> bool:
+    """Whether the sound library says that a buffer is deleted."""
+    args, _kept = new_args("Buffer_IsDeleted")
+    args.buffer = buffer
+    sound_table().Buffer_IsDeleted(args)
+    return bool(args.is_deleted)
+
+
+def _delete_first(args: Any) -> None:
+    delete_buffer(args.argument_lists[0][0])
+
+
+def _give_again(sound: Sound) -> Sound:
+    """Gives the result of the first launch of a program without arguments at each launch."""
+    first: dict[Any, Any] = {}
+
+    def launch(args: Any) -> Any:
+        if args.num_args == 0 and args.executable in first:
+            args.output_lists[0][0] = first[args.executable]
+            return OK
+        error = sound(args)
+        first[args.executable] = args.output_lists[0][0]
+        return error
+
+    return launch
+
+
+MUTANTS: Mapping[str, TableFaults] = {
+    "table_launches.donated": replace_function(
+        "LoadedExecutable_Execute", before(_ignore_donation)
+    ),
+    "table_launches.donated.read": replace_function("Buffer_ToHostBuffer", _read_zeros),
+    "table_launches.donated.launched": replace_function(
+        "LoadedExecutable_Execute", _launch_with_another
+    ),
+    "table_launches.kept": replace_function("LoadedExecutable_Execute", before(_ignore_kept)),
+    "table_launches.again": replace_function("LoadedExecutable_Execute", _give_again),
+    "table_launches.arguments": replace_function("LoadedExecutable_Execute", then(_delete_first)),
+}
