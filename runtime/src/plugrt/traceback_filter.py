@@ -23,7 +23,7 @@ def _folder_of(package: str) -> str:
     return str(Path(str(found.origin)).parent) + os.sep
 
 
-OUR_FOLDERS = (str(Path(__file__).parent) + os.sep, _folder_of("optree"))
+OUR_FOLDERS = (_folder_of("plugrt"), _folder_of("optree"))
 """optree's frames stand between plugrt's where an operation maps over a pytree."""
 
 
