@@ -14,7 +14,7 @@ from floor import Floor
 
 import plugrt
 from harness import Timer, find_library, timed
-from plugrt.execution.programs import compile_options
+from plugrt.execution.launches.programs import compile_options
 from plugrt.xla_environment import reserve_threads
 from plugrt_cpu import adapter
 

@@ -26,7 +26,7 @@ import numpy as np
 from narrow_programs import DTYPES, TRIALS, Writer
 
 from plugrt.errors import PjrtError
-from plugrt.execution.narrow_types import EXCHANGES
+from plugrt.execution.compilation.narrow_types import EXCHANGES
 from plugrt.interface import Client, CompileOptions, Program
 
 FLAGS = {
@@ -159,7 +159,7 @@ def in_child(name: str, dtype: str, platform: str, flags: str) -> dict[str, str]
 def preload(platform: str) -> None:
     """Imports what each child needs, and starts nothing."""
     names = [
-        "plugrt.execution.compiler",
+        "plugrt.execution.compilation.compiler",
         "plugrt.programs.parsing",
         "plugrt.stablehlo.passes",
         "plugrt_numpy.backend",

@@ -1,4 +1,4 @@
-/* Array: the base of `plugrt.execution.array.Array`, with what it holds. */
+/* Array: the base of `plugrt.execution.arrays.array.Array`, with what it holds. */
 #include "core.h"
 
 PyTypeObject *Array_Type, *array_class;
@@ -118,7 +118,7 @@ static PyGetSetDef array_fields[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, "The base of plugrt.execution.array.Array."},
+    {Py_tp_doc, "The base of plugrt.execution.arrays.array.Array."},
     {Py_tp_traverse, array_traverse},
     {Py_tp_clear, array_clear},
     {Py_tp_dealloc, array_dealloc},

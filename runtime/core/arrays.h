@@ -20,7 +20,7 @@ int spares_init(Spares *self, PyTypeObject *type); /* 0, or -1 with an exception
 PyObject *spares_make(Spares *self);               /* as tp_alloc */
 void spares_free(Spares *self, PyObject *object);  /* the end of tp_dealloc, of exactly that class */
 
-/* ---- array.c: the base of plugrt.execution.array.Array ---- */
+/* ---- array.c: the base of plugrt.execution.arrays.array.Array ---- */
 typedef struct {
   PyObject_HEAD
   PyObject *shards, *signature, *extra; /* NULL is None; a `Lent` is None to Python */
@@ -31,7 +31,7 @@ PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the ref
 /* Whether an object of that class is referred to weakly, as arrays are that share buffers. */
 int array_is_observed(PyObject *array);
 
-/* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
+/* ---- deletion.c: the base of plugrt.execution.arrays.deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
 /* ---- dtypes.c: what NumPy's values hold ---- */

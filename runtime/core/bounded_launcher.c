@@ -1,6 +1,6 @@
 /* BoundedLauncher: launches of a client of which few may be under way at a time.
 
-   As plugrt.execution.blocking_launches.BlockingLaunches, whose lock and queue these are. */
+   As plugrt.execution.executables.blocking_launches.BlockingLaunches, whose lock and queue these are. */
 #include "core.h"
 
 PyTypeObject *BoundedLauncher_Type;

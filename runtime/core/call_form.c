@@ -1,4 +1,4 @@
-/* CallForm: a call taken apart, as plugrt.execution.arguments.quick_leaves and nested_leaves do:
+/* CallForm: a call taken apart, as plugrt.execution.arrays.arguments.quick_leaves and nested_leaves do:
    its leaves, and what stands for the containers around them and for its static values.
 
    Built-in containers are opened, the leaves of a dict in its own order, and what nodes.c knows. */

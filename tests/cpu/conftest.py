@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from plugrt.execution import compiled_runner, quick_puts
+from plugrt.execution.launches import compiled_runner
+from plugrt.execution.transfers import quick_puts
 from plugrt.interface import Client, CompileOptions
 from plugrt.plugins.backends import devices, get_backend
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable

@@ -142,7 +142,7 @@ def test_a_value_that_is_neither_names_the_variable() -> None:
 
 
 def test_the_choice_is_made_once() -> None:
-    importlib.import_module("plugrt.execution.array")
+    importlib.import_module("plugrt.execution.arrays.array")
     other = "c" if config.core == "python" else "python"
     with pytest.raises(SettingInUse, match="PLUGRT_CORE before the program starts"):
         config.update("core", other)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from plugrt.compiled_core import core, reason
-from plugrt.execution.arguments import quick_avals
-from plugrt.execution.runner_cache import RunnerCache
+from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.execution.launches.runner_cache import RunnerCache
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 

@@ -23,8 +23,8 @@ from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.arguments import quick_avals
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.execution.arrays.array import Array
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
 

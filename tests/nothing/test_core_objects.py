@@ -15,7 +15,7 @@ import pytest
 from plugrt.capi import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.capi.abi._abi import ffi
 from plugrt.compiled_core import core, reason
-from plugrt.execution.arguments import quick_avals
+from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 from support.alone import alone

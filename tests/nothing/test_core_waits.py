@@ -12,9 +12,9 @@ import pytest
 
 from plugrt.compiled_core import core, reason
 from plugrt.errors import ArgumentTypeError
-from plugrt.execution import array_contents
-from plugrt.execution.array import blank
-from plugrt.execution.signature import Signature
+from plugrt.execution.arrays import array_contents
+from plugrt.execution.arrays.array import blank
+from plugrt.execution.arrays.signature import Signature
 from plugrt.monitoring.listeners import listening
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

@@ -12,8 +12,8 @@ import pytest
 
 from plugrt import launch_watch, thread_work
 from plugrt.errors import FailedPrecondition, Internal
-from plugrt.execution import watched_launches
-from plugrt.execution.watched_launches import Launched, WatchedLaunches
+from plugrt.execution.executables import watched_launches
+from plugrt.execution.executables.watched_launches import Launched, WatchedLaunches
 from plugrt.launch_watch import Watch, WatchedFunction
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import Internal
-from plugrt.execution.tracked_executable import track_launches
+from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import LoadedExecutable, Program
 from plugrt.shared_callbacks import SharedCallback, share_callbacks

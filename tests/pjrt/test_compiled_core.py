@@ -31,7 +31,7 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from support.alone import alone
 from support.xla_cpu import library_path, needs_library
 

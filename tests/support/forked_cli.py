@@ -13,7 +13,7 @@ from typing import NamedTuple
 CODE = """
 import json, os, sys
 import numpy
-import plugrt.cli, plugrt.cli.inputs, plugrt.cli.run, plugrt.execution.array
+import plugrt.cli, plugrt.cli.inputs, plugrt.cli.run, plugrt.execution.arrays.array
 
 # What is imported so far has started no thread, so that a copy of the process is whole.
 for number, arguments in enumerate(json.loads(sys.argv[1])):

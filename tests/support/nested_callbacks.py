@@ -20,7 +20,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import PjrtError
-from plugrt.execution import calling_launch
+from plugrt.execution.executables import calling_launch
 from plugrt.sharding import NamedSharding, PartitionSpec
 
 Array = npt.NDArray[np.float32]

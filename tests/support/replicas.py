@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.interface import CompileOptions, DeviceAssignment, TensorType
 from plugrt.plugins import backends
 from plugrt.tracing.entry import Parameter

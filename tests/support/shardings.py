@@ -7,11 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 
 DTYPES = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.execution import exchanges, host_assembly
+from plugrt.execution.transfers import exchanges, host_assembly
 from plugrt.interface import Client
 
 

@@ -11,20 +11,20 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from plugrt.execution import method_source
+from plugrt.execution.arrays import method_source
 from plugrt.uninterrupted_imports import import_native
 
 __version__ = "0.1.0"
 
 _NAMES = {
-    "Array": "plugrt.execution.array",
-    "PyTreeSpec": "plugrt.execution.tree",
+    "Array": "plugrt.execution.arrays.array",
+    "PyTreeSpec": "plugrt.execution.trees.tree",
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
     "backends": "plugrt.plugins.backends",
-    "block_until_ready": "plugrt.execution.transfer",
-    "broadcast_one_to_all": "plugrt.execution.broadcast_one_to_all",
+    "block_until_ready": "plugrt.execution.transfers.transfer",
+    "broadcast_one_to_all": "plugrt.execution.transfers.broadcast_one_to_all",
     "clear_backends": "plugrt.plugins.backends",
-    "clear_caches": "plugrt.execution.caches",
+    "clear_caches": "plugrt.execution.launches.caches",
     "compile": "plugrt.programs",
     "config": "plugrt.settings.declarations",
     "debug_infs": "plugrt.settings.contexts",
@@ -32,33 +32,33 @@ _NAMES = {
     "default_backend": "plugrt.plugins.backends",
     "default_device": "plugrt.settings.contexts",
     "device_count": "plugrt.plugins.backends",
-    "device_get": "plugrt.execution.transfer",
-    "device_put": "plugrt.execution.transfer",
-    "device_put_replicated": "plugrt.execution.device_put_sharded",
-    "device_put_sharded": "plugrt.execution.device_put_sharded",
+    "device_get": "plugrt.execution.transfers.transfer",
+    "device_put": "plugrt.execution.transfers.transfer",
+    "device_put_replicated": "plugrt.execution.transfers.device_put_sharded",
+    "device_put_sharded": "plugrt.execution.transfers.device_put_sharded",
     "devices": "plugrt.plugins.backends",
     "disable_jit": "plugrt.settings.contexts",
-    "effects_barrier": "plugrt.execution.effects",
+    "effects_barrier": "plugrt.execution.executables.effects",
     "from_jax": "plugrt.transforms.from_jax",
     "get_backend": "plugrt.plugins.backends",
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
-    "live_arrays": "plugrt.execution.live_arrays",
+    "live_arrays": "plugrt.execution.arrays.live_arrays",
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.backends",
     "local_devices": "plugrt.plugins.backends",
     "log_compiles": "plugrt.settings.contexts",
-    "make_array_from_callback": "plugrt.execution.array_parts",
-    "make_array_from_process_local_data": "plugrt.execution.array_parts",
-    "make_array_from_single_device_arrays": "plugrt.execution.array_parts",
-    "make_mesh": "plugrt.execution.mesh",
+    "make_array_from_callback": "plugrt.execution.transfers.array_parts",
+    "make_array_from_process_local_data": "plugrt.execution.transfers.array_parts",
+    "make_array_from_single_device_arrays": "plugrt.execution.transfers.array_parts",
+    "make_mesh": "plugrt.execution.shardings.mesh",
     "pmap": "plugrt.transforms.pmap",
-    "process_allgather": "plugrt.execution.process_allgather",
+    "process_allgather": "plugrt.execution.transfers.process_allgather",
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
     "process_indices": "plugrt.plugins.backends",
     "pure_callback": "plugrt.transforms.callbacks",
-    "register_array_type": "plugrt.execution.array_types",
+    "register_array_type": "plugrt.execution.arrays.array_types",
     "set_mesh": "plugrt.transforms.mesh_contexts",
     "shard_map": "plugrt.transforms.shard_map",
     "topology": "plugrt.transforms.topology",
@@ -111,29 +111,35 @@ if TYPE_CHECKING:
     from plugrt import sharding as sharding
     from plugrt import tree as tree
     from plugrt import typing as typing
-    from plugrt.execution.array import Array as Array
-    from plugrt.execution.array_parts import (
+    from plugrt.execution.arrays.array import Array as Array
+    from plugrt.execution.arrays.array_types import register_array_type as register_array_type
+    from plugrt.execution.arrays.live_arrays import live_arrays as live_arrays
+    from plugrt.execution.executables.effects import effects_barrier as effects_barrier
+    from plugrt.execution.launches.caches import clear_caches as clear_caches
+    from plugrt.execution.shardings.mesh import make_mesh as make_mesh
+    from plugrt.execution.transfers.array_parts import (
         make_array_from_callback as make_array_from_callback,
     )
-    from plugrt.execution.array_parts import (
+    from plugrt.execution.transfers.array_parts import (
         make_array_from_process_local_data as make_array_from_process_local_data,
     )
-    from plugrt.execution.array_parts import (
+    from plugrt.execution.transfers.array_parts import (
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
-    from plugrt.execution.array_types import register_array_type as register_array_type
-    from plugrt.execution.broadcast_one_to_all import broadcast_one_to_all as broadcast_one_to_all
-    from plugrt.execution.caches import clear_caches as clear_caches
-    from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated
-    from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded
-    from plugrt.execution.effects import effects_barrier as effects_barrier
-    from plugrt.execution.live_arrays import live_arrays as live_arrays
-    from plugrt.execution.mesh import make_mesh as make_mesh
-    from plugrt.execution.process_allgather import process_allgather as process_allgather
-    from plugrt.execution.transfer import block_until_ready as block_until_ready
-    from plugrt.execution.transfer import device_get as device_get
-    from plugrt.execution.transfer import device_put as device_put
-    from plugrt.execution.tree import PyTreeSpec as PyTreeSpec
+    from plugrt.execution.transfers.broadcast_one_to_all import (
+        broadcast_one_to_all as broadcast_one_to_all,
+    )
+    from plugrt.execution.transfers.device_put_sharded import (
+        device_put_replicated as device_put_replicated,
+    )
+    from plugrt.execution.transfers.device_put_sharded import (
+        device_put_sharded as device_put_sharded,
+    )
+    from plugrt.execution.transfers.process_allgather import process_allgather as process_allgather
+    from plugrt.execution.transfers.transfer import block_until_ready as block_until_ready
+    from plugrt.execution.transfers.transfer import device_get as device_get
+    from plugrt.execution.transfers.transfer import device_put as device_put
+    from plugrt.execution.trees.tree import PyTreeSpec as PyTreeSpec
     from plugrt.lax.sharding_constraint import (
         with_sharding_constraint as with_sharding_constraint,
     )
@@ -214,8 +220,8 @@ def _destroy_clients() -> None:
 
 
 def _drop_views() -> None:
-    if "plugrt.execution.array" in sys.modules:
-        from plugrt.execution.array_views import drop_views
+    if "plugrt.execution.arrays.array" in sys.modules:
+        from plugrt.execution.arrays.array_views import drop_views
 
         drop_views()
 

@@ -4,14 +4,14 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-array.c f10c53a90d08
+array.c 1cc06d32925d
 array_buffer.c 76443b3a8a06
 array_host.c 919d19f9fe8b
 array_wait.c ce2d39d414b6
-arrays.h 5e7cee05d819
-bounded_launcher.c 82d821141c30
+arrays.h e60c8890d2bc
+bounded_launcher.c 547df9e948ff
 buffer.c d607db30b2bf
-call_form.c fcd0ae7e89d1
+call_form.c d16466009de6
 call_key.c 7056ab12cacd
 call_parts.c 711db7f52cdb
 calls.c 7138627b6e75
@@ -21,7 +21,7 @@ client.c 17a86d597200
 collect_held.c 16509d904cac
 copy.c 5b8794f7f028
 core.h 52a5b502cd51
-deletion.c 64b78b766334
+deletion.c b664b6214772
 dict_keys.c ac2aa4ea3ba2
 donation.c c33bc4c86eef
 dtypes.c 9a678375b11f
@@ -48,7 +48,7 @@ loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
 module.c 7a0c78229b8a
-nodes.c 75ac6061aba5
+nodes.c 1cf2f3a8329f
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
 pjrt.h 03d1cc12e76e
@@ -63,7 +63,7 @@ runner.c a25cc068e0d0
 shards_launch.c 3e76c20b1151
 shards_launcher.c 1604c5b520fa
 shards_wait.c cf2a0107428f
-signature.c c59a85ad9b48
+signature.c 7095166a136e
 sizes.h f0ce231aa8b3
 spares.c ae3d191acf16
 static_arguments.c 02c2b2e7b0e8

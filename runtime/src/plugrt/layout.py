@@ -4,7 +4,7 @@
 `plugrt.device_put`, `plugrt.jit` (``in_shardings``, ``out_shardings``) and `Array.format` use.
 """
 
-from plugrt.execution.format import Format
+from plugrt.execution.shardings.format import Format
 from plugrt.memory_layout import Layout
 
 __all__ = ["Format", "Layout"]

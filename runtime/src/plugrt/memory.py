@@ -1,5 +1,5 @@
 """Memory spaces: `Space.Device` and `Space.Host`, which `device_put` takes, as ``jax.memory``."""
 
-from plugrt.execution.put_target import Space
+from plugrt.execution.placement.put_target import Space
 
 __all__ = ["Space"]

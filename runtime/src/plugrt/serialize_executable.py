@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution import tree
-from plugrt.execution.compiled import SavableCall
+from plugrt.execution.launches.compiled import SavableCall
+from plugrt.execution.trees import tree
 from plugrt.interface import Client, Device
 from plugrt.plugins.backends import get_backend
 from plugrt.programs.compiled_export import CompiledExport

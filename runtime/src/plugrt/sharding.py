@@ -9,14 +9,14 @@ each of several devices, or the whole on each of them.
 `get_abstract_mesh` say which it is.
 """
 
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.auto_sharding import AUTO
-from plugrt.execution.gspmd_sharding import GSPMDSharding
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.positional_sharding import PositionalSharding
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.auto_sharding import AUTO
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
 
 __all__ = [

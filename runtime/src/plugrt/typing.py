@@ -13,11 +13,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.array import Array
-from plugrt.execution.format import Format
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.put_target import Space
-from plugrt.execution.sharding import Sharding
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.placement.put_target import Space
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import Sharding
 from plugrt.interface import Device
 
 __all__ = [

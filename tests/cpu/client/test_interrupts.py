@@ -406,7 +406,7 @@ import random, signal, time
 import numpy as np
 import plugrt
 from plugrt import ffi
-from plugrt.execution.client_launches import client_launches
+from plugrt.execution.executables.client_launches import client_launches
 from plugrt.host_callbacks import calls_under_way
 
 class Leave(BaseException):

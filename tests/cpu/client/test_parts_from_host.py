@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from plugrt.errors import InvalidArgument, PlugrtError
-from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
-from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client
 from plugrt.plugins.backends import devices
 from plugrt.transforms.pmap import pmap

@@ -79,7 +79,7 @@ def test_another_fault_in_the_same_call_is_found(name: str, change: Change) -> N
 
 def test_a_default_device_that_is_ignored_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     import plugrt
-    from plugrt.execution import default_device
+    from plugrt.execution.placement import default_device
     from support.differential.deviations import unknown
     from support.differential.generate import FORMS, generate
     from support.differential.report import differences_of

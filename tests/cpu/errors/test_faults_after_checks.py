@@ -19,7 +19,7 @@ import plugrt
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.loading.function_table import Table
 from plugrt.errors import ArgumentError, Internal
-from plugrt.execution import compiler
+from plugrt.execution.compilation import compiler
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins import loading, starting
 from plugrt_cpu import interrupts

@@ -22,7 +22,7 @@ import plugrt
 import plugrt.array_api as xp
 from plugrt import Array, lax, random
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
-from plugrt.execution.missing_attributes import Missing
+from plugrt.execution.arrays.missing_attributes import Missing
 from support.effort import WHOLE
 from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 
@@ -121,7 +121,7 @@ def test_functions_of_plugrt_itself_do_too(name: str) -> None:
 
 METHODS = [
     name
-    for name, member in inspect.getmembers_static(plugrt.execution.array_methods.Methods)
+    for name, member in inspect.getmembers_static(plugrt.execution.arrays.array_methods.Methods)
     if not name.startswith("_") and not isinstance(member, property | Missing)
 ] + ["item", "tobytes", "tolist", "addressable_data", "__dlpack__"]
 

@@ -20,7 +20,7 @@ import plugrt.array_api as xp
 import plugrt_sdk
 from plugrt import monitoring, plugins, sharding, tree
 from plugrt.errors import ArgumentTypeError, PlugrtError
-from plugrt.execution import array_methods
+from plugrt.execution.arrays import array_methods
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from support.effort import some_of
 from support.wrong_calls import parameters_of, wrong_calls

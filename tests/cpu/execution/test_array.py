@@ -18,11 +18,11 @@ import pytest
 from plugrt.array_api import from_dlpack
 from plugrt.compiled_core import core
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
-from plugrt.execution.array import Array
-from plugrt.execution.array_base import ArrayBase
-from plugrt.execution.sharded_transfer import put_sharded
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_base import ArrayBase
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers.sharded_transfer import put_sharded
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.distributions import run_python
@@ -378,7 +378,7 @@ def test_the_process_ends_quietly(keep: str) -> None:
         import numpy as np
         import plugrt.plugins.backends
         from support.ops import add
-        from plugrt.execution.transfer import device_put
+        from plugrt.execution.transfers.transfer import device_put
         x = device_put(np.ones(3))
         add(x, 1)
         {keep}

@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt import monitoring
 from plugrt.errors import DeletedBuffer, InvalidIndex
-from plugrt.execution.live_arrays import live_arrays
+from plugrt.execution.arrays.live_arrays import live_arrays
 from plugrt.plugins.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding, PositionalSharding
 from plugrt.sharding import PartitionSpec as P

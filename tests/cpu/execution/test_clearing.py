@@ -9,8 +9,8 @@ _BEFORE = """
 import gc, weakref
 import numpy as np
 import plugrt
-from plugrt.execution.transfer import device_put
-from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.transfers.transfer import device_put
+from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.plugins.backends import clear_backends, devices, get_backend
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap

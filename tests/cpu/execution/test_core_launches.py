@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, FailedPrecondition
-from plugrt.execution import transfer
+from plugrt.execution.transfers import transfer
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 H = np.arange(4, dtype=np.float32)

@@ -10,7 +10,7 @@ import pytest
 
 import plugrt
 from plugrt.compiled_core import core, reason
-from plugrt.execution import pipeline
+from plugrt.execution.launches import pipeline
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 H = np.arange(4, dtype=np.float32)

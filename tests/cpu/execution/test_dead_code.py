@@ -13,7 +13,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring, pmap
 from plugrt.errors import PlugrtError
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting

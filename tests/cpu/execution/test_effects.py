@@ -18,7 +18,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import Internal
-from plugrt.execution.client_launches import calling_launches
+from plugrt.execution.executables.client_launches import calling_launches
 from support.behaviour import behaviour
 
 SCALAR = plugrt.ShapeDtypeStruct((), "int32")

@@ -18,7 +18,8 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import FloatingPointFault, InvalidArgument
-from plugrt.execution import compiler, float_origins
+from plugrt.execution.compilation import compiler
+from plugrt.execution.launches import float_origins
 from plugrt.transforms.jit import jit
 from support.effort import seeds, some_of
 from support.jax_oracle import jax

@@ -14,9 +14,9 @@ import pytest
 import plugrt
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.array import array_holding
-from plugrt.execution.compiled_reader import _format
-from plugrt.execution.signature import Signature
+from plugrt.execution.arrays.array import array_holding
+from plugrt.execution.arrays.compiled_reader import _format
+from plugrt.execution.arrays.signature import Signature
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from plugrt import lax
-from plugrt.execution.device_put_sharded import device_put_replicated
-from plugrt.execution.host_constants import HostConstant
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.device_put_sharded import device_put_replicated
+from plugrt.execution.transfers.host_constants import HostConstant
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap

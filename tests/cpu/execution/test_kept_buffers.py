@@ -13,9 +13,9 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer
-from plugrt.execution import resharding, whole_arrays
-from plugrt.execution.array import Array
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.transfers import resharding, whole_arrays
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P

@@ -14,9 +14,10 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.execution import array_deletion, donation, sharers
-from plugrt.execution.array import Array
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays import array_deletion, sharers
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches import donation
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P

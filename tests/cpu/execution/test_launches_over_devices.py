@@ -11,7 +11,7 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.execution import pipeline
+from plugrt.execution.launches import pipeline
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.behaviour import behaviour
 

@@ -19,9 +19,9 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
-from plugrt.execution.format import Format
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import TensorType
 from plugrt.memory_layout import Layout
 from plugrt.plugins.backends import devices

@@ -15,7 +15,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.execution.narrow_types import _faults_of
+from plugrt.execution.compilation.narrow_types import _faults_of
 from plugrt.interface import CompileOptions, Program
 from plugrt.sharding import NamedSharding, PartitionSpec
 from plugrt.stablehlo.modules import bytecode, parse, portable_artifact

@@ -11,9 +11,9 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.compiled import CompiledCall
-from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.launches.compiled import CompiledCall
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting

@@ -21,14 +21,14 @@ from plugrt.errors import (
     Unimplemented,
     UnsupportedDtype,
 )
-from plugrt.execution import array_types
-from plugrt.execution.array_types import register_array_type
-from plugrt.execution.mesh import make_mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.put_target import Space
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays import array_types
+from plugrt.execution.arrays.array_types import register_array_type
+from plugrt.execution.placement.put_target import Space
+from plugrt.execution.shardings.mesh import make_mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour

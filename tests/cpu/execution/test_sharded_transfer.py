@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
-from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
-from plugrt.execution.resharding import reshard
-from plugrt.execution.sharded_transfer import gather
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_get, device_put
-from plugrt.execution.whole_arrays import move
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.sharded_transfer import gather
+from plugrt.execution.transfers.transfer import device_get, device_put
+from plugrt.execution.transfers.whole_arrays import move
 from plugrt.plugins.backends import devices
 from support.ops import add
 

@@ -17,10 +17,10 @@ from plugrt.errors import (
     NotAnArray,
     ResourceExhausted,
 )
-from plugrt.execution import default_device
-from plugrt.execution.array import Array
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import block_until_ready, device_get, device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.placement import default_device
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import block_until_ready, device_get, device_put
 from plugrt.plugins.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
@@ -272,7 +272,7 @@ def test_narrowing_warns_once() -> None:
         """
         import warnings
         import numpy as np
-        from plugrt.execution.transfer import device_put
+        from plugrt.execution.transfers.transfer import device_put
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for host in (np.ones(2), np.arange(3), np.ones(1, complex), np.ones(1, np.uint64)):

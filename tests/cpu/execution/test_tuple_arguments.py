@@ -14,7 +14,7 @@ import plugrt
 from plugrt import serialize_executable
 from plugrt.capi.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
-from plugrt.execution.tuple_arguments import takes_one_tuple
+from plugrt.execution.placement.tuple_arguments import takes_one_tuple
 from plugrt.interface import Capabilities, Client, CompileOptions
 from plugrt.plugins.backends import get_backend
 from plugrt.transforms.jit import jit

@@ -7,7 +7,7 @@ import pytest
 
 from plugrt import jit, lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from support.jax_oracle import same
 
 X = np.arange(3, dtype=np.float32)

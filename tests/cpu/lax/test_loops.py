@@ -10,7 +10,7 @@ import pytest
 
 from plugrt import jit, lax, monitoring
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError, StructureError
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.tracing.trace import current_trace
 from support.compiles import counting
 from support.jax_oracle import same

@@ -11,7 +11,7 @@ import pytest
 
 from plugrt import debug_infs, debug_nans, disable_jit, jit, lax
 from plugrt.errors import FloatingPointFault
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from support.jax_oracle import same
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -25,7 +25,7 @@ from plugrt.errors import (
     ResourceExhausted,
     Unimplemented,
 )
-from plugrt.execution.op_sharding import read_op_sharding
+from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.interface import (
     Client,
     CompileOptions,

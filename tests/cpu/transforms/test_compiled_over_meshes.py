@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from plugrt import monitoring
 from plugrt.errors import ArgumentMismatch, DeviceMismatch, ShapeError
-from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P

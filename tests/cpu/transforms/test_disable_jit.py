@@ -14,7 +14,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.interface import Client, Program
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit

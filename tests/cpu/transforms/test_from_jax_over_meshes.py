@@ -12,7 +12,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, Unimplemented
-from plugrt.execution import device_claims
+from plugrt.execution.placement import device_claims
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support import as_jax_over_meshes, children

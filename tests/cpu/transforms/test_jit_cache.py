@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.caches import clear_caches
-from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.launches.caches import clear_caches
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit

@@ -31,9 +31,9 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.transfers.transfer import device_put
+from plugrt.execution.trees import tree
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.compiles import counting

@@ -15,12 +15,13 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
-from plugrt.execution import array_making, loaded_program
-from plugrt.execution.array import array_holding
-from plugrt.execution.array_deletion import Deletable
-from plugrt.execution.array_making import share_buffers
-from plugrt.execution.donation import Donation, Taken, give_back
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays import array_making
+from plugrt.execution.arrays.array import array_holding
+from plugrt.execution.arrays.array_deletion import Deletable
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.launches import loaded_program
+from plugrt.execution.launches.donation import Donation, Taken, give_back
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.transforms.jit import jit

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import LeakedTracer
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.transforms.jit import jit
 from support.collector import uncollected
 from support.ops import add, mul, sin

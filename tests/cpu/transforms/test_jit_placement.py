@@ -12,8 +12,8 @@ import pytest
 
 from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit

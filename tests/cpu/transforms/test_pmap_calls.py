@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from plugrt.errors import FloatingPointFault
-from plugrt.execution.array import Array
-from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import backends, devices
 from plugrt.settings.declarations import config

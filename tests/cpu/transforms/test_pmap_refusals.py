@@ -18,7 +18,7 @@ from plugrt.errors import (
     UnboundAxis,
     UnhashableStaticArgument,
 )
-from plugrt.execution.transfer import device_put
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices
 from plugrt.transforms.pmap import pmap

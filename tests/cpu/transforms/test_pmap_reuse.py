@@ -16,11 +16,11 @@ import pytest
 
 from plugrt import monitoring
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.array import Array
-from plugrt.execution.caches import clear_caches
-from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
-from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches.caches import clear_caches
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices, get_backend
 from plugrt.settings.declarations import config

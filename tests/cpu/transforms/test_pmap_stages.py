@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices
 from plugrt.transforms.pmap import pmap

@@ -19,8 +19,8 @@ from plugrt.errors import (
     ShapeError,
     StructureError,
 )
-from plugrt.execution import chosen_shardings
-from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.execution.placement import chosen_shardings
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.interface import Device
 from plugrt.plugins.backends import devices, get_backend
 from plugrt.sharding import (

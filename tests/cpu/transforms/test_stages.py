@@ -16,8 +16,8 @@ import pytest
 
 from plugrt import array_api, lax, monitoring, pmap
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
-from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit

@@ -16,8 +16,8 @@ class NoJaxlib:
 sys.meta_path.insert(0, NoJaxlib())
 import numpy as np
 from plugrt.errors import MissingTraceExtra
-from plugrt.execution.array import new_array
-from plugrt.execution.signature import intern_signature
+from plugrt.execution.arrays.array import new_array
+from plugrt.execution.arrays.signature import intern_signature
 
 x = new_array((), intern_signature((2,), np.dtype(np.float32), None, False))
 assert "jaxlib" not in sys.modules and "plugrt.array_api" not in sys.modules
@@ -43,7 +43,7 @@ def test_the_first_use_of_an_operator_names_the_extra() -> None:
 
 def test_arrays_do_not_need_the_operations() -> None:
     run(
-        "import sys; from plugrt.execution.array import Array; "
+        "import sys; from plugrt.execution.arrays.array import Array; "
         "assert 'plugrt.array_api' not in sys.modules; "
         "assert not [m for m in sys.modules if m.startswith('jaxlib')]; "
         "Array.__add__; import plugrt.array_api; "

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.execution import array_deletion
-from plugrt.execution.array_making import share_buffers
-from plugrt.execution.donation import give_back
+from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.launches.donation import give_back
 from support.fake_client import FakeClient
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from plugrt import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.execution import calling_launch
-from plugrt.execution.blocking_launches import BlockingLaunches
-from plugrt.execution.bounded_executable import BoundedExecutable, bound_launches
-from plugrt.execution.calling_launch import CallingLaunch
+from plugrt.execution.executables import calling_launch
+from plugrt.execution.executables.blocking_launches import BlockingLaunches
+from plugrt.execution.executables.bounded_executable import BoundedExecutable, bound_launches
+from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 from plugrt.thread_work import ThreadWork
 from plugrt.waiter import ended

@@ -1,10 +1,10 @@
-"""`plugrt.execution.default_device`: which device is meant where none is given."""
+"""`plugrt.execution.placement.default_device`: which device is meant where none is given."""
 
 from __future__ import annotations
 
 import pytest
 
-from plugrt.execution.default_device import default_device_of
+from plugrt.execution.placement.default_device import default_device_of
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
 from support.fake_client import FakeClient

@@ -17,8 +17,8 @@ import pytest
 
 import plugrt
 from plugrt.errors import Internal
-from plugrt.execution import blocking_launches, client_launches
-from plugrt.execution.client_launches import calling_launches
+from plugrt.execution.executables import blocking_launches, client_launches
+from plugrt.execution.executables.client_launches import calling_launches
 from plugrt.host_callbacks import NumberedCallback, take_failure
 from plugrt.interface import Capabilities, Device
 from plugrt.plugins.backends import clear_backends

@@ -11,8 +11,8 @@ import pytest
 
 import plugrt
 from plugrt.errors import ArgumentError, ArgumentTypeError, DeviceMismatch, InvalidArgument
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.mesh import Mesh, make_mesh
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh, make_mesh
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
 

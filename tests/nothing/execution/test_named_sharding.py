@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec as P
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec as P
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
-from plugrt.execution.chosen_shardings import find_spec
-from plugrt.execution.gspmd_sharding import GSPMDSharding
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.op_sharding import read_op_sharding, write_op_sharding
-from plugrt.execution.partition_spec import PartitionSpec as P
-from plugrt.execution.tiling import Tiling
+from plugrt.execution.placement.chosen_shardings import find_spec
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.op_sharding import read_op_sharding, write_op_sharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec as P
+from plugrt.execution.shardings.tiling import Tiling
 from plugrt.protobuf import integer, message, varint
 from support.fake_client import FakeClient
 

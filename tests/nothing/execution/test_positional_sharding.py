@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentTypeError, AxisError, DeviceMismatch, InvalidArgument, ShapeError
-from plugrt.execution.divided import replicate
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec as P
-from plugrt.execution.positional_sharding import PositionalSharding
-from plugrt.execution.tiling import Tiling
+from plugrt.execution.shardings.divided import replicate
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec as P
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.tiling import Tiling
 from plugrt.programs.saved_shardings import decode_sharding, encode_sharding
 from support.fake_client import FakeClient
 

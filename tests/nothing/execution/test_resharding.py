@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from plugrt.errors import DeviceMismatch, Internal, PjrtError, ShapeError
-from plugrt.execution import exchange_plan
-from plugrt.execution.array_making import array_of_shards
-from plugrt.execution.exchanges import exchange
-from plugrt.execution.index_boxes import device_boxes
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.resharding import reshard
-from plugrt.execution.sharded_transfer import put_sharded
-from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.whole_arrays import move
+from plugrt.execution.arrays.array_making import array_of_shards
+from plugrt.execution.shardings.index_boxes import device_boxes
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfers import exchange_plan
+from plugrt.execution.transfers.exchanges import exchange
+from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.sharded_transfer import put_sharded
+from plugrt.execution.transfers.whole_arrays import move
 from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
 from support.fake_client import FakeClient, FakeDevice
 

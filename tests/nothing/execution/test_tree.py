@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import plugrt
 from plugrt.errors import StructureError
-from plugrt.execution import tree
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from support.distributions import run_python
 
 Point = namedtuple("Point", "x y")
@@ -153,7 +153,7 @@ def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
         atexit.register(lambda: use())  # runs after what is registered later
         import numpy as np
         import plugrt
-        from plugrt.execution import tree
+        from plugrt.execution.trees import tree
         atexit.register(lambda: print(tree.leaves((1, 2))))
         _, pair = tree.flatten((1, 2))
         x = np.float32(2)

@@ -27,8 +27,8 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
-from plugrt.execution.op_sharding import read_op_sharding
-from plugrt.execution.tiling import Tiling
+from plugrt.execution.shardings.op_sharding import read_op_sharding
+from plugrt.execution.shardings.tiling import Tiling
 from plugrt.export import (
     ExportedAval,
     ExportedTree,

@@ -18,7 +18,7 @@ from plugrt import Array, lax, random
 from plugrt import array_api as xp
 from plugrt.array_api.indexing import at as _at  # noqa: F401  # importable beside the stub
 from plugrt.errors import PlugrtError
-from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.interface import Client, CompileOptions, Device, OptionValue, Program
 from plugrt.plugins import Availability, Plugin, Record
 from plugrt.sharding import PmapSharding, Sharding, SingleDeviceSharding

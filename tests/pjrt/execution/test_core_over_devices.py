@@ -19,8 +19,8 @@ from plugrt.capi.launch_order import launches_one_by_one
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
-from plugrt.execution.blocking_launches import BlockingLaunches
-from plugrt.execution.client_launches import client_launches
+from plugrt.execution.executables.blocking_launches import BlockingLaunches
+from plugrt.execution.executables.client_launches import client_launches
 from plugrt.interface import CompileOptions
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc

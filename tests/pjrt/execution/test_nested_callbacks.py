@@ -99,7 +99,7 @@ HANDS_OVER = """
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np, plugrt
 from plugrt import array_api as xp
-from plugrt.execution import calling_launch
+from plugrt.execution.executables import calling_launch
 
 calling_launch.PATIENCE = 0.5
 pool = ThreadPoolExecutor(20)

@@ -20,7 +20,7 @@ from plugrt.capi.abi.element_types import (
 from plugrt.capi.abi.proto_wire import read_compile_options
 from plugrt.capi.key_value_store import KeyValueStore
 from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
-from plugrt.execution.narrow_types import compute_narrow_types
+from plugrt.execution.compilation.narrow_types import compute_narrow_types
 from plugrt.hlo_proto import shape_proto
 from plugrt.interface import (
     Buffer,

@@ -75,7 +75,7 @@ from plugrt.array_api.sets import unique_counts as unique_counts
 from plugrt.array_api.sets import unique_inverse as unique_inverse
 from plugrt.array_api.sets import unique_values as unique_values
 from plugrt.array_api.tiling import repeat as repeat
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.typing import ArrayLike, Axes, DTypeLike
 
 __all__ = [

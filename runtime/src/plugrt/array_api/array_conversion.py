@@ -16,10 +16,10 @@ from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
-from plugrt.execution.array import Array
-from plugrt.execution.casting import cast
-from plugrt.execution.host_data import host_array, scalar_dtype
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.host_data import host_array, scalar_dtype
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import concatenate, convert, reshape

@@ -11,10 +11,10 @@ from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device, shard_like
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
-from plugrt.execution.array import Array
-from plugrt.execution.casting import cast
-from plugrt.execution.host_data import scalar_dtype
-from plugrt.execution.host_values import as_array
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.host_data import scalar_dtype
+from plugrt.execution.transfers.host_values import as_array
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.captures import as_tracer

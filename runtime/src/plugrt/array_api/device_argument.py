@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.array import Array, duplicate
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array, duplicate
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer

@@ -18,11 +18,11 @@ from plugrt.errors import (
     Unimplemented,
     describe,
 )
-from plugrt.execution.array import Array, duplicate
-from plugrt.execution.array_making import array_on
-from plugrt.execution.default_device import default_device
-from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array, duplicate
+from plugrt.execution.arrays.array_making import array_on
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client, Device
 from plugrt.plugins import backends
 from plugrt.tracing.tracer import Tracer

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import UnsupportedDtype
-from plugrt.execution.host_data import check_dtype
+from plugrt.execution.arrays.host_data import check_dtype
 from plugrt.settings.declarations import config
 from plugrt.tracing.promotion import default_complex, default_float, default_int
 

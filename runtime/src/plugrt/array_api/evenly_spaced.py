@@ -15,8 +15,8 @@ from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default_dtype
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
-from plugrt.execution.array import Array
-from plugrt.execution.host_data import python_scalar, scalar_dtype
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind, inexact, result_dtype

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import DataDependentShape
-from plugrt.execution.array import Array
-from plugrt.execution.host_values import as_array
-from plugrt.execution.whole_arrays import put_beside
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.transfers.host_values import as_array
+from plugrt.execution.transfers.whole_arrays import put_beside
 from plugrt.tracing.tracer import Tracer
 
 

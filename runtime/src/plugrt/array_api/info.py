@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.array_api import dtypes
 from plugrt.array_api.data_types import isdtype
-from plugrt.execution.default_device import default_device
+from plugrt.execution.placement.default_device import default_device
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.tracing.promotion import default_complex, default_float, default_int

@@ -24,7 +24,7 @@ from plugrt.array_api.indexing import functions
 from plugrt.array_api.indexing.at import IndexUpdateHelper
 from plugrt.array_api.reduction_methods import REDUCTION_METHODS, refuse_out
 from plugrt.errors import InvalidArgument
-from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.trace import current_trace
 

@@ -21,7 +21,7 @@ from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import sort
 from plugrt.array_api.utility import all, any
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape, with_weakness
 from plugrt.tracing.operation import operation

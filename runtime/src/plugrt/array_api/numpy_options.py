@@ -13,7 +13,7 @@ import numpy as np
 
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.tracer import Tracer
 
 _SORTS = ("quicksort", "heapsort", "mergesort", "stable")

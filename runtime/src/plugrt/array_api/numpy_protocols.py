@@ -24,7 +24,7 @@ from plugrt.array_api.methods import METHODS
 from plugrt.array_api.missing_names import standard_name, written_instead
 from plugrt.array_api.numpy_options import drop_plain, fill, in_dtype, take_where
 from plugrt.errors import ArgumentTypeError, Unimplemented
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
 

@@ -17,10 +17,10 @@ from plugrt.array_api.elementwise import arithmetic, bitwise, comparison, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.array_api.numpy_protocols import make_protocols
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.array import Array
-from plugrt.execution.array_methods import install
-from plugrt.execution.array_types import is_registered
-from plugrt.execution.host_values import scalar_operand
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_methods import install
+from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback, with_user_frames
 from plugrt.tracing.operation import Operation

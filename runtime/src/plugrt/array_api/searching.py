@@ -24,7 +24,7 @@ from plugrt.array_api.indexing.read import gather
 from plugrt.array_api.ordering import sorts_before
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (
     active_trace,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.host_fallback import put_like, require_concrete
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.promotion import default_int, dtype_kind
 from plugrt.typing import ArrayLike
 

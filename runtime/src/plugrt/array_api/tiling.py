@@ -16,7 +16,7 @@ from plugrt.array_api.indexing.positions import normalize_positions
 from plugrt.array_api.indexing.read import dynamic_slice, gather
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota

@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.lax.accuracy import Accuracy
 from plugrt.lax.accuracy import AccuracyMode as AccuracyMode
 from plugrt.lax.accuracy import Tolerance as Tolerance

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.lax.convolution import (
     ConvDimensionsLike,
     conv_dimension_numbers,

@@ -11,8 +11,8 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
-from plugrt.execution import tree
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, Unimplemented
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.lax.custom_calls import custom_call
 from plugrt.lax.parallel.replica_groups import AxisName, group_size
 from plugrt.tracing.operation import ARRAYS, operation

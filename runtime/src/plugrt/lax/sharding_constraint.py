@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval
-from plugrt.execution.auto_sharding import AUTO
-from plugrt.execution.format import Format
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.placement import Launch
-from plugrt.execution.programs import resolve_launch
-from plugrt.execution.sharding import PmapSharding, Sharding
-from plugrt.execution.specs_in_context import name_in_context
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.specs_in_context import name_in_context
+from plugrt.execution.shardings.auto_sharding import AUTO
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 
 
 class Sent(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import per_dimension

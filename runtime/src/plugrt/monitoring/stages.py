@@ -29,7 +29,8 @@ _JAX_NAMES = {
     COMPILE: BACKEND_COMPILE_EVENT,
 }
 _SAYS = {TRACE: "tracing", LOWER: "lowering"}
-"""What the log says of a stage; `plugrt.execution.compiler` says more of compilations."""
+"""What the log says of a stage; `plugrt.execution.compilation.compiler` says more of
+compilations."""
 logger = logging.getLogger("plugrt.compile")
 
 

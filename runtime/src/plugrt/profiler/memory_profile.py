@@ -13,7 +13,7 @@ from pathlib import Path
 from plugrt import files
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import FileRefused
-from plugrt.execution.live_arrays import live_arrays
+from plugrt.execution.arrays.live_arrays import live_arrays
 from plugrt.protobuf import integer, message, varint
 
 

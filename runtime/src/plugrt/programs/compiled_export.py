@@ -15,15 +15,15 @@ from plugrt.errors import (
     InvalidReply,
     ShapeError,
 )
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType
-from plugrt.execution.chosen_shardings import settle_shardings
-from plugrt.execution.compiled import SavableCall, refuse
-from plugrt.execution.compiler import compile_program
-from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placement import Launch
-from plugrt.execution.plan import Plan
-from plugrt.execution.signature import Signature, intern_signature
+from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.compilation.compiler import compile_program
+from plugrt.execution.launches.compiled import SavableCall, refuse
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.placement.chosen_shardings import settle_shardings
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.trees import tree
 from plugrt.interface import (
     Device,
     Executable,

@@ -13,17 +13,17 @@ from plugrt.errors import (
     PjrtError,
     ProgramError,
 )
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType, parameter_types
-from plugrt.execution.compiled import CompiledCall
-from plugrt.execution.compiler import compile_program
-from plugrt.execution.default_device import default_device
-from plugrt.execution.ir_dumps import dump_executable
-from plugrt.execution.launch_layouts import read_layouts
-from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placement import single_device_launch
-from plugrt.execution.plan import Plan
-from plugrt.execution.signature import intern_signature
+from plugrt.execution.arrays.arguments import Aval, ParameterType, parameter_types
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.compilation.compiler import compile_program
+from plugrt.execution.compilation.ir_dumps import dump_executable
+from plugrt.execution.launches.compiled import CompiledCall
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.placement.launch_layouts import read_layouts
+from plugrt.execution.placement.placement import single_device_launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.trees import tree
 from plugrt.interface import (
     CompileOptions,
     Device,

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 import ml_dtypes
 import numpy as np
 
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.flatbuffers import Table, require
 from plugrt.programs.exported import Dimension, ExportedAval, StatedSharding
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.errors import PlugrtError, ProgramError
-from plugrt.execution.chosen_shardings import UNSPECIFIED
-from plugrt.execution.gspmd_sharding import GSPMDSharding
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.placement import CompilerOptions, Launch
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.placement.chosen_shardings import UNSPECIFIED
+from plugrt.execution.placement.placement import CompilerOptions, Launch
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.programs.exported import Exported, ExportedAval, StatedSharding
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.interface import Program, TensorType
 from plugrt.programs.exported_trees import ExportedTree
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, StructureError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 
 T = TypeVar("T")
 FromChildren = Callable[[Any, Sequence[Any]], Any]

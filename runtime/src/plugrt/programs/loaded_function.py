@@ -7,8 +7,8 @@ from typing import Any
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution import tree
-from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.launches.compiled import CompiledCall
+from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
 from plugrt.programs.saved_function import SavedFunction
 

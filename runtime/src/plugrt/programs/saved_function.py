@@ -16,17 +16,17 @@ import numpy.typing as npt
 
 from plugrt.checked_fields import built, require
 from plugrt.errors import InvalidArgument, PjrtError
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.compiled import SavableCall
-from plugrt.execution.ir_dumps import dump_executable
-from plugrt.execution.launch_layouts import settled
-from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placement import Launch
-from plugrt.execution.plan import Plan
-from plugrt.execution.sharded_transfer import put_sharded
-from plugrt.execution.signature import intern_signature
-from plugrt.execution.tracked_executable import refuse_to_save
-from plugrt.execution.tuple_arguments import takes_one_tuple
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.compilation.ir_dumps import dump_executable
+from plugrt.execution.executables.tracked_executable import refuse_to_save
+from plugrt.execution.launches.compiled import SavableCall
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.placement.tuple_arguments import takes_one_tuple
+from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
 from plugrt.plugins.backends import process_backends
 from plugrt.programs.parameters import local_parameter_types

@@ -11,13 +11,13 @@ import numpy as np
 
 from plugrt.checked_fields import Count, Shape, Size, built, require
 from plugrt.errors import Unimplemented
-from plugrt.execution.gspmd_sharding import GSPMDSharding
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.placement import AnyLayout
-from plugrt.execution.positional_sharding import PositionalSharding
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.placement.placement import AnyLayout
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Layout
 
 SavedSharding = (

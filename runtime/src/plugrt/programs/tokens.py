@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plugrt.execution.wrapped_executable import WrappedExecutable
+from plugrt.execution.executables.wrapped_executable import WrappedExecutable
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards, TensorType
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.random.continuous import Shape
 from plugrt.random.keys import key_data as key_data
 from plugrt.random.keys import wrap_key_data as wrap_key_data

@@ -97,7 +97,7 @@ def transfer_guard(level: GuardLevel) -> AbstractContextManager[None]:
     2.5)`` pass under ``"disallow"``, unlike in JAX. What stays on its devices is no transfer.
     ``"allow"`` ends a guard around the block.
     A refused transfer raises `InvalidArgument` with the user's line; the log is
-    ``plugrt.execution.transfer_guard``. Raises `ConfigError` for another level.
+    ``plugrt.execution.arrays.transfer_guard``. Raises `ConfigError` for another level.
 
     Reading arrays is no transfer where the host sees the device's memory, as on cpu.
 

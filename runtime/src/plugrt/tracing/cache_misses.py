@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plugrt.bounded_cache import BoundedCache
-from plugrt.execution.arguments import ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.monitoring.stages import logger

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import NotAnArray
-from plugrt.execution.array import Array
-from plugrt.execution.array_types import is_registered
-from plugrt.execution.host_constants import HostConstant
-from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.tracing.emit import active_trace, constant
 from plugrt.tracing.trace import Captured
 from plugrt.tracing.tracer import Tracer

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.host_constants import HostConstant
+from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.dead_code import erase_arguments
 from plugrt.stablehlo.regions import functions_by_name

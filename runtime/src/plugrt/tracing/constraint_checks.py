@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.sharding import Sharding
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.sharding import Sharding
 from plugrt.tracing.trace import Trace
 
 

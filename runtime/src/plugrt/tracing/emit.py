@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import InvalidOperation, TracingError
-from plugrt.execution.casting import cast
+from plugrt.execution.arrays.casting import cast
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes

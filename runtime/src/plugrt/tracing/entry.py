@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.execution.plan import Source
+from plugrt.execution.placement.plan import Source
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config

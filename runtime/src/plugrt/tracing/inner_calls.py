@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plugrt.execution import tree
-from plugrt.execution.arguments import HostAval, intern_host_aval
+from plugrt.execution.arrays.arguments import HostAval, intern_host_aval
+from plugrt.execution.trees import tree
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.captures import as_tracer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.chosen_shardings import is_chosen
-from plugrt.execution.placement import AnyLayout, Launch
-from plugrt.execution.plan import Plan
-from plugrt.execution.sharding import Sharding
-from plugrt.execution.shardy_text import shardy_text
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.placement import AnyLayout, Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.interface import Layout, TensorType
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.entry_attributes import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plugrt.errors import PlugrtError, ProgramError, UnsupportedDtype, describe
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.interface import HostCallback, TensorType
 from plugrt.plugins.lowering import LoweringContext
 from plugrt.stablehlo.attributes import (

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrt.execution import tree
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.shardy_text import sharding_body
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.shardy_text import sharding_body
+from plugrt.execution.trees import tree
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
 from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from plugrt.errors import UnboundAxis
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.replica_launch import InnerPmap
+from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 
 AxisKey: TypeAlias = Any
 """The name of a mapped axis, which may be any hashable value, or `UnnamedAxis`."""

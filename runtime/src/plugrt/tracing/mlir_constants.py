@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.host_data import check_dtype
+from plugrt.execution.arrays.host_data import check_dtype
 from plugrt.stablehlo.bindings import hlo, ir
 
 _WRITTEN_OUT = 1 << 16

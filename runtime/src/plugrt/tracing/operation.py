@@ -12,13 +12,13 @@ import numpy as np
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType, read_arguments
-from plugrt.execution.array import Array
-from plugrt.execution.array_types import is_registered
-from plugrt.execution.pipeline import Pipeline
-from plugrt.execution.placement import Launch
-from plugrt.execution.programs import resolve_launch
+from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.trees import tree
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.traceback_filter import filter_traceback

@@ -23,8 +23,10 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import DtypeError
-from plugrt.execution.casting import dtype_kind as dtype_kind  # among what promotion is made of
-from plugrt.execution.casting import kind_rank as kind_rank  # likewise
+from plugrt.execution.arrays.casting import (
+    dtype_kind as dtype_kind,  # among what promotion is made of
+)
+from plugrt.execution.arrays.casting import kind_rank as kind_rank  # likewise
 from plugrt.settings.declarations import config
 
 Dtype = np.dtype[Any]

@@ -10,13 +10,13 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.bounded_cache import BoundedCache
-from plugrt.execution import tree
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.device_claims import Claim
-from plugrt.execution.launch_shardings import AskedShardings
-from plugrt.execution.placement import Launch
-from plugrt.execution.plan import Plan
-from plugrt.execution.replica_launch import InnerPmap
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.launch_shardings import AskedShardings
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.trees import tree
 from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.monitoring.stages import record_stage
 from plugrt.shared_callbacks import share_callbacks
@@ -70,7 +70,8 @@ class Staged:
     asks_platform: bool = False
     """Whether it has conditionals on the platform, or operations of plugrt's own."""
     loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
-    """What was compiled of it, by launch and settings; see `plugrt.execution.programs.load`."""
+    """What was compiled of it, by launch and settings; see
+    `plugrt.execution.launches.programs.load`."""
     placed: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
     """What it closed over, on the devices of each launch, by the same."""
     _artifacts: dict[

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from plugrt.errors import LeakedTracer
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.casting import cast
-from plugrt.execution.device_claims import Claim
-from plugrt.execution.launch_shardings import AskedShardings
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.launch_shardings import AskedShardings
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.user_frames import user_frame
 from plugrt.garbage_collection import is_collecting_here
 from plugrt.interface import HostCallback, TensorType

@@ -7,11 +7,11 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.errors import NotAnArray
-from plugrt.execution import tree
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.array import Array
-from plugrt.execution.plan import Plan
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.monitoring.stages import record_stage
 from plugrt.stablehlo.bindings import func, ir

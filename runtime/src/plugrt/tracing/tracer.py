@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
-from plugrt.execution.array import Array
-from plugrt.execution.array_methods import Methods
-from plugrt.execution.device_claims import Claim
-from plugrt.execution.sharding import Sharding
-from plugrt.execution.shardy_text import shardy_text
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_methods import Methods
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import constrain

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
-from plugrt.execution import tree
-from plugrt.execution.callback_refusals import refuse_callbacks
-from plugrt.execution.chosen_shardings import settle_shardings
-from plugrt.execution.compiled import CompiledBase
-from plugrt.execution.ir_dumps import dump_executable, dump_program
-from plugrt.execution.narrow_types import compute_narrow_types
-from plugrt.execution.placement import Launch
+from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
+from plugrt.execution.compilation.narrow_types import compute_narrow_types
+from plugrt.execution.executables.callback_refusals import refuse_callbacks
+from plugrt.execution.launches.compiled import CompiledBase
+from plugrt.execution.placement.chosen_shardings import settle_shardings
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.trees import tree
 from plugrt.interface import (
     CompileOptions,
     Executable,

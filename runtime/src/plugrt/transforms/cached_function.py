@@ -9,15 +9,15 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.execution.arguments import (
+from plugrt.execution.arrays.arguments import (
     Aval,
     ParameterType,
     read_arguments,
 )
-from plugrt.execution.float_checks import Rerun
-from plugrt.execution.pipeline import Pipeline, Runner
-from plugrt.execution.placement import Launch
-from plugrt.execution.short_calls import find_short_call, match_short_call, reorder_leaves
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.launches.pipeline import Pipeline, Runner
+from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
+from plugrt.execution.placement.placement import Launch
 from plugrt.settings.declarations import config
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.staged import Staged

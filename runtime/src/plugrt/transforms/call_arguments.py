@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
-from plugrt.execution import tree
-from plugrt.execution.container_copies import copy_containers
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.tracing.static_args import static_key
 
 

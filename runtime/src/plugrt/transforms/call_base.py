@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plugrt.compiled_core import core
-from plugrt.execution import tree
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.trees import tree
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.static_args import static_key

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError, DtypeError, NotAnArray, ShapeError, StructureError
-from plugrt.execution import tree
-from plugrt.execution.host_data import check_dtype, narrow_dtype
+from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 

@@ -9,19 +9,19 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.callback_refusals import refuse_order
-from plugrt.execution.device_claims import claims_of, resolve_devices
-from plugrt.execution.divided import is_divided
-from plugrt.execution.effects import await_ordered
-from plugrt.execution.host_values import as_array
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.pipeline import Pipeline
-from plugrt.execution.replica_sharding import current_replicas
-from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.executables.callback_refusals import refuse_order
+from plugrt.execution.executables.effects import await_ordered
+from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.placement.device_claims import claims_of, resolve_devices
+from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.replica_sharding import current_replicas
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.transfers.host_values import as_array
+from plugrt.execution.transfers.whole_arrays import put_beside
+from plugrt.execution.trees import tree
 from plugrt.execution.user_frames import describe_call_site
-from plugrt.execution.whole_arrays import put_beside
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.stablehlo.callbacks import add_callback

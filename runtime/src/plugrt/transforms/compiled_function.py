@@ -8,12 +8,12 @@ from typing import Any
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.arguments import parameter_types
-from plugrt.execution.compiled import SavableCall
-from plugrt.execution.compiler import compile_program
-from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.program_formats import argument_formats, result_formats
+from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.compilation.compiler import compile_program
+from plugrt.execution.launches.compiled import SavableCall
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.launches.program_formats import argument_formats, result_formats
+from plugrt.execution.trees import tree
 from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program
 from plugrt.plugins.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.tracing.operation import ARRAYS
 from plugrt.transforms.callback_results import ResultTypes
 from plugrt.transforms.callbacks import call_python, require_function

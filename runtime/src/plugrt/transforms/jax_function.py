@@ -10,17 +10,17 @@ import jax
 import numpy as np
 
 from plugrt.errors import ArgumentError, IntegerOverflow
-from plugrt.execution import tree
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.array import Array
-from plugrt.execution.default_device import default_device, gather_device
-from plugrt.execution.device_claims import Claim
-from plugrt.execution.float_checks import Rerun
-from plugrt.execution.host_data import python_scalar, scalar_dtype
-from plugrt.execution.launch_shardings import AskedShardings
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.placement.default_device import default_device, gather_device
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.launch_shardings import AskedShardings
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.trees import tree
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Client
 from plugrt.plugins.backends import process_backends

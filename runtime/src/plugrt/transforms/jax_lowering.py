@@ -110,7 +110,7 @@ _CURES = (
         "give from_jax the static arguments too: plugrt.from_jax(f, static_argnums=…)",
     ),
     (
-        "plugrt.execution.array.Array",
+        "plugrt.execution.arrays.array.Array",
         "a function that JAX traces takes no array of plugrt's from outside: pass it as an "
         "argument",
     ),

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution import tree
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.trees import tree
 from plugrt.tracing.tracer import Tracer
 
 _LEAVES = frozenset((Array, Tracer, np.ndarray, bool, int, float, complex))

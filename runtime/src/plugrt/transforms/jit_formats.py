@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any
 
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval
-from plugrt.execution.device_claims import Claim, sharding_claim
-from plugrt.execution.divided import is_divided
-from plugrt.execution.format import Format
-from plugrt.execution.launch_shardings import AskedShardings
-from plugrt.execution.partition_spec import PartitionSpec
-from plugrt.execution.placement import AnyLayout, Launch
-from plugrt.execution.relayout import other_layout, require_layouts
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.signature import Signature
-from plugrt.execution.specs_in_context import name_in_context
-from plugrt.execution.tiled_sharding import TiledSharding
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.compilation.relayout import other_layout, require_layouts
+from plugrt.execution.placement.device_claims import Claim, sharding_claim
+from plugrt.execution.placement.launch_shardings import AskedShardings
+from plugrt.execution.placement.placement import AnyLayout, Launch
+from plugrt.execution.placement.specs_in_context import name_in_context
+from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.memory_layout import AutoLayout
 from plugrt.tracing.tracer import Tracer

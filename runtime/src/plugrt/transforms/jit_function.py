@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution import mesh_context, tree
-from plugrt.execution.arguments import Aval, parameter_types
-from plugrt.execution.default_device import default_device_of
-from plugrt.execution.placement import CompilerOptions, Launch
-from plugrt.execution.programs import resolve_launch
+from plugrt.execution.arrays.arguments import Aval, parameter_types
+from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.default_device import default_device_of
+from plugrt.execution.placement.placement import CompilerOptions, Launch
+from plugrt.execution.shardings import mesh_context
+from plugrt.execution.trees import tree
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config

@@ -9,10 +9,10 @@ from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution import mesh_context
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.mesh_context import MeshContext
+from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.mesh_context import MeshContext
 
 _NO_MESH = AbstractMesh((), ())
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
-from plugrt.execution import tree
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.regions import functions_by_name

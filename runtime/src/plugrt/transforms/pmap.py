@@ -7,12 +7,12 @@ from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, Unimplemented
-from plugrt.execution.arguments import Aval, ParameterType
-from plugrt.execution.float_checks import Rerun
-from plugrt.execution.pipeline import Pipeline
-from plugrt.execution.placement import Launch
-from plugrt.execution.replica_launch import InnerPmap
-from plugrt.execution.replica_sharding import current_replicas
+from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.replica_sharding import current_replicas
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.interface import Device, TensorType
 from plugrt.lax.parallel.replica_calls import call_on_replicas

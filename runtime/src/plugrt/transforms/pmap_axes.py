@@ -11,8 +11,8 @@ from plugrt.errors import (
     ShapeError,
     StructureError,
 )
-from plugrt.execution import tree
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.transforms.call_arguments import Bound
 

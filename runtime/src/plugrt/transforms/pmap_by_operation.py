@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.array_making import share_buffers
-from plugrt.execution.host_values import as_array
-from plugrt.execution.replica_sharding import ReplicaSharding, run_replicas
-from plugrt.execution.sharding import PmapSharding, Sharding
-from plugrt.execution.signature import intern_signature
-from plugrt.execution.transfer import device_put
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding, run_replicas
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.transfers.host_values import as_array
+from plugrt.execution.transfers.transfer import device_put
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.transforms.pmap_axes import Axis, AxisPrefix, replica_shape, whole_output
 from plugrt.transforms.pmap_launch import ReplicaMapping

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.placement import Launch, replica_launch
-from plugrt.execution.replica_launch import require_replicas
-from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.launches.replica_launch import require_replicas
+from plugrt.execution.placement.placement import Launch, replica_launch
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
 from plugrt.plugins import backends
 from plugrt.tracing.staged import Staged

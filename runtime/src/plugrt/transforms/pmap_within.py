@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.execution import tree
-from plugrt.execution.replica_launch import InnerPmap
+from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.all_reduce import axis_index
 from plugrt.lax.parallel.exchanges import all_gather

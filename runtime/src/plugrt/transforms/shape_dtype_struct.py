@@ -12,15 +12,15 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
-from plugrt.execution.arguments import Aval, intern_host_aval, read_arguments
-from plugrt.execution.array import Array
-from plugrt.execution.array_types import has_protocol, is_registered
-from plugrt.execution.default_device import default_device
-from plugrt.execution.host_data import check_dtype, narrow_dtype, python_scalar
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.signature import intern_signature
+from plugrt.execution.arrays.arguments import Aval, intern_host_aval, read_arguments
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import has_protocol, is_registered
+from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype, python_scalar
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 
 
 @dataclass(frozen=True, slots=True)

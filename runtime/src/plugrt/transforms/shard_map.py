@@ -16,16 +16,16 @@ from plugrt.errors import (
     ShapeError,
     Unimplemented,
 )
-from plugrt.execution import tree
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.device_claims import Claim
-from plugrt.execution.float_checks import Rerun
-from plugrt.execution.launch_shardings import AskedShardings
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.partition_spec import AxisName, PartitionSpec
-from plugrt.execution.specs_in_context import require_mesh
-from plugrt.execution.tree_prefixes import spread_prefix
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.launch_shardings import AskedShardings
+from plugrt.execution.placement.specs_in_context import require_mesh
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import AxisName, PartitionSpec
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.array import Array
-from plugrt.execution.sharding import Sharding
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.sharding import Sharding
 from plugrt.transforms.visualize import ColorMap, Part, check_drawn, choose_colors, find_parts
 
 _SMALLEST, _LARGEST = 5, 14  # sizes of letters, in pixels

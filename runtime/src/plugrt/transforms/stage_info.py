@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval
-from plugrt.execution.float_checks import Rerun
+from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.trees import tree
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 

@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from plugrt.execution.abstract_mesh import AbstractMesh
-from plugrt.execution.arguments import ParameterType
-from plugrt.execution.float_checks import Rerun, put_host_arrays
-from plugrt.execution.placement import CompilerOptions
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
+from plugrt.execution.placement.placement import CompilerOptions
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 from plugrt.traceback_filter import with_user_frames

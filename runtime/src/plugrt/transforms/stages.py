@@ -8,15 +8,15 @@ from typing import Any, overload
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval
-from plugrt.execution.chosen_shardings import is_chosen
-from plugrt.execution.divided import is_divided
-from plugrt.execution.float_checks import Rerun
-from plugrt.execution.placement import CompilerOptions, Launch, read_compiler_options
-from plugrt.execution.programs import compile_options, load, resolve_launch
-from plugrt.execution.result_signatures import result_signatures
-from plugrt.execution.signature import Signature
+from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.launches.programs import compile_options, load, resolve_launch
+from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
+from plugrt.execution.placement.result_signatures import result_signatures
+from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.trees import tree
 from plugrt.interface import (
     Client,
     CompileOptions,

@@ -12,8 +12,8 @@ from typing import Any, Literal, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnknownPlatform
-from plugrt.execution import tree
-from plugrt.execution.arguments import parameter_types
+from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.trees import tree
 from plugrt.plugins.backends import get_backend, process_backends
 from plugrt.plugins.platform_names import expand_platform_alias, known_platforms
 from plugrt.stablehlo.modules import rename

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import DeletedBuffer, Unimplemented, describe
-from plugrt.execution.op_sharding import read_op_sharding
+from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.interface import LoadedExecutable, Shards
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import (

@@ -11,7 +11,7 @@ from plugrt.array_api.elementwise.operands import (
 )
 from plugrt.array_api.fold import highest
 from plugrt.errors import DtypeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     compare,

@@ -12,7 +12,7 @@ from plugrt.array_api.fft.transforms import irfftn as irfftn
 from plugrt.array_api.fft.transforms import rfft as rfft
 from plugrt.array_api.fft.transforms import rfftfreq as rfftfreq
 from plugrt.array_api.fft.transforms import rfftn as rfftn
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.typing import ArrayLike, Axes
 
 __all__ = [

@@ -17,7 +17,7 @@ from plugrt.array_api.elementwise.operands import FLOATING, unary
 from plugrt.array_api.manipulation import moveaxis
 from plugrt.array_api.tiling import roll
 from plugrt.errors import ArgumentError, DtypeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.lax.fourier import fft as transform
 from plugrt.lax.shapes import pad
 from plugrt.tracing.argument_checks import check_dtype_kind, normalize_axes

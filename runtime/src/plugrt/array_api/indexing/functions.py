@@ -13,9 +13,9 @@ from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
 from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
-from plugrt.execution.array import Array
-from plugrt.execution.host_values import scalar_operand
-from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape

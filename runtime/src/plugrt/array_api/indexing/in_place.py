@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.array_api.indexing.key import normalize_index
-from plugrt.execution.array import Array
-from plugrt.execution.sharded_transfer import slice_in_place
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.transfers.sharded_transfer import slice_in_place
 
 
 def read_in_place(x: Array, key: Any) -> Array | None:

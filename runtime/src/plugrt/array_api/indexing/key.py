@@ -30,7 +30,7 @@ from plugrt.array_api.indexing.items import (
     takes_operand,
 )
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 

@@ -6,7 +6,7 @@ from plugrt.array_api.linalg.householder import qr as qr
 from plugrt.array_api.linalg.linear_systems import slogdet as slogdet
 from plugrt.array_api.linalg.singular_values import svd as svd
 from plugrt.array_api.linalg.symmetric_eigenproblem import eigh as eigh
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.typing import ArrayLike, Axes, DTypeLike
 
 __all__ = [

@@ -23,7 +23,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import max, sum
 from plugrt.errors import ArgumentError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.slicing import dynamic_index_in_dim
 from plugrt.tracing.emit import broadcast_to, constant, convert

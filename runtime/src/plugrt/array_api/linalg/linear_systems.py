@@ -22,7 +22,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import prod, sum
 from plugrt.errors import ShapeError
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation

@@ -35,7 +35,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import argsort
 from plugrt.array_api.statistics import max, sum
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.lax.shapes import pad

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, StructureError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.lax.control_flow.loop_carry import Carry, describe
 from plugrt.lax.control_flow.regions import Body, new_argument, region_holder
 from plugrt.tracing.captures import as_tracer

@@ -15,13 +15,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError, ConcretizationError, NotAnArray
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType, read_arguments
-from plugrt.execution.float_checks import Rerun, put_host_arrays
-from plugrt.execution.pipeline import Pipeline
-from plugrt.execution.placement import Launch
-from plugrt.execution.programs import resolve_launch
-from plugrt.execution.replica_sharding import current_replicas
+from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
+from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.replica_sharding import current_replicas
+from plugrt.execution.trees import tree
 from plugrt.lax.parallel.replica_calls import replica_axes
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer

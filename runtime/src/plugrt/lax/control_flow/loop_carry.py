@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.captures import as_tracer

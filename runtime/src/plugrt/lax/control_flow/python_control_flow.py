@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plugrt.execution import tree
-from plugrt.execution.host_values import as_array
+from plugrt.execution.transfers.host_values import as_array
+from plugrt.execution.trees import tree
 from plugrt.lax.shapes import concatenate, expand_dims
 from plugrt.lax.slicing import index_in_dim
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.python_control_flow import run_map, run_scan

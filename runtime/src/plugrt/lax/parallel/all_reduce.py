@@ -13,9 +13,9 @@ import numpy as np
 
 from plugrt.array_api.elementwise import arithmetic
 from plugrt.errors import ArgumentError, DtypeError
-from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.trees import tree
 from plugrt.lax.parallel.replica_calls import collective
 from plugrt.lax.parallel.replica_groups import (
     AxisName,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.all_reduce import axis_size, count_booleans
 from plugrt.lax.parallel.replica_calls import collective

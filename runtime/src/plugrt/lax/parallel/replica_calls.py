@@ -9,13 +9,13 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.execution import tree
-from plugrt.execution.arguments import Aval, ParameterType, read_arguments
-from plugrt.execution.array import Array
-from plugrt.execution.pipeline import Pipeline
-from plugrt.execution.placement import Launch
-from plugrt.execution.programs import resolve_launch
-from plugrt.execution.replica_sharding import ReplicaSharding, current_replicas
+from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
+from plugrt.execution.trees import tree
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.static_args import static_key

@@ -10,8 +10,8 @@ import numpy as np
 from plugrt.array_api.manipulation import expand_dims
 from plugrt.array_api.searching import where
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.execution import tree
-from plugrt.execution.array import Array
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.loops import fori_loop
 from plugrt.lax.parallel.all_reduce import axis_size

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, Unimplemented
-from plugrt.execution import tree
+from plugrt.execution.trees import tree
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.exchanges import ppermute, read_pairs
 from plugrt.lax.parallel.replica_calls import collective

@@ -1,0 +1,1 @@
+"""`Array`: its contents, methods and conversions, and the avals of arguments."""

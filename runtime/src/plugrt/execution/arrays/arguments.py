@@ -1,0 +1,190 @@
+"""Avals (abstract values) of call arguments: the keys by which programs are cached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from plugrt.compiled_core import KNOWN_DTYPES, core
+from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.host_data import (
+    accepted_dtypes,
+    host_array,
+    python_scalar,
+    scalar_dtype,
+)
+from plugrt.execution.arrays.signature import Signature
+from plugrt.interface import TensorType
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
+
+
+class HostAval:
+    """Shape, dtype and weakness of a host value; equal avals are one object (`intern_host_aval`).
+
+    A Python scalar is weak. The dtype of a Python float or complex number is the default one:
+    `parameter_types` widens it where the program computes in 64 bits.
+    """
+
+    __slots__ = ("dtype", "shape", "weak")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak = weak
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The shape and dtype alone."""
+        return TensorType(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{'weak ' if self.weak else ''}{self.tensor_type} on the host"
+
+
+Aval = Signature | HostAval
+"""The part of a program's key for one argument: of an array its signature."""
+
+ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
+"""Shape, dtype and weakness of a parameter: what a function is traced for."""
+
+
+@lru_cache(maxsize=65536)  # an evicted entry costs a new compilation, nothing else
+def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
+    """Returns the one `HostAval` with these contents."""
+    return HostAval(shape, dtype, weak)
+
+
+def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
+    """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
+
+    None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
+    scalars (`as_arrays`). Deleted arrays are not detected here. ``none`` stands for None among the
+    leaves, where a call was not flattened.
+    """
+    avals: list[Any] = []
+    keep = avals.append
+    settings = None
+    for x in leaves:
+        cls = type(x)
+        if cls is Array:
+            keep(x._signature)
+            continue
+        if settings is None:
+            plain, scalars = settings = _plain_avals(config.token())
+        if cls is np.ndarray:
+            if x.dtype not in plain:
+                return None
+            keep(intern_host_aval(x.shape, x.dtype))
+        elif cls in scalars:
+            keep(scalars[cls])
+        elif cls is int:
+            keep(intern_host_aval((), scalar_dtype(x), True))
+        elif x is None and none is not None:
+            keep(none)
+        else:
+            return None
+    return avals
+
+
+if core is not None:
+    core.set_host_hooks(quick_avals)
+    core.set_settings_hooks(vars(config), config.token)
+
+
+def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
+    """Returns leaves with NumPy's scalars among them as arrays."""
+    for x in leaves:
+        if isinstance(x, np.generic):
+            return [np.asarray(x) if isinstance(x, np.generic) else x for x in leaves]
+    return leaves
+
+
+def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
+    """Returns the avals of arrays, faster than `quick_avals`; None if one is anything else."""
+    if not leaves or type(leaves[0]) is not Array:  # the usual case, decided without an exception
+        return None
+    try:
+        return [x._signature for x in leaves]
+    except AttributeError:
+        return None
+
+
+def read_arguments(
+    leaves: Sequence[Any], explain: Callable[[int], str]
+) -> tuple[Sequence[Any], list[Aval]]:
+    """Returns flat arguments as launches take them, and the aval of each.
+
+    Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
+    scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
+    ``explain(i)`` says which argument the i-th is.
+    """
+    quick = quick_avals(leaves)
+    if quick is not None:
+        return as_arrays(leaves), quick
+    values: list[Any] = []
+    avals: list[Aval] = []
+    for i, x in enumerate(leaves):
+        value, aval = _read(x, explain, i)
+        values.append(value)
+        avals.append(aval)
+    return values, avals
+
+
+def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
+    if type(x) is Array:
+        if x._shards is None:
+            raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
+        return x, x._signature
+    if isinstance(x, Array):  # a tracer, which `host_array` would ask for its values
+        x._live()
+        raise NotAnArray(f"{explain(i)} is traced, and has no values yet: {x!r:.80}")
+    if (plain := python_scalar(x)) is not None:
+        return plain, intern_host_aval((), scalar_dtype(plain), True)
+    host = host_array(x, explain(i))
+    return host, intern_host_aval(host.shape, host.dtype)
+
+
+@cache
+def _plain_avals(
+    settings: Token,
+) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
+    """The dtypes accepted without a check under these settings, and the avals of scalars.
+
+    Those are Python's and NumPy's, by class.
+    """
+    zeros, dtypes = (False, 0.0, 0j), accepted_dtypes(settings)
+    numpys = (d for d in KNOWN_DTYPES if d in dtypes)
+    scalars: dict[type, HostAval] = {d.type: intern_host_aval((), d) for d in numpys}
+    return dtypes, scalars | {type(x): intern_host_aval((), scalar_dtype(x), True) for x in zeros}
+
+
+def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:
+    """Returns what a function is traced for when it is called with arguments of these avals.
+
+    A Python float or complex number beside 64-bit floats is taken with 64 bits, so that it loses
+    no digits; elsewhere it has the default width, which devices without such floats can take.
+    A Python bool is as weak as any bool is: not at all.
+    """
+    wide = any(k.dtype.char in "dD" for k in avals)
+    return tuple(
+        (k.shape, widen_scalar(k.dtype), True)
+        if wide and type(k) is HostAval and k.weak
+        else (k.shape, k.dtype, k.weak and k.dtype.char != "?")
+        for k in avals
+    )
+
+
+def widen_scalar(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype that a Python scalar has beside 64-bit floats."""
+    return _WIDE.get(dtype, dtype)
+
+
+_WIDE = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}

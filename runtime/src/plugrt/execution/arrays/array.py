@@ -1,0 +1,257 @@
+"""`Array`: n-dimensional data on one or several devices."""
+
+from __future__ import annotations
+
+import copyreg
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Never, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import with_argument_errors, with_checked_methods
+from plugrt.compiled_core import core
+from plugrt.errors import Unimplemented
+from plugrt.execution.arrays.array_base import ArrayBase
+from plugrt.execution.arrays.array_deletion import Deletable
+from plugrt.execution.arrays.array_repr import array_repr, array_str
+from plugrt.execution.arrays.array_type import ArrayMeta, raise_not_made_so
+from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.compilation.buffer_copy import copy_in_place
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding
+from plugrt.execution.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from plugrt.interface import Device, Shards
+from plugrt.monitoring.listeners import listening
+from plugrt.processes.forks import in_child
+from plugrt.settings.declarations import config
+
+_token = config.token
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One device's part of an array: ``data``, and ``index``, its position in the whole array."""
+
+    device: Device
+    index: Index
+    data: Array
+    """The part, on its device; None where that is another process's (`Array.global_shards`)."""
+    replica_id: int
+
+
+@with_checked_methods
+class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
+    """An immutable array on one or several devices; operations on it are launched there.
+
+    Made by ``plugrt.device_put``, by the functions of ``plugrt.array_api`` and by jitted
+    functions, not by calling the class. It implements the Python array API standard 2024.12 and
+    the protocols of NumPy and DLPack. Results arrive asynchronously: reading one waits for it, and
+    raises the error of the computation if that failed.
+    """
+
+    # Of the arrays that hold the same buffers (see `sharers`); not set where there are none.
+    __slots__ = ("__weakref__", "_lives", "_sharers")
+
+    __array_priority__ = 100  # a NumPy array as the left operand defers to this class
+
+    _signature: Signature
+    __weakref__: Any  # None where nothing refers to it weakly
+
+    def __new__(cls, *_: Never, **__: Never) -> Self:
+        raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
+
+    # --- attributes ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions of the whole array."""
+        return self._signature.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, NumPy's or ml_dtypes'."""
+        return self._signature.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to other operands', as a Python scalar's does."""
+        return self._signature.weak
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._signature.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self._signature.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes on the host."""
+        return self._signature.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the whole array takes on the host."""
+        return self.size * self._signature.dtype.itemsize
+
+    @property
+    def sharding(self) -> Sharding:
+        """How the data are distributed over devices."""
+        return self._signature.sharding
+
+    @property
+    def format(self) -> Format:
+        """The sharding, and how the data lie in memory; as in JAX.
+
+        The layout is None where the backend does not state it, once the array is deleted, and of
+        one without a part in this process.
+        """
+        sharding = self._signature.sharding
+        if self.is_deleted() or not self._live():
+            return Format(None, sharding)
+        try:
+            return Format(self._live()[0].layout, sharding)
+        except Unimplemented:
+            return Format(None, sharding)
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array must stay where it is (`device_put` to a device was asked for)."""
+        return self._signature.committed
+
+    @property
+    def device(self) -> Device | Sharding:
+        """The device, or for an array on several devices its sharding (as in JAX)."""
+        sharding = self._signature.sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+
+    def devices(self) -> set[Device]:
+        """Returns the devices that hold a part."""
+        return self._signature.sharding.device_set
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of the data are in this process."""
+        return self._signature.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the data."""
+        return self._signature.sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts that this process holds, each as an `Array` on its device, without a copy.
+
+        Deleting or donating one ends the whole, and the whole all, but no results of programs.
+        """
+        return [shard for shard in self.global_shards if shard.device.is_addressable]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts on all devices; the ``data`` of those in other processes are None.
+
+        ``replica_id`` numbers the devices that have the same part, in the order of the sharding.
+        """
+        sharding = self._signature.sharding
+        shape = sharding.shard_shape(self.shape)
+        where = sharding.devices_indices_map(self.shape)
+        held = self._held()
+        buffers = dict(zip(sharding.addressable_devices, self._open_shards(held), strict=True))
+        seen: Counter[str] = Counter()
+        result = []
+        for device in sharding.devices:
+            data: Any = None
+            if device in buffers:
+                here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
+                layout = self._signature.layout
+                old = self._signature
+                place = intern_signature(shape, old.dtype, here, old.committed, old.weak, layout)
+                data = new_array((buffers[device],), place)
+            index = where[device]
+            result.append(Shard(device, index, data, seen[repr(index)]))
+            seen[repr(index)] += 1
+        self._keep_parts([shard.data for shard in result if shard.data is not None], held)
+        return result
+
+    @with_argument_errors
+    def addressable_data(self, index: int) -> Array:
+        """Returns the part on the ``index``-th device of this process."""
+        return self.addressable_shards[index].data
+
+    def __reduce__(self) -> Any:
+        # Pickling is implemented in `transfer`, which can put the contents on a device again.
+        return copyreg.dispatch_table[Array](self)
+
+    def __copy__(self) -> Array:
+        # A real copy: deleting or donating one array must not affect the other.
+        return duplicate(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self.__copy__()
+
+    def _printed(self) -> npt.NDArray[Any]:
+        """What printing shows: the contents, or those of all replicas."""
+        sharding = self._signature.sharding
+        if type(sharding) is ReplicaSharding:
+            return sharding.stack(self._live())
+        return np.asarray(self)
+
+    def __repr__(self) -> str:
+        return array_repr(self)
+
+    def __str__(self) -> str:
+        return array_str(self)
+
+
+if core is not None:
+    core.set_array_class(Array)
+    core.set_read_hooks(
+        Deletable._host,
+        Deletable.__array__,
+        Deletable._buffer,
+        (listening,),
+        SingleDeviceSharding,
+    )
+    core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening, in_child))
+
+blank: Callable[[], Array] = partial(object.__new__, Array)
+"""Makes an array whose slots are to be set."""
+
+
+def new_array(shards: Shards, signature: Signature) -> Array:
+    """Returns the array of these buffers. Not checked: they must fit the signature."""
+    return array_holding(launch_form(shards), signature)
+
+
+def launch_form(shards: Shards) -> Any:
+    """Returns what arrays hold of `Shards`: these, or what launches take in their place."""
+    return getattr(shards, "held", shards)
+
+
+def array_holding(held: Any, signature: Signature) -> Array:
+    """Returns the array of what a launch gave. Not checked: it must fit the signature."""
+    array = blank()
+    array._shards = held
+    array._signature = signature
+    array._extra = None
+    return array
+
+
+if core is not None:
+    array_holding = core.make_array
+
+
+def duplicate(array: Array) -> Array:
+    """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
+    layout = array._signature.layout
+    copies = [copy_in_place(shard, layout) for shard in array._live()]
+    return new_array(copies, array._signature)

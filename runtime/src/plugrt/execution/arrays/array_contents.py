@@ -1,0 +1,217 @@
+"""`Contents`: the buffers of an array: reading them, waiting for them, and where they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import monitoring
+from plugrt.argument_errors import with_checked_methods
+from plugrt.callback_exits import raise_exit
+from plugrt.compiled_core import core
+from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
+from plugrt.execution.arrays.array_conversions import Conversions
+from plugrt.execution.arrays.compiled_reader import compile_reader
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.transfer_guard import check_transfer
+from plugrt.execution.arrays.waiting import await_together
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.interface import Buffer, Shards, TensorType
+from plugrt.monitoring.listeners import listening, record_event_duration_secs
+from plugrt.settings.declarations import config
+
+_token = config.token
+
+
+@with_checked_methods
+class Contents(Conversions):
+    """The methods of `Array` that look at its buffers."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _shards: Any
+        _extra: Any
+        _is_there: Any  # a bool of the core's arrays
+        _signature: Signature
+
+        @property
+        def sharding(self) -> Sharding: ...
+        def _deleted_message(self) -> str: ...
+        def _raise_deleted(self, error: DeletedBuffer) -> NoReturn: ...
+
+    def _live(self) -> Shards:
+        return self._open_shards(self._held())
+
+    def _open_shards(self, held: Any) -> Shards:
+        if _is_sequence(type(held)):  # type: ignore[arg-type]
+            return held  # type: ignore[no-any-return]
+        signature = self._signature
+        opener = signature.opener or _keep_opener(signature)
+        return opener(held)
+
+    def _held(self) -> Any:
+        held = self._shards  # read once: another thread may delete it
+        if held is None:
+            raise DeletedBuffer(self._deleted_message())
+        return held
+
+    def _host(self) -> npt.NDArray[Any]:
+        """The contents as a read-only NumPy array, kept for the next time."""
+        held = self._shards  # read once: another thread may delete it
+        if held is None:
+            raise DeletedBuffer(self._deleted_message())
+        host: npt.NDArray[Any] | None = self._extra
+        if host is None:
+            if _token().guarded:
+                self._check_read(explicit=False)
+            start = time.perf_counter() if listening else 0.0
+            shards, signature = held, self._signature  # not by functions, which take half the time
+            if not _is_sequence(type(held)):  # type: ignore[arg-type]
+                shards = (signature.opener or _keep_opener(signature))(held)
+            try:
+                read = None
+                if type(signature.sharding) is SingleDeviceSharding:
+                    # A backend's shards may read at once, and little of it by a shorter way.
+                    read = getattr(shards, "read_to_host", None) or getattr(shards, "to_host", None)
+                host = read() if read else self._read(shards)
+            except Internal as error:
+                raise_exit(error)
+                raise
+            except DeletedBuffer as error:
+                self._raise_deleted(error)
+            self._extra = host
+            if start:
+                record_event_duration_secs(
+                    monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
+                )
+        return host
+
+    def _read(self, shards: Shards) -> npt.NDArray[Any]:
+        sharding = self._signature.sharding
+        if type(sharding) is SingleDeviceSharding:
+            return self._first(shards).to_host()
+        if sharding.is_fully_replicated and len(sharding.devices) == 1:
+            return self._first(shards).to_host().reshape(self.shape)
+        return self._assemble(shards)
+
+    def _check_read(self, *, explicit: bool) -> None:
+        """Has the transfer guard look at a read, unless that is a view, or was made before."""
+        sharding = self._signature.sharding
+        client = sharding.devices[0].client
+        if self._extra is None and not client.capabilities.zero_copy_get:
+            what = f"{self._signature.tensor_type}, from {sharding!r}"
+            check_transfer("device_to_host", what, explicit=explicit)
+
+    def _first(self, shards: Shards) -> Buffer:
+        """The first part here; raises `NotAnArray` where other processes have all of them."""
+        if not shards:
+            having = sorted({d.process_index for d in self._signature.sharding.devices})
+            raise NotAnArray(
+                f"{self._signature} has no part in this process: process "
+                f"{', '.join(map(str, having))} has it. Read it there; or device_put it, in all "
+                "processes, to devices of this one too"
+            )
+        return shards[0]
+
+    def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
+        sharding = self._signature.sharding
+        if type(sharding) is ReplicaSharding:
+            return sharding.read(shards)
+        if sharding.is_fully_replicated:
+            return self._first(shards).to_host().reshape(self.shape)
+        if not sharding.is_fully_addressable:
+            raise NotAnArray(
+                f"{self._signature} has parts in other processes; read .addressable_shards, "
+                "or call plugrt.process_allgather(x, tiled=True) in all processes"
+            )
+        parts = sharding.distinct_parts(self.shape)
+        for i, _ in parts:
+            shards[i].copy_to_host_async()
+        host = np.empty(self.shape, self.dtype)
+        for i, index in parts:
+            host[index] = shards[i].to_host()
+        host.flags.writeable = False
+        return host
+
+    def _only_buffer(self, use: str) -> Buffer:
+        shards = self._live()
+        if len(shards) > 1:
+            raise BufferUnavailable(
+                f"{use} takes an array on one device; this one is on {len(shards)} "
+                f"({self.sharding!r}). Take one of .addressable_shards, or device_put it first"
+            )
+        return self._first(shards)
+
+    def copy_to_host_async(self) -> None:
+        """Begins to copy the contents to the host, so that reading them need not wait."""
+        for shard in self._live():
+            shard.copy_to_host_async()
+
+    def block_until_ready(self) -> Self:
+        """Waits until the contents are there and returns the array; raises if making it failed."""
+        start = time.perf_counter() if listening else 0.0
+        shards = self._shards  # not by functions: after a launch each costs a microsecond
+        if not _is_sequence(type(shards)):  # type: ignore[arg-type]
+            shards = self._live()
+        wait = getattr(shards, "block_until_ready", None)
+        try:
+            if wait is not None:
+                wait()
+            elif not await_together(((self._signature, shards),)):
+                for shard in shards:
+                    shard.block_until_ready()
+        except Internal as error:
+            raise_exit(error)
+            raise
+        except DeletedBuffer as error:
+            self._raise_deleted(error)
+        if core is not None:
+            self._is_there = True
+            _keep_waiter(self._signature)
+        if start:
+            record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the contents are there, so that reading them would not wait."""
+        ready = all(shard.ready_event().is_ready() for shard in self._live())
+        if core is not None:
+            _keep_waiter(self._signature)
+        return ready
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the parts in this process take on their devices."""
+        return sum(shard.on_device_size_in_bytes() for shard in self._live())
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the data of an array on one device; valid until it is deleted."""
+        return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
+
+
+@cache  # an abstract class takes three times as long to say so
+def _is_sequence(cls: type) -> bool:
+    return issubclass(cls, Sequence)
+
+
+def _keep_waiter(signature: Signature) -> None:
+    """Keeps what the core waits by for the next array of the signature, if its backend has it."""
+    signature.waiter = getattr(signature.sharding.devices[0].client, "waiter", None)
+
+
+def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
+    sharding = signature.sharding
+    device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
+    memory = device.memory(memory_kind) if memory_kind else device.default_memory()
+    shape = sharding.shard_shape(signature.shape)
+    part = TensorType(shape, signature.dtype, signature.layout)
+    signature.opener = device.client.opener(part, memory)
+    if type(sharding) is SingleDeviceSharding:
+        signature.reader = compile_reader(device.client, part, memory)
+    return signature.opener

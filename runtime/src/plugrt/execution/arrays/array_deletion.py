@@ -1,0 +1,117 @@
+"""`Deletable`: deleting an array, alone or beside others that hold the same buffers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from plugrt.argument_errors import with_checked_methods
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.arrays.array_contents import Contents
+from plugrt.execution.arrays.deletion import Deletion
+from plugrt.execution.arrays.sharers import find_sharers, keep_ended, tie_parts
+
+# Process-wide: arrays of all clients share buffers by the same steps.
+sharers_lock = threading.RLock()
+"""Held while buffers become another array's too, and to take them: who looks finds who has them.
+
+A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
+"""
+
+
+def _renew_lock() -> None:
+    global sharers_lock
+    sharers_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # a thread that the child lacks may have it
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+@with_checked_methods
+class Deletable(Contents):
+    """The methods of `Array` that give its memory back."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        __weakref__: Any
+        _sharers: list[weakref.ref[Any]]
+        _lives: tuple[object, ...]
+
+    def delete(self) -> None:
+        """Gives the memory back now, unless a result of a program, or what was put, has it as well.
+
+        The parts of the array (``addressable_shards``) end with it, and what was made of them by
+        ``make_array_from_single_device_arrays``; it ends with each of them. A second call does
+        nothing; use afterwards raises.
+        """
+        with sharers_lock:
+            held, self._shards = self._shards, None
+            if held is None:
+                if isinstance(loss := self._extra, Deletion):
+                    self._extra = loss.copy()  # a launch that fails gives nothing back then
+                    keep_ended(self, loss)
+                return
+            self._extra = loss = Deletion()
+            shared = self._lose(loss)
+        if not shared:
+            for shard in self._open_shards(held):
+                shard.delete()
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted or donated."""
+        held = self._shards
+        return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
+
+    def _deleted_message(self) -> str:
+        with sharers_lock:  # who deletes or takes it right now says why before the end
+            held, loss = self._shards, self._extra
+        if isinstance(loss, Deletion):
+            return f"{self._what()} was {loss}; it cannot be used again"
+        if held is None:
+            return f"{self._what()} was deleted; it cannot be used again"
+        return self._shared_loss_message() if self.is_deleted() else self._given_back_message()
+
+    def _shared_loss_message(self, report: str = "") -> str:
+        return (
+            f"{self._what()} has no data any more, since another array of the same memory was "
+            f"deleted or donated{report}; it cannot be used again"
+        )
+
+    def _given_back_message(self) -> str:
+        return (
+            f"{self._what()} was donated meanwhile to a launch that failed, and given back: use it "
+            "again"
+        )
+
+    def _raise_deleted(self, error: DeletedBuffer) -> NoReturn:
+        """Raises what explains that the backend says of a buffer that it is gone."""
+        if self._shards is None:
+            raise DeletedBuffer(self._deleted_message()) from error
+        raise DeletedBuffer(self._shared_loss_message(f" ({error})")) from error
+
+    def _what(self) -> str:
+        return f"the array {self._signature.tensor_type}"
+
+    def _lose(self, loss: Deletion) -> bool:
+        """Marks it as lost, and all that end with it; returns whether another has its buffers."""
+        with sharers_lock:
+            tied, shared = find_sharers(self)
+            for other in tied:
+                other._mark_lost(loss)
+            self._mark_lost(loss)
+        return shared
+
+    def _keep_parts(self, parts: Sequence[Any], held: Any) -> None:
+        """Has parts, made of what this array had when asked, ``held``, end with it."""
+        with sharers_lock:
+            tie_parts(self, parts)
+        if self._shards is not held:  # another thread has ended it, which did not know of these
+            raise DeletedBuffer(self._deleted_message())
+
+    def _mark_lost(self, loss: Deletion) -> None:
+        self._shards, self._extra = None, loss

@@ -1,0 +1,91 @@
+"""Arrays of buffers that there are: one, the parts on several devices, or another array's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer, Unimplemented
+from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays.array import Array, array_holding, new_array
+from plugrt.execution.arrays.sharers import keep_sharer, tie_whole
+from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.interface import Buffer, Layout, Shards
+
+
+def share_buffers(array: Array, signature: Signature) -> Array:
+    """Returns another array of the same buffers: deleting or donating one keeps the other.
+
+    The memory is freed with the last of them.
+
+    Raises:
+        DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
+    """
+    with array_deletion.sharers_lock:
+        held = array._held()
+        made = array_holding(held, signature)
+        keep_sharer(array, made)
+    _require_held(array, held)
+    return made
+
+
+def share_parts(made: Array, array: Array, held: Any) -> Array:
+    """Returns ``made``, which has some of the buffers that ``array`` had when it was asked.
+
+    ``held`` is what it had. Deleting or donating one keeps the other, as with `share_buffers`; all
+    of an array is kept, or copied, even if only a part is shared.
+
+    Raises:
+        DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
+    """
+    with array_deletion.sharers_lock:
+        keep_sharer(array, made)
+    _require_held(array, held)
+    return made
+
+
+def join_parts(made: Array, parts: Sequence[Array], held: Sequence[Any]) -> Array:
+    """Returns ``made``, whose buffers are those that ``parts`` had, ``held``: it ends with each.
+
+    Raises:
+        DeletedBuffer: one of them was deleted or donated since, perhaps by another thread.
+    """
+    with array_deletion.sharers_lock:
+        tie_whole(made, parts)
+    for part, had in zip(parts, held, strict=True):
+        _require_held(part, had)
+    return made
+
+
+def _require_held(array: Array, held: Any) -> None:
+    # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
+    if array._shards is not held:
+        raise DeletedBuffer(array._deleted_message())
+
+
+def array_on(
+    buffer: Buffer, committed: bool, weak: bool = False, layout: Layout | None = None
+) -> Array:
+    """Returns the array of one buffer on its device; ``layout`` is one other than the default."""
+    device, memory_kind = buffer.device, None
+    with contextlib.suppress(Unimplemented):  # a backend that names no memories
+        memory = buffer.memory
+        memory_kind = None if memory is device.default_memory() else memory.kind
+    sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
+    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
+    return new_array(device.client.shards((buffer,)), signature)
+
+
+def array_of_shards(
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    sharding: Sharding,
+    buffers: Shards,
+    weak: bool = False,
+) -> Array:
+    """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
+    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True, weak))

@@ -1,0 +1,270 @@
+"""`Operators`: the operators of arrays, declared for readers and type checkers, and their operands.
+
+`plugrt.execution.arrays.array_methods` has the methods with names, and says where both are
+implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import EllipsisType, ModuleType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+)
+
+import numpy as np
+
+X = TypeVar("X")
+X_co = TypeVar("X_co", covariant=True)
+
+
+class UpdateMethod(Protocol[X_co]):
+    """A method of ``x.at[key]`` that returns ``x`` updated with values."""
+
+    def __call__(
+        self,
+        values: Values,
+        *,
+        mode: Mode | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> X_co: ...
+
+
+class Update(Protocol[X]):
+    """The type of ``x.at[key]`` (see ``plugrt.array_api.indexing.at``)."""
+
+    set: UpdateMethod[X]
+    add: UpdateMethod[X]
+    subtract: UpdateMethod[X]
+    multiply: UpdateMethod[X]
+    mul: UpdateMethod[X]
+    divide: UpdateMethod[X]
+    power: UpdateMethod[X]
+    min: UpdateMethod[X]
+    max: UpdateMethod[X]
+
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        mode: Mode | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> X: ...
+
+    def get(
+        self,
+        *,
+        mode: Mode | None = None,
+        fill_value: complex | np.generic | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> X: ...
+
+
+class Updates(Protocol[X]):
+    """The type of ``x.at``: to be indexed with a key."""
+
+    def __getitem__(self, key: Key, /) -> Update[X]: ...
+
+
+class Operators:
+    """The operators that arrays and traced arrays have in common."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __radd__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __sub__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rsub__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __mul__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rmul__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __truediv__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rtruediv__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __floordiv__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rfloordiv__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __mod__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rmod__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __pow__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rpow__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __matmul__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rmatmul__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __and__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rand__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __or__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __ror__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __xor__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rxor__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __lshift__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rlshift__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rshift__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __rrshift__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __divmod__(self, other: Operand, /) -> tuple[Self, Self]:
+        raise NotImplementedError
+
+    def __rdivmod__(self, other: Operand, /) -> tuple[Self, Self]:
+        raise NotImplementedError
+
+    def __eq__(self, other: Any, /) -> Self:  # type: ignore[override]
+        raise NotImplementedError
+
+    def __ne__(self, other: Any, /) -> Self:  # type: ignore[override]
+        raise NotImplementedError
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __le__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __gt__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __ge__(self, other: Operand, /) -> Self:
+        raise NotImplementedError
+
+    def __neg__(self) -> Self:
+        raise NotImplementedError
+
+    def __pos__(self) -> Self:
+        raise NotImplementedError
+
+    def __abs__(self) -> Self:
+        raise NotImplementedError
+
+    def __invert__(self) -> Self:
+        raise NotImplementedError
+
+    def __round__(self, ndigits: int | None = None, /) -> Self:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Self]:
+        raise NotImplementedError
+
+    def __getitem__(self, key: Key, /) -> Self:
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:  # to a type checker, arrays cannot be written to
+
+        def __setitem__(self, key: Key, value: Values, /) -> NoReturn:
+            raise NotImplementedError
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        /,
+    ) -> Any:
+        raise NotImplementedError
+
+    @property
+    def T(self) -> Self:
+        raise NotImplementedError
+
+    @property
+    def mT(self) -> Self:
+        raise NotImplementedError
+
+    @property
+    def real(self) -> Self:
+        raise NotImplementedError
+
+    @property
+    def imag(self) -> Self:
+        raise NotImplementedError
+
+    @property
+    def at(self) -> Updates[Self]:
+        raise NotImplementedError
+
+
+Operand: TypeAlias = (
+    Operators | np.ndarray[Any, np.dtype[Any]] | np.generic | bool | int | float | complex
+)
+"""Operands of operators: `plugrt.typing.ArrayLike`, or traced arrays."""
+Values: TypeAlias = Operand | Sequence[Operand] | Sequence[Sequence[Operand]]
+Index: TypeAlias = (
+    SupportsIndex
+    | slice
+    | EllipsisType
+    | Operators
+    | np.ndarray[Any, np.dtype[Any]]
+    | np.bool
+    | Sequence[int]
+    | Sequence[Sequence[int]]
+    | None
+)
+Key: TypeAlias = Index | tuple[Index, ...]
+"""What ``x[key]`` takes."""
+Mode: TypeAlias = Literal["drop", "fill", "clip", "promise_in_bounds"]

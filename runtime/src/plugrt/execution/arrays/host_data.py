@@ -1,0 +1,196 @@
+"""NumPy data and Python scalars as a backend takes them: which dtypes, and what is narrowed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.ma
+import numpy.typing as npt
+
+from plugrt.compiled_core import KNOWN_DTYPES
+from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
+from plugrt.execution.arrays.array_types import convert
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.user_frames import warn_user
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
+
+_KINDS = frozenset("biufc")
+_NARROW = {
+    "int64": np.dtype(np.int32),
+    "uint64": np.dtype(np.uint32),
+    "float64": np.dtype(np.float32),
+    "complex128": np.dtype(np.complex64),
+}
+
+
+_FLOAT0 = np.dtype([("float0", np.void)])
+
+
+def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
+    """Returns NumPy data in a form that a backend takes: native byte order, a numeric dtype.
+
+    Python scalars get the default dtype of their kind. JAX's ``float0``, which holds nothing, is
+    False on a device, as in JAX. Objects that say what array they are (`register_array_type`,
+    ``__jax_array__``, ``__array__``, ``__dlpack__``) are that array; JAX takes none of these any
+    more. Raises `NotAnArray` or `UnsupportedDtype`
+    with ``name`` in the message.
+    """
+    cls = type(x)
+    if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
+        return x  # type: ignore[no-any-return]
+    if cls in (bool, int, float, complex):
+        return cast(x, scalar_dtype(x))
+    if isinstance(x, np.ma.MaskedArray):
+        raise NotAnArray(
+            f"{name} is a masked array, and a mask cannot be kept on a device; pass .filled(value) "
+            "or the data and the mask as two arrays"
+        )
+    if (plain := python_scalar(x)) is not None:
+        return cast(plain, scalar_dtype(plain))
+    if not isinstance(x, np.ndarray | np.generic):
+        if (found := convert(x, name)) is not None:
+            return host_array(found, name)
+        raise NotAnArray(
+            f"{name} is {_describe(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
+            "Python or NumPy scalars, or pytrees of them"
+        )
+    host = np.asarray(x)
+    if host.dtype == _FLOAT0:
+        return np.zeros(host.shape, np.bool_)
+    check_dtype(host.dtype, name)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
+    dtype = narrow_dtype(host.dtype)
+    if dtype is not host.dtype:
+        _warn_narrowed()
+        host = cast(host, dtype)
+    return host
+
+
+@cache
+def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
+    """The dtypes accepted without a check under these settings: native, and not narrowed."""
+    return frozenset(d for d in KNOWN_DTYPES if narrow_dtype(d) is d)
+
+
+def python_scalar(x: Any) -> bool | int | float | complex | None:
+    """Returns a Python scalar, or a member of an enumeration or subclass as the number it is.
+
+    None for everything else, NumPy's scalars among them.
+    """
+    if isinstance(x, np.generic):
+        return None
+    if isinstance(x, int):  # no class is derived from bool
+        return x if type(x) is bool else int(x)
+    if isinstance(x, float):
+        return float(x)
+    return complex(x) if isinstance(x, complex) else None
+
+
+def narrow_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype that data have on a device: of 32 bits where those of 64 are turned off."""
+    return _NARROW.get(dtype.name, dtype) if config.enable_x64 is False else dtype
+
+
+def check_dtype(dtype: np.dtype[Any], name: str) -> None:
+    """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
+    widest = 16 if dtype.kind == "c" else 8  # wider ones are C's long doubles
+    if (dtype.kind in _KINDS and dtype.itemsize <= widest) or (
+        dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2
+    ):
+        return
+    what = "structured dtype" if dtype.names else "dtype"
+    raise UnsupportedDtype(
+        f"{name} has the {what} {dtype}, which devices do not have; arrays hold booleans, "
+        f"integers, floats (also ml_dtypes') and complex numbers; pass {_cure(dtype)}"
+    )
+
+
+_CURES = {
+    "O": "x.astype(np.float32), or another of these",
+    "f": "x.astype(np.float64)",
+    "c": "x.astype(np.complex128)",
+    "M": "x.astype(np.int64), the time since 1970 in its unit",
+    "m": "x.astype(np.int64), the time in its unit",
+    "U": "numbers that stand for its texts, such as np.unique(x, return_inverse=True)[1]",
+    "S": "x.view(np.uint8), its bytes",
+}
+"""What to pass in the place of an array, by the kind of its dtype."""
+
+
+def _cure(dtype: np.dtype[Any]) -> str:
+    if dtype.names:
+        return f"its fields one by one, x[{dtype.names[0]!r}]"
+    return _CURES.get(dtype.kind, "x.view(np.uint8), its bytes")
+
+
+def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
+    """Returns the dtype that a Python scalar has when it meets no array.
+
+    Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
+    of these settings holds.
+    """
+    defaults, integers = _scalar_dtypes(config.token())
+    found = defaults.get(type(x))
+    if found is not None:
+        return found
+    if isinstance(x, int) and not isinstance(x, bool):
+        for dtype in integers:
+            if _LEAST[dtype] <= x <= _MOST[dtype]:
+                return dtype
+        raise _too_large(x)
+    base = next(k for k in (bool, float, complex) if isinstance(x, k))  # a subclass
+    return defaults[base]
+
+
+def _too_large(x: int) -> IntegerOverflow:
+    narrow = config.enable_x64 is False
+    why = "int32, and JAX_ENABLE_X64 is 0" if narrow else "int64 (64 bits)"
+    unsigned = np.uint32 if narrow else np.uint64
+    cure = (
+        f"numpy.{unsigned.__name__}({x}) does, and so does asarray with that dtype"
+        if 0 <= x <= np.iinfo(unsigned).max
+        else "pass it as a float"
+    )
+    return IntegerOverflow(f"the Python integer {x} does not fit {why}; {cure}")
+
+
+_INT32, _INT64 = (np.dtype(n) for n in ("int32", "int64"))
+
+
+_LEAST = {d: int(np.iinfo(d).min) for d in (_INT32, _INT64)}
+
+
+_MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64)}
+
+
+@cache
+def _scalar_dtypes(
+    settings: Token,
+) -> tuple[dict[type, np.dtype[Any]], tuple[np.dtype[Any], ...]]:
+    """The dtype of each kind of scalar under these settings, and those tried for an integer."""
+    wide, narrow = config.enable_x64 is True, config.enable_x64 is False
+    integers = (_INT32,) if narrow else (_INT64,) if wide else (_INT32, _INT64)
+    defaults = {
+        bool: np.dtype(np.bool_),
+        float: np.dtype(np.float64 if wide else np.float32),
+        complex: np.dtype(np.complex128 if wide else np.complex64),
+    }
+    return defaults, integers
+
+
+def _describe(x: Any) -> str:
+    text = repr(x)
+    if len(text) > 60:
+        text = text[:57] + "..."
+    return f"{text} of type {type(x).__module__}.{type(x).__qualname__}".replace("builtins.", "")
+
+
+@cache
+def _warn_narrowed() -> None:
+    warn_user(
+        "64-bit data are narrowed to 32 bits because JAX_ENABLE_X64 is 0; unset it to keep them"
+    )

@@ -1,0 +1,55 @@
+"""The transfer guard: which transfers are logged or refused (``plugrt.transfer_guard``)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+from plugrt.errors import InvalidArgument
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.user_frames import describe_call_site
+from plugrt.settings.declarations import config
+
+logger = logging.getLogger("plugrt.transfer_guard")
+Direction = Literal["host_to_device", "device_to_device", "device_to_host"]
+_CURES = {
+    "host_to_device": "put it there before, with plugrt.device_put",
+    "device_to_device": "move it before, with plugrt.device_put",
+    "device_to_host": "read it with plugrt.device_get",
+}
+
+
+def guard_level(direction: Direction) -> str:
+    """Returns the level of a direction in this thread, such as ``allow``."""
+    of_direction: str | None = getattr(config, f"transfer_guard_{direction}")
+    return of_direction or config.transfer_guard or "allow"
+
+
+def moves(here: Sharding, there: Sharding) -> bool:
+    """Whether an array leaves its devices, or their memory, for another sharding.
+
+    As JAX has it, an exchange of parts among the same devices is no transfer.
+    """
+    return here.device_set != there.device_set or here.memory_kind != there.memory_kind
+
+
+def check_transfer(direction: Direction, what: str, *, explicit: bool) -> None:
+    """Logs a transfer, or refuses it with `InvalidArgument`, as the settings say.
+
+    ``what`` says what is transferred, and whereto. A transfer is ``explicit`` that `device_put` or
+    `device_get` makes, and so is a number's: who writes ``x + 1`` or ``x[3]`` wants it there.
+    """
+    level = guard_level(direction)
+    if level == "allow" or (explicit and not level.endswith("_explicit")):
+        return
+    words = direction.replace("_", "-")
+    if level.startswith("log"):
+        logger.warning("%s transfer: %s%s", words, what, describe_call_site())
+        return
+    name = f"transfer_guard_{direction}"
+    if getattr(config, name) is None:
+        name = "transfer_guard"
+    cure = f"allow it (plugrt.{name}('allow'))" if explicit else f"{_CURES[direction]}, or allow it"
+    raise InvalidArgument(
+        f"Disallowed {words} transfer: {what}{describe_call_site()}; {name} is {level!r}: {cure}"
+    )

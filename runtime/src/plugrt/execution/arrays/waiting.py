@@ -1,0 +1,38 @@
+"""One wait for what several arrays hold, where their backend has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from plugrt.execution.arrays.signature import Signature
+from plugrt.interface import Client
+
+
+def await_together(held: Iterable[tuple[Signature, Any]]) -> bool:
+    """Waits for arrays of these signatures, which hold these shards; whether all are there.
+
+    False, where the caller has to wait for each in turn: a backend waits for one only, there is
+    nothing to wait for any more, or making one failed, which the wait for that one raises.
+    """
+    of_signatures: dict[Signature, list[Any]] = {}
+    for signature, shards in held:
+        of_signatures.setdefault(signature, []).append(shards)
+    of_clients: dict[Client, list[Any]] = {}
+    for signature, shards in of_signatures.items():
+        client = signature.sharding.devices[0].client
+        of_clients.setdefault(client, []).extend(shards)
+    for client, shards in of_clients.items():
+        await_shards = getattr(client, "await_shards", None)
+        if await_shards is None or not await_shards(shards):
+            return False
+    return True
+
+
+def await_held(held: list[Any], signatures: list[Signature]) -> bool:
+    """As `await_together`, of arrays of one client; their signatures are all of these."""
+    clients = [signature.sharding.devices[0].client for signature in signatures]
+    if not clients or clients.count(clients[0]) != len(clients):
+        return False
+    await_shards = getattr(clients[0], "await_shards", None)
+    return await_shards is not None and bool(await_shards(held))

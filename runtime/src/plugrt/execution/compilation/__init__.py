@@ -1,0 +1,1 @@
+"""Compilation of programs, the persistent cache, and programs that move data."""

@@ -1,0 +1,133 @@
+"""The persistent compilation cache: executables kept in a folder between processes.
+
+On where ``config.compilation_cache_dir`` names a folder, for every backend that declares
+``executable_serialization``; the settings, their names and defaults are JAX's. The folder and
+its files must belong to this user and be writable by nobody else, since they hold machine code. An
+entry states in its header what it was made of (`cache_key.Facts`), and is loaded only if all of
+that matches. A fault of the cache is a warning, and the program is compiled; under
+``config.raise_persistent_cache_errors`` it is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+
+from plugrt import files, monitoring
+from plugrt.errors import Internal, PjrtError
+from plugrt.execution.compilation.cache_entry import decode_entry, encode_entry
+from plugrt.execution.compilation.cache_key import Facts, collect_facts
+from plugrt.execution.user_frames import warn_user
+from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
+from plugrt.settings.declarations import config
+
+_SUFFIX = ".plugrt-executable"
+_MOST = 2**31
+"""Bytes of an entry that are read; XLA's own bound on an executable."""
+
+
+class CacheEntry:
+    """The cache file of one program, existing or not."""
+
+    def __init__(self, client: Client, path: Path, facts: Facts, options: CompileOptions) -> None:
+        self.path = path
+        self._client = client
+        self._facts = facts
+        self._options = options
+        self._refused = False
+
+    def load(self) -> LoadedExecutable | None:
+        """Returns the cached executable, or None if there is no usable one."""
+        start = time.perf_counter()
+        try:
+            self._refused = True
+            files.private_folder(self.path.parent, make=False)
+            self._refused = False
+            content = files.read_bytes(self.path, _MOST, own=True)
+            body, compiled_in = decode_entry(content, self._facts)
+            executable = self._client.deserialize_executable(body, self._options)
+        except FileNotFoundError:
+            self._refused = False
+            self._record_miss()
+            return None
+        except (OSError, PjrtError, ValueError) as error:
+            _fault(f"{self.path} cannot be used, and its program is compiled again", error)
+            self._record_miss()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self.path)  # the least recently used entries go first
+        self._record_hit(time.perf_counter() - start, compiled_in)
+        return executable
+
+    def store(self, executable: LoadedExecutable, seconds: float) -> None:
+        """Stores an executable that took ``seconds`` to compile, if the settings' minima are met.
+
+        Nothing is written to a folder that `load` refused: one warning per fault.
+        """
+        if self._refused or seconds < config.persistent_cache_min_compile_time_secs:
+            return
+        try:
+            body = executable.executable.serialize()
+            if len(body) < config.persistent_cache_min_entry_size_bytes:
+                return
+            folder = files.private_folder(self.path.parent)
+            files.write(self.path, encode_entry(body, self._facts, seconds))
+            _make_room(folder)
+        except (OSError, PjrtError) as error:
+            _fault(f"the executable cannot be kept as {self.path}", error)
+
+    def _record_hit(self, seconds: float, compiled_in: float) -> None:
+        monitoring.record_event(monitoring.CACHE_HIT, platform=self._client.platform)
+        monitoring.record_event(monitoring.JAX_CACHE_HIT)
+        saved = compiled_in - seconds
+        monitoring.record_event_duration_secs(monitoring.JAX_CACHE_SAVED, saved)
+        monitoring.record_event_duration_secs(monitoring.JAX_CACHE_RETRIEVAL, seconds)
+
+    def _record_miss(self) -> None:
+        monitoring.record_event(monitoring.CACHE_MISS, platform=self._client.platform)
+        monitoring.record_event(monitoring.JAX_CACHE_MISS)
+
+
+def entry_for(client: Client, program: Program, options: CompileOptions) -> CacheEntry | None:
+    """Returns the program's cache entry, or None where the cache is off or unsupported."""
+    folder = config.compilation_cache_dir
+    if not folder or not config.enable_compilation_cache:
+        return None
+    if not client.capabilities.executable_serialization:
+        return None
+    facts = collect_facts(client, program, options)
+    if facts is None:
+        return None
+    monitoring.record_event(monitoring.JAX_CACHE_REQUEST)
+    name = re.sub(r"[^\w.-]", "_", program.name, flags=re.ASCII)[:60]
+    path = Path(os.path.expanduser(folder)) / f"{name}-{facts.digest()}{_SUFFIX}"
+    return CacheEntry(client, path, facts, options)
+
+
+def _make_room(folder: Path) -> None:
+    """Removes the least recently used entries beyond the size limit; others may do so meanwhile."""
+    most = config.compilation_cache_max_size
+    if most < 0:
+        return
+    entries = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            stated = path.stat()
+            entries.append((stated.st_mtime_ns, stated.st_size, path))
+    size = sum(nbytes for _, nbytes, _ in entries)
+    for _, nbytes, path in sorted(entries):
+        if size <= most:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        size -= nbytes
+
+
+def _fault(what: str, error: Exception) -> None:
+    message = f"persistent compilation cache: {what} ({type(error).__name__}: {error})"
+    if config.raise_persistent_cache_errors:
+        raise Internal(message) from error
+    warn_user(message)

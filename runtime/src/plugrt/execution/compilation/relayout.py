@@ -1,0 +1,47 @@
+"""Buffers in another layout: copied by a program that changes nothing else."""
+
+from __future__ import annotations
+
+from plugrt.errors import Unimplemented
+from plugrt.execution.compilation.part_programs import LoadedPartProgram, layout_program
+from plugrt.interface import Buffer, Device, Layout, TensorType
+from plugrt.interface_checks import require_rank
+
+
+def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Layout | None:
+    """Returns a layout that arrays of a type shall have, None where that is the device's default.
+
+    Raises `InvalidArgument` for a layout of another rank, and `Unimplemented` for a backend without
+    layouts, or without tiles: its default has none (XLA's CPU client of xla-cpu-pjrt 0.0.1 takes
+    them, and reads such arrays with their elements in other places).
+    """
+    require_rank(layout, tensor_type.shape)
+    require_layouts(device, f"the layout {layout!r} of {tensor_type}")
+    default = device.client.default_layout(tensor_type)
+    if layout.tiling and not default.tiling:
+        raise Unimplemented(
+            f"{layout!r} of {tensor_type} on {device!r}: arrays there have no tiles; its default "
+            f"is {default!r}"
+        )
+    return None if layout.is_met_by(default) else layout
+
+
+def require_layouts(device: Device, what: str) -> None:
+    """Raises `Unimplemented` unless the device's backend declares that arrays can have layouts."""
+    client = device.client
+    if not client.capabilities.layouts:
+        raise Unimplemented(
+            f"{what} cannot be had on {device!r}: {client.backend_name} does not declare that "
+            "arrays can lie in memory in an order that is named (capability layouts)"
+        )
+
+
+def relayout(buffer: Buffer, source: Layout | None, target: Layout | None) -> Buffer:
+    """Returns a copy of a buffer, which lies as ``source``, that lies as ``target``.
+
+    None is the device's default. The program is compiled once for each type. Raises
+    `UnsupportedDtype` for a dtype that StableHLO lacks.
+    """
+    held = TensorType(buffer.shape, buffer.dtype, source)
+    program = LoadedPartProgram(layout_program(held, target), (buffer.device,))
+    return program([(buffer,)])[0]

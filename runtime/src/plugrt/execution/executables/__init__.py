@@ -1,0 +1,1 @@
+"""Loaded executables with ordered, bounded or awaited launches, and custom calls."""

@@ -1,0 +1,91 @@
+"""What processes must agree on: the host data that they put, and the programs that they run."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.distributed.agreement import require_agreement
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.interface import Device, Program
+
+_SHOWN = 4
+
+
+def agree_on_data(host: npt.NDArray[Any], sharding: Sharding) -> None:
+    """Raises `DistributedError` where processes put different data on a sharding of them all."""
+    if sharding.is_fully_addressable:
+        return
+    content = np.ascontiguousarray(host)
+    digest = hashlib.blake2b(content.view(np.uint8).data, digest_size=8).hexdigest()
+    first = ", ".join(map(str, content.ravel()[:_SHOWN].tolist()))
+    more = ", ..." if content.size > _SHOWN else ""
+    require_agreement(
+        f"device_put of {host.dtype}{[*host.shape]}",
+        f"{{{first}{more}}} ({digest})",
+        (device.process_index for device in sharding.devices),
+        "device_put takes the same host data in all processes, of which each puts its parts; "
+        "plugrt.make_array_from_process_local_data takes the part of each",
+    )
+
+
+def agree_on_parts(
+    shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[Any], sharding: Sharding
+) -> None:
+    """Raises `DistributedError` where the part of each process says another shape of the whole.
+
+    Main threads are compared call by call. Other threads come in any order, so that calls for the
+    same whole meet there, and one that no other process makes is late.
+    """
+    if sharding.is_fully_addressable:
+        return
+    what = f"make_array_from_process_local_data of an array of {dtype}{[*whole]}"
+    in_main = threading.current_thread() is threading.main_thread()
+    cure = "the global_shape, with which nothing is compared"
+    require_agreement(
+        what,
+        "",
+        (device.process_index for device in sharding.devices),
+        "Without global_shape, each process finds the shape of the whole by its part: give all "
+        f"parts of the same size, such as batches without the shorter last one, or {cure}",
+        note=f"(the part of that process is {[*shape]})",
+        perhaps=f"Without global_shape, {threading.current_thread().name!r} waits for the other "
+        f"processes to find this shape by their parts, in {'their' if in_main else 'no'} main "
+        f"thread: give all parts of the same size, or {cure}",
+        series="parts" if in_main else f"parts/{what}",
+    )
+
+
+def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
+    """Raises `DistributedError` where processes make different programs for devices of them all."""
+    if all(device.is_addressable for device in devices):
+        return
+    # Not before: they import jaxlib's bindings.
+    from plugrt.stablehlo.callbacks import number_callbacks_in_order
+    from plugrt.stablehlo.modules import parse
+    from plugrt.stablehlo.regions import functions_by_name
+
+    module = parse(program.code)
+    if program.callbacks:  # numbered in each process by how many there were before
+        number_callbacks_in_order(module)
+    # As text, without the places in the source, which name files of each machine.
+    text = str(module).encode()
+    ids = [device.id for device in devices]
+    digest = hashlib.blake2b(text + repr(ids).encode(), digest_size=8).hexdigest()
+    main = functions_by_name(module).get("main")
+    kind = f"{main.attributes['function_type']!s:.200} " if main is not None else ""
+    require_agreement(
+        f"compiling {program.name!r} for devices {ids}",
+        f"{kind}({digest})",
+        (device.process_index for device in devices),
+        "Processes that share a mesh make the same programs, of the same shapes, in the same order",
+        # Arrays that a process makes of its parts are not compared: it makes them when it likes.
+        perhaps="A process that runs a program which it has compiled before has arguments of other "
+        "shapes or dtypes: compare those of make_array_from_callback and "
+        "make_array_from_single_device_arrays",
+    )

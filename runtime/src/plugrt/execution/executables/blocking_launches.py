@@ -1,0 +1,302 @@
+"""The launches of a client that others may have to wait for, and how many of them are under way.
+
+Two kinds hold threads of a backend and places in its queues until something else has happened:
+launches whose devices exchange data, and launches of programs that call Python functions, which may
+launch programs themselves and wait for them. XLA's CPU client has 32 places for each device. When
+launches that wait for a callback fill them, the launch that the callback makes finds none.
+
+So the oldest is awaited before there is one more than the client's bound. Launches that a callback
+makes are not counted: the one that waits for the callback has its place until they have ended.
+Those that could not end before it are refused. A callback may have another thread launch: no launch
+waits for more than `calling_launch.PATIENCE` for one that calls Python, unless its arguments depend
+on it. After that it is treated as one that a callback makes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from plugrt.compiled_core import core, new_lock
+from plugrt.errors import FailedPrecondition, PjrtError
+from plugrt.execution.executables import calling_launch
+from plugrt.execution.executables.calling_launch import CallingLaunch
+from plugrt.host_callbacks import calls_under_way
+from plugrt.interface import Client, Device, LoadedExecutable, Shards
+from plugrt.waiter import ended
+
+_MOST = 256
+"""Launches that call Python, where the client states no bound: each is kept until it has ended."""
+
+Launched = tuple[Sequence[Shards], Callable[[], None]]
+"""The results of a launch, and a function that waits for its end."""
+
+
+class BlockingLaunches:
+    """A queue of one client's launches, from the oldest in flight that blocks others on.
+
+    At most ``bound`` launches are in flight, over all programs and threads: the oldest is awaited
+    before another is launched. One on several devices is enqueued on all of them before the next.
+    Launches that block none count while one that does precedes them: they are behind it in the
+    devices' queues. ``calling`` lists the launches that call Python functions.
+    """
+
+    __slots__ = ("_is_bounded", "_launches", "_lock", "_queues_nested", "bound", "calling")
+
+    def __init__(self, bound: int | None, *, queues_nested: bool = False) -> None:
+        self._is_bounded = bound is not None
+        self.bound = bound or _MOST
+        self.calling: list[CallingLaunch] = []
+        self._queues_nested = queues_nested
+        self._lock = new_lock()  # not plain: a finaliser or a signal handler may launch meanwhile
+        self._launches: deque[tuple[Callable[[], object], bool]] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether a launch that blocks others may be in flight."""
+        return bool(self._launches or self.calling)
+
+    def launch(
+        self,
+        execute: Callable[..., Launched],
+        collective: bool,
+        *arguments: Any,
+        devices: Sequence[Device] = (),
+    ) -> Launched:
+        """Returns what an ``execute_with_wait`` returns, called once there is a free slot."""
+        nested = self.check_nested(devices)
+        while True:
+            with self._lock:
+                if nested or len(self._launches) < self.bound:
+                    launched = execute(*arguments)
+                    if collective or self._launches:
+                        self._launches.append((launched[1], collective))
+                    return launched
+                oldest = self._launches[0]
+            nested = not self._await(oldest)
+
+    def launch_on_one(
+        self, execute: Callable[[Any], Any], arguments: Any, devices: Sequence[Device]
+    ) -> Any:
+        """Launches a program on one device that blocks no other.
+
+        It has a place in the device's queue for as long as its arguments are not there. Where there
+        is no free slot they are awaited, so that it waits for nothing else.
+        """
+        if not self.check_nested(devices):
+            with self._lock:
+                is_full = len(self._launches) >= self.bound
+                if self._launches and not is_full:
+                    self._launches.append(_BEHIND)
+            if is_full:
+                _await_arguments(devices[0].client, arguments)
+        return execute(arguments)
+
+    def made(self) -> list[CallingLaunch]:
+        """Returns the launches that call Python functions and have been made."""
+        return [launch for launch in [*self.calling] if launch.wait is not None]
+
+    def begin(self, launch: CallingLaunch) -> None:
+        """Waits for a free slot and gives it to a launch that calls Python functions, until `end`.
+
+        The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
+        that could not end before the launch whose function makes it.
+        """
+        nested = (self.calling or calls_under_way()) and self.check_nested(launch.devices)
+        while not nested:
+            with self._lock:
+                self._forget_given_up()
+                if len(self._launches) < self.bound:
+                    self._launches.append(launch.entry)
+                    self.calling.append(launch)
+                    return
+                oldest = self._launches[0]
+            nested = not self._await(oldest)
+        launch.outer = (*self._outer_launches(),)
+        self._require_room()
+        self.calling.append(launch)
+
+    def end(self, launch: CallingLaunch) -> None:
+        """Gives back the slot of a launch; a second time it does nothing.
+
+        The program is released before: who finds the launch gone finds nothing of it.
+        """
+        launch.release()
+        with self._lock:
+            if launch.wait is ended:
+                return
+            launch.set_ended()
+            self._forget_given_up()
+            if launch.entry in self._launches:  # not where a callback made it, or it was awaited
+                self._launches.remove(launch.entry)
+                self._forget_unless_blocking()
+
+    def check_nested(self, devices: Sequence[Device]) -> bool:
+        """Returns whether a Python function that a program calls is making a launch.
+
+        Raises `FailedPrecondition` where it would wait for the launch that calls the function. Such
+        a function may have another thread launch: so a launch of a thread waits until launches of
+        other threads that would precede it have ended.
+        """
+        calls = calls_under_way()
+        if not calls:
+            for other in [*self.calling]:
+                if other.thread != threading.get_ident():
+                    self._await_turn(other, devices)
+            return False
+        for outer in self._outer_launches():
+            if self._precedes(outer, devices):
+                raise _refusal(calls, outer, devices)
+        return True
+
+    def _precedes(self, outer: CallingLaunch, devices: Sequence[Device]) -> bool:
+        """Whether the backend begins a launch on some devices when another has ended."""
+        if len(devices) > 1:
+            return self._is_bounded and len(outer.devices) > 1
+        same = self._queues_nested and [*devices] == [*outer.devices]
+        return same and not outer.is_within_call()
+
+    def _await_turn(self, other: CallingLaunch, devices: Sequence[Device]) -> None:
+        deadline = time.monotonic() + calling_launch.PATIENCE
+        functions = other.functions
+        while self._precedes(other, devices) and not other.ends_within(0.01):
+            if time.monotonic() > deadline:
+                raise _refusal(functions, other, devices)
+
+    def _require_room(self) -> None:
+        """Waits until a device's queue has a place left, beside those that the bound allows."""
+        deadline = 0.0
+        while self._is_bounded and len(self.calling) >= 3 * self.bound:
+            now = time.monotonic()
+            deadline = deadline or now + calling_launch.PATIENCE
+            if now > deadline:
+                calls = calls_under_way() or self.calling[-1].functions
+                raise FailedPrecondition(
+                    f"{_title(calls)} launches a program while {len(self.calling)} launches wait "
+                    "for Python functions: with more of them the backend's queue is full, and all "
+                    "wait for ever. Fix: nest fewer programs in functions that programs call"
+                )
+            time.sleep(0.001)
+
+    def _outer_launches(self) -> Iterator[CallingLaunch]:
+        """Gives the launches that may call the functions that this thread is in, and theirs."""
+        calls, thread = calls_under_way(), threading.get_ident()
+        found = [x for x in [*self.calling] if any(call in x.functions for call in calls)]
+        # Several launches of a program may be in flight; within its own call it is known which.
+        found = [x for x in found if x.wait is None and x.thread == thread] or found
+        seen: set[CallingLaunch] = set()
+        while found:
+            launch = found.pop()
+            if launch not in seen:
+                seen.add(launch)
+                found += launch.outer
+                yield launch
+
+    def launcher(self, loaded: LoadedExecutable) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        """Returns `launch` for collectives of one executable: one function, the path of each call.
+
+        After a launch on several devices the processor has forgotten what ran before, so that each
+        function on the way costs some microseconds instead of a tenth of one.
+        """
+        lock, launches, bound, calling, execute = (
+            self._lock, self._launches, self.bound, self.calling, loaded.execute_with_wait
+        )  # fmt: skip
+
+        def launch(arguments: Sequence[Shards]) -> Sequence[Shards]:
+            with lock:
+                if len(launches) < bound and not calling:
+                    results, wait = execute(arguments)
+                    launches.append((wait, True))
+                    return results
+            devices = loaded.addressable_devices
+            return self.launch(execute, True, arguments, devices=devices)[0]
+
+        return launch
+
+    def compiled_launcher(self, launcher: Any, collective: bool, parts: int) -> Any:
+        """Returns what launches as `launch` does, in the compiled core, by a launcher of it.
+
+        While launches that call Python functions are under way it leaves launches to Python.
+        """
+        return core.BoundedLauncher(
+            launcher=launcher,
+            queue=self._launches if parts > 1 else (),
+            lock=self._lock,
+            bound=self.bound,
+            exchanges=collective,
+            unless=(self.calling,),
+        )
+
+    def _await(self, oldest: tuple[Callable[[], object], bool]) -> bool:
+        """Waits for the oldest launch; False where it calls Python and has not ended for long.
+
+        Without the lock, which its callbacks may need. If it calls Python, only until there is a
+        slot: it may be waiting for the caller.
+        """
+        deadline = time.monotonic() + calling_launch.PATIENCE
+        while oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
+            if len(self._launches) < self.bound or time.monotonic() > deadline:
+                return len(self._launches) < self.bound
+        with self._lock:
+            if self._launches and self._launches[0] is oldest:
+                self._launches.popleft()
+                self._forget_unless_blocking()
+        return True
+
+    def _forget_given_up(self) -> None:
+        """Forgets launches that have ended, or that an interrupt kept from being made."""
+        for launch in [*self.calling]:
+            if not launch.is_under_way():
+                with suppress(ValueError):
+                    self.calling.remove(launch)
+
+    def _forget_unless_blocking(self) -> None:
+        for _, blocking in self._launches:
+            if blocking:
+                return
+        self._launches.clear()
+
+
+_BEHIND = (ended, False)
+"""The entry of a launch that ends when those before it have ended."""
+
+
+def _await_arguments(client: Client, arguments: Sequence[Any]) -> None:
+    """Waits for the arguments of a launch, in the forms that launchers get. Raises no error."""
+    given = [x for x in arguments if x is not None and not isinstance(x, np.ndarray)]
+    await_shards = getattr(client, "await_shards", None)
+    if await_shards is not None and await_shards(given):
+        return
+    for shards in given:
+        for part in (shards,) if hasattr(shards, "block_until_ready") else shards:
+            with suppress(PjrtError):
+                part.block_until_ready()
+
+
+def _title(calls: Sequence[object]) -> str:
+    """Returns the name of the innermost function."""
+    return str(getattr(calls[-1], "title", repr(calls[-1]))) if calls else "a Python function"
+
+
+def _refusal(
+    calls: Sequence[object], outer: CallingLaunch, devices: Sequence[Device]
+) -> FailedPrecondition:
+    """Returns the error of a launch that a function makes and the backend begins after its own."""
+    if len(devices) > 1:
+        return FailedPrecondition(
+            f"{_title(calls)} launches a program on {len(devices)} devices while the program that "
+            f"calls it runs on {len(outer.devices)}: this backend begins the second when "
+            "the first has ended, which waits for the function. Fix: launch on one device "
+            "in the function, or on another backend; or launch after the program"
+        )
+    return FailedPrecondition(
+        f"{_title(calls)} launches a program on the device that calls it: this library begins "
+        "it when the program that calls has ended, which waits for the function. Fix: "
+        "compute with NumPy in the function, or on another backend (such as the "
+        'backend "cpu", which runs such launches); or launch after the program'
+    )

@@ -1,0 +1,178 @@
+"""The handlers of custom calls that users registered, by platform, and the clients that have them.
+
+A client gets one when it compiles a program that names it: registering starts no backend.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from plugrt.callback_exits import as_failure
+from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError
+from plugrt.execution.executables.target_names import named_targets
+from plugrt.host_callbacks import call_noted
+from plugrt.interface import Client, Handler, HandlerStages, Program
+from plugrt.launch_watch import WatchedFunction
+
+# Process-wide: guards the three below.
+_lock = threading.Lock()
+# Process-wide: registered for a platform, before and after it has a client.
+_handlers: dict[tuple[str, str], WatchedHandler | int | HandlerStages] = {}
+"""Platform and target to a function as clients get it, the address of one in C, or its stages'."""
+# Process-wide: registered for a platform, before and after it has a client.
+_types: dict[tuple[str, str], tuple[int, int | None]] = {}
+"""Platform and name to the addresses of a type's id and of its functions."""
+# Process-wide: written at a client's first program; goes with it.
+_known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
+"""What clients have: ("handler", target) and ("type", name)."""
+
+
+class WatchedHandler(WatchedFunction):
+    """The Python function of a custom call, as programs call it."""
+
+    __slots__ = ("_target", "function")
+
+    def __init__(self, target: str, function: Handler) -> None:
+        super().__init__()
+        self._target = target
+        self.function = function
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"the handler of {self._target!r}"
+
+    def __call__(
+        self,
+        arguments: Sequence[npt.NDArray[Any]],
+        results: Sequence[npt.NDArray[Any]],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        """Fills in the results: with zeros where the launch has failed."""
+
+        def call() -> None:
+            try:
+                returned: object = call_noted(self, self.function, arguments, results, attributes)
+            except PjrtError:
+                raise
+            except BaseException as error:  # C cannot unwind: `raise_exit` raises it in the caller
+                raise as_failure(self.title, error) from error
+            if returned is not None:
+                raise InvalidArgument(
+                    f"{self.title} returned {returned!r:.60}, which goes "
+                    "nowhere: it is a function of (arguments, results, attributes) that fills the "
+                    "results in, as in results[0][...] = value"
+                )
+
+        def blank() -> None:
+            for result in results:
+                result[...] = 0
+
+        watch = self.watch
+        if watch is None:
+            call()
+        else:
+            self.call_watched(watch, call, blank)
+
+
+def register_target(target: str, handler: Handler | int | HandlerStages, platform: str) -> None:
+    """Makes a function the handler of custom calls to ``target`` on a platform, for good.
+
+    A second time with an equal one does nothing; raises `AlreadyExists` for another one.
+    """
+    made = handler if isinstance(handler, int | HandlerStages) else WatchedHandler(target, handler)
+    with _lock:
+        kept = _handlers.setdefault((platform, target), made)
+    found = kept.function if isinstance(kept, WatchedHandler) else kept
+    if found is not handler and found != handler:
+        raise AlreadyExists(
+            f"the custom call target {target!r} has another handler on {platform!r}, "
+            f"{found!r:.60}; handlers stay as long as the process. Fix: register this one under a "
+            "name of its own"
+        )
+
+
+def register_type(name: str, type_id: int, type_info: int | None, platform: str) -> None:
+    """Makes a type of handlers' states known on a platform, for good, by its addresses.
+
+    A second time with equal ones does nothing; raises `AlreadyExists` for others.
+    """
+    with _lock:
+        found = _types.setdefault((platform, name), (type_id, type_info))
+    if found != (type_id, type_info):
+        raise AlreadyExists(
+            f"the FFI type {name!r} is registered on {platform!r} with another "
+            f"{'type_id' if found[0] != type_id else 'type_info'}; types stay as long as the "
+            "process. Fix: register this one under a name of its own"
+        )
+
+
+def add_handlers(client: Client, program: Program) -> None:
+    """Registers with a client the handlers of its platform that a program may call.
+
+    The types of the platform are registered before them: handlers look for their ids.
+    """
+    if not _handlers:
+        return
+    with _lock:
+        here = client.platform
+        known = _known.setdefault(client, set())
+        types = [name for where, name in _types if where == here and ("type", name) not in known]
+        wanted = [
+            target
+            for platform, target in _handlers
+            if platform == here and (types or ("handler", target) not in known)
+        ]
+        called = named_targets(program, wanted)
+        for name in types if called else ():
+            _add(
+                client,
+                f"the type that was registered for the states of handlers, {name!r},",
+                partial(client.register_handler_type, name, *_types[here, name]),
+            )
+            known.add(("type", name))
+        for target in called:
+            if ("handler", target) not in known:
+                _add(
+                    client,
+                    f"the handler that was registered for the custom call {target!r}",
+                    partial(client.register_handler, target, _handlers[here, target]),
+                )
+                known.add(("handler", target))
+
+
+def handlers_in(client: Client, program: Program) -> list[WatchedHandler]:
+    """Returns the handlers of a client's platform in Python that a program may call, by name."""
+    with _lock:
+        here = sorted(name for where, name in _handlers if where == client.platform)
+        found = [_handlers[client.platform, name] for name in named_targets(program, here)]
+    return [x for x in found if isinstance(x, WatchedHandler)]
+
+
+def _add(client: Client, what: str, register: Callable[[], None]) -> None:
+    try:
+        register()
+    except PjrtError as error:
+        raise type(error)(
+            f"{what} cannot be had by {client.backend_name}: {error.message}"
+        ) from error
+
+
+def explain_refusal(error: PjrtError) -> PjrtError:
+    """Returns a compiler's error, with the reason where it has no LAPACK."""
+    found = re.search(r"\blapack_[a-z]+(_ffi)?\b", error.message)
+    if found is None:
+        return error
+    return type(error)(
+        f"{error.message}\nThe program calls {found[0]}, LAPACK as JAX calls it on CPUs: a "
+        "function of jaxlib, which the plugin 'cpu' registers and no other backend has. Fix: run "
+        'the program there (backend="cpu"); or compute with plugrt.array_api.linalg, whose '
+        "programs call no LAPACK"
+    )

@@ -1,0 +1,79 @@
+"""The order and the end of side effects: launches of programs that call Python functions.
+
+Within a program, tokens keep the order of calls that are ordered (`plugrt.stablehlo.callbacks`).
+From one launch to the next a thread waits: before it launches an ordered program it awaits its last
+ones on the same devices. So a launch that failed leaves nothing behind that the next could take
+for its token, which JAX hands from launch to launch.
+
+A thread waits for each launch, and releases the program with its functions when that has ended. At
+exit the interpreter waits for that thread (`plugrt.waiter`): afterwards no callback could run. It
+does so before the clients are destroyed, since plugrt was imported before this module.
+
+`plugrt.execution.executables.tracked_executable` makes the launches that are awaited here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.callback_exits import raise_exit
+from plugrt.execution.executables.calling_launch import CallingLaunch
+from plugrt.execution.executables.client_launches import calling_launches, client_launches
+from plugrt.host_callbacks import calls_under_way, take_failure
+from plugrt.interface import Device
+from plugrt.waiter import ProcessWaiter
+
+_MOST_THREADS = 64
+"""That wait for ends, so that each is seen at once; it is more than a bounded client has."""
+_ends = ProcessWaiter("plugrt-launches", _MOST_THREADS)
+
+
+@with_argument_errors
+def effects_barrier() -> None:
+    """Waits until all that was launched has had its side effects.
+
+    Raises the error of a callback with an effect (`io_callback`, `debug.callback`) that failed
+    since the last barrier, of several the oldest; `SystemExit` and the like as they were. In a
+    callback it waits for what that callback launched. As ``jax.effects_barrier``, which waits for
+    launches of the calling thread alone.
+
+    >>> seen = []
+    >>> f = plugrt.jit(lambda x: plugrt.debug.callback(lambda v: seen.append(int(v)), x))
+    >>> f(np.int32(3))
+    >>> plugrt.effects_barrier()
+    >>> seen
+    [3]
+    """
+    launches = calling_launches()
+    _await(_of_this_thread(launches) if calls_under_way() else launches)
+    failure = take_failure()
+    if failure is not None:
+        raise_exit(failure)
+        raise failure
+
+
+def await_ordered(devices: Sequence[Device]) -> None:
+    """Waits for the ordered launches that this thread has made on any of a client's devices."""
+    launches = client_launches(devices[0].client)
+    if launches.calling:
+        wanted = set(devices)
+        made = _of_this_thread(launches.made())
+        _await([x for x in made if x.ordered and not wanted.isdisjoint(x.devices)])
+
+
+def remember_launch(launch: CallingLaunch) -> None:
+    """Has a thread see the end of a launch, which is kept until then with its program."""
+    _ends.add(launch)
+    launch.is_remembered = True  # an interrupt came before this: the caller gives it up
+
+
+def _of_this_thread(launches: Iterable[CallingLaunch]) -> list[CallingLaunch]:
+    thread = threading.get_ident()
+    return [x for x in launches if x.thread == thread]
+
+
+def _await(launches: Iterable[CallingLaunch]) -> None:
+    for launch in launches:
+        launch.finish()

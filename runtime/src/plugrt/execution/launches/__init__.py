@@ -1,0 +1,1 @@
+"""From a call to a launch: the pipeline, loaded programs and their runners."""

@@ -1,0 +1,364 @@
+"""`CompiledBase` and `CompiledCall`: queries on compiled programs, and calls with checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self
+
+import ml_dtypes
+
+from plugrt.argument_errors import with_checked_methods
+from plugrt.compiled_core import core
+from plugrt.errors import ArgumentError, ArgumentMismatch, IntegerOverflow, NotAnArray
+from plugrt.execution.arrays.arguments import (
+    Aval,
+    HostAval,
+    ParameterType,
+    read_arguments,
+    widen_scalar,
+)
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.casting import dtype_kind, kind_rank
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.executables.tracked_executable import refuse_to_save
+from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.launches.pipeline import Runner, make_runner
+from plugrt.execution.launches.runner_cache import RunnerCache
+from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
+from plugrt.execution.placement.default_device import gather_device
+from plugrt.execution.placement.placement import AnyLayout
+from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.trees import tree
+from plugrt.execution.trees.container_copies import copy_containers
+from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
+from plugrt.settings.declarations import config
+from plugrt.traceback_filter import filter_traceback
+
+_MOST_NAMED = 5
+_token = config.token
+_get_signature = attrgetter("_signature")
+
+
+@with_checked_methods
+class CompiledBase:
+    """Queries on a compiled program: text, costs, memory, serialisation."""
+
+    @property
+    def _executable(self) -> Executable:
+        raise NotImplementedError
+
+    def as_text(self) -> str:
+        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
+        from plugrt.stablehlo.hlo import optimized_text
+
+        return optimized_text(self._executable)
+
+    def as_dot(self) -> str:
+        """Returns the optimised HLO as Graphviz text: ``dot -Tsvg`` makes a picture of it.
+
+        A node is an instruction with its type and source line, a frame a computation; a dashed
+        edge leads from a computation's result to the instruction that uses it. Raises
+        `Unimplemented` where the backend does not give the program. (JAX had this as
+        ``as_hlo_dot_graph`` of an ``XlaComputation``.)
+        """
+        from plugrt.stablehlo.hlo import optimized_graph
+
+        return optimized_graph(self._executable)
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and what else the backend states."""
+        return self._executable.cost_analysis()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Returns the memory that a launch needs, in bytes on each device."""
+        return self._executable.memory_analysis()
+
+    def serialize(self) -> bytes:
+        """Returns the executable as bytes, for ``client.deserialize_executable``."""
+        return self._executable.serialize()
+
+    def fingerprint(self) -> bytes:
+        """Returns bytes that are equal for equal programs and options on equal versions."""
+        return self._executable.fingerprint()
+
+
+class PythonCalls:
+    """What runs calls in Python: each class does so itself."""
+
+    if not TYPE_CHECKING:
+        __slots__ = ()
+
+
+CompiledCalls = PythonCalls
+if core is not None and not TYPE_CHECKING:
+    CompiledCalls = core.Calls
+"""The second base of `CompiledCall`: the core's takes calls like those that were made before."""
+
+
+@with_checked_methods
+class CompiledCall(CompiledBase, CompiledCalls):
+    """A loaded program that is called with arguments of the types it was compiled for.
+
+    A call with arrays of known signatures is one cache look-up; others are checked first.
+    """
+
+    _any_place = False
+    """Whether arguments that are committed to other devices are moved. Replicas take them so."""
+    _any_scalar = False
+    """Whether a Python scalar takes a parameter's dtype that is of its kind or of a wider one."""
+    _most_runners = 256
+    """How many kinds of calls are kept ready."""
+    _rerun: Rerun | None = None
+    """Makes a call again operation by operation, for the debug checks."""
+
+    def __init__(
+        self,
+        program: LoadedProgram,
+        in_tree: tree.PyTreeSpec | None,
+        out_tree: tree.PyTreeSpec,
+        types: Sequence[ParameterType] | None,
+        title: str,
+    ) -> None:
+        """``in_tree`` None takes flat positional arguments; ``types`` None takes any."""
+        self._program = program
+        self._in_tree = in_tree
+        self._takes_flat = in_tree is None or _is_flat(in_tree)
+        self._out_tree = out_tree
+        self._types = types
+        self._title = title
+        self._runners = RunnerCache(self._most_runners)
+        if core is not None:  # a type of the core's does not tell `inspect` how it is called
+            self.__signature__ = inspect.signature(self._call_in_python)
+
+    @property
+    def _executable(self) -> Executable:
+        loaded = self._program.executable
+        if loaded is None:
+            raise ArgumentError(
+                f"{self._title} computes nothing, its results are arguments or known: nothing was "
+                "compiled for it"
+            )
+        return loaded.executable
+
+    def serialize(self) -> bytes:
+        """As the method of all compiled programs; `Unimplemented` for one that calls Python."""
+        refuse_to_save(self._program.executable)
+        return super().serialize()
+
+    def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
+        try:
+            if self._takes_flat and not kwargs:
+                try:
+                    run = self._runners.get((_token(), *map(_get_signature, args)))
+                except AttributeError:  # not all are arrays
+                    run = None
+                if run is not None:
+                    return run(args)
+            short = None if self._takes_flat else find_short_call(args, kwargs)
+            if short is not None:
+                try:
+                    run = self._runners.get(short[0])
+                except TypeError:  # metadata without a hash
+                    short = run = None
+                if short is not None and run is not None:
+                    return run(short[1])
+            leaves = self._flatten(args, kwargs)
+            try:
+                values, avals = read_arguments(
+                    leaves, lambda i: f"{self._name(i)} of {self._title}"
+                )
+            except NotAnArray:
+                self._refuse_traced(leaves)
+                raise
+            # Flat arguments must not find the runner of a call with containers.
+            key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
+            run = self._runners.get(key)
+            if run is None:
+                self._check(avals)
+                what = f"the output of {self._title}"
+                run = make_runner(
+                    self._program_for(avals), self._out_tree, avals, what, self._rerun
+                )
+                if self._may_overflow(avals):
+                    run = self._blaming_integers(run)
+                self._runners.keep(key, run)
+            if short is not None and self._in_tree is not None:
+                matched = match_short_call(args, kwargs, (), self._in_tree, avals)
+                if matched is not None:
+                    self._runners.keep(matched[0], reorder_leaves(run, *matched[1:]))
+            return run(values)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    if core is None or TYPE_CHECKING:
+        __call__ = _call_in_python
+
+    def __copy__(self) -> Self:
+        return self  # as functions are
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        leaves, spec = tree.flatten(copy_containers((args, kwargs)))
+        if spec != self._in_tree:
+            raise ArgumentMismatch(
+                f"{self._title} was compiled for arguments of the structure "
+                f"{self._in_tree}; called with {spec} (static arguments are left out of the call)"
+            )
+        return leaves
+
+    def _refuse_traced(self, leaves: Sequence[Any]) -> None:
+        for i, x in enumerate(leaves):
+            if type(x) is not Array and isinstance(x, Array):
+                raise NotAnArray(
+                    f"{self._title} was called within a traced function: {self._name(i)} is "
+                    f"{x!r:.80}. A compiled program is launched; it cannot become part of another "
+                    "one. Fix: call the function that it was compiled from there"
+                )
+
+    def _may_overflow(self, avals: Sequence[Aval]) -> bool:
+        """Whether a Python integer of these avals may not fit the parameter that it is for."""
+        return any(
+            isinstance(aval, HostAval)
+            and aval.weak
+            and dtype_kind(dtype) in "iu"
+            and aval.dtype != dtype
+            for aval, (_, dtype, _) in zip(avals, self._types or (), strict=False)
+        )
+
+    def _blaming_integers(self, run: Runner) -> Runner:
+        def run_blaming(values: Sequence[Any]) -> Any:
+            try:
+                return run(values)
+            except IntegerOverflow as error:
+                self._blame_integer(values, error)
+                raise
+
+        return run_blaming
+
+    def _blame_integer(self, leaves: Sequence[Any], error: IntegerOverflow) -> None:
+        """Raises `IntegerOverflow` with the name of the argument that does not fit, if one is."""
+        for i, (_, dtype, _) in enumerate(self._types or ()):
+            if type(leaves[i]) is int and dtype_kind(dtype) in "iu":
+                limits: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+                if not limits.min <= leaves[i] <= limits.max:
+                    raise IntegerOverflow(f"{self._name(i)} of {self._title}: {error}") from None
+
+    def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
+        return self._program
+
+    def _name(self, i: int) -> str:
+        return self._program.plan.describe(i)
+
+    def _check(self, avals: Sequence[Aval]) -> None:
+        if self._types is not None:
+            wrong = [
+                f"  {self._name(i)}: takes {TensorType(*expected[:2])}, called with "
+                f"{aval.tensor_type}"
+                for i, (expected, aval) in enumerate(zip(self._types, avals, strict=True))
+                if not self._fits(expected, aval)
+            ]
+            refuse(f"{self._title} was called with arguments of other types", wrong)
+        if not (self._any_place or self._program.launch.of_parts):
+            launch = self._program.launch
+            needed = [
+                (i, avals[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
+            ]
+            wrong = [
+                f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
+                for i, aval, target in needed
+                if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
+            ]
+            if len(launch.devices) > 1:
+                what = (
+                    f"{self._title} was compiled for other shardings than these arguments have; "
+                    "device_put them to its input_shardings"
+                )
+            else:
+                [where] = launch.devices
+                what = f"{self._title} runs on {where!r}; these arguments are committed elsewhere"
+            refuse(what, wrong)
+            self._check_layouts(avals)
+
+    def _check_layouts(self, avals: Sequence[Aval]) -> None:
+        """Raises `ArgumentMismatch` for committed arguments that lie in memory otherwise."""
+        launch = self._program.launch
+        wrong = [
+            f"  {self._name(i)}: takes {aval.tensor_type} as {_order(launch.in_layout(i))}, called "
+            f"with one that lies as {_order(aval.layout)}"
+            for i in sorted(self._program.plan.needed)
+            if isinstance(aval := avals[i], Signature)
+            and aval.committed
+            and aval.layout != launch.in_layout(i)
+        ]
+        refuse(
+            f"{self._title} was compiled for arguments in other layouts; device_put them to its "
+            "input_formats",
+            wrong,
+        )
+
+    def _fits(self, expected: ParameterType, aval: Aval) -> bool:
+        shape, dtype, _ = expected
+        if shape != aval.shape:
+            return False
+        scalar = isinstance(aval, HostAval) and aval.weak
+        return aval.dtype == dtype or (
+            scalar
+            and (
+                kind_rank(aval.dtype) <= kind_rank(dtype)
+                if self._any_scalar
+                else widen_scalar(aval.dtype) == dtype
+            )
+        )
+
+
+class SavableCall(CompiledCall):
+    """A compiled function that `plugrt.serialize_executable` saves."""
+
+    def _require_one(self) -> None:
+        """Raises `ArgumentError` where it has a program for each combination of shapes."""
+
+
+def _order(layout: AnyLayout) -> str:
+    return layout.text if isinstance(layout, Layout) else "the default"
+
+
+def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
+    if not is_divided(target):
+        return repr(lies)
+    if repr(lies) != repr(target):
+        return f"{lies!r}; taken in {target!r}"
+    ids = [[device.id for device in sharding.devices] for sharding in (lies, target)]
+    return f"{lies!r} over the devices {ids[0]}; taken in the same over {ids[1]}"
+
+
+def _follows(aval: Signature, target: Sharding) -> bool:
+    """Whether an array is placed as a parameter takes it, or `jit` would move it there."""
+    if isinstance(target, SingleDeviceSharding):
+        return gather_device(aval.sharding) == target.device and (
+            aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)
+        )
+    return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
+
+
+def _is_flat(spec: tree.PyTreeSpec) -> bool:
+    count = spec.num_leaves
+    args, kwargs = tree.unflatten(spec, range(count))
+    return args == tuple(range(count)) and not kwargs
+
+
+def refuse(what: str, wrong: Sequence[str]) -> None:
+    """Raises `ArgumentMismatch` with the first few lines of what is wrong, if anything is."""
+    if wrong:
+        more = f"\n  and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+        raise ArgumentMismatch(f"{what}:\n" + "\n".join(wrong[:_MOST_NAMED]) + more)

@@ -1,0 +1,235 @@
+"""`compile_runner`: runners of the compiled core for calls that need no placement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plugrt.compiled_core import KNOWN_DTYPES, core
+from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.executables.bounded_executable import BoundedExecutable
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.launches.placer import lies_as_taken, takes_host_value
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.transfers.quick_puts import compile_copy
+from plugrt.execution.trees import tree
+from plugrt.interface import LoadedExecutable
+
+_FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
+"""Where an output is from, as the core has it; arguments are numbered from 0."""
+
+_KEPT_BYTES = 1 << 21
+"""Of launches that end late: host values and results, kept until a call finds the results there."""
+_FEWEST_KEPT, _MOST_KEPT = 4, 40
+"""Of these launches: in a loop that waits for no result, XLA's CPU client has 32 under way.
+
+Where the bytes are too many for four, none is kept.
+"""
+
+
+def compile_runner(
+    program: LoadedProgram,
+    out_tree: tree.PyTreeSpec,
+    avals: Sequence[Aval],
+    slow: Callable[[Sequence[Any]], Any],
+) -> Callable[[Sequence[Any]], Any]:
+    """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
+
+    That is ``slow`` itself where there is no core, or where a call needs more than puts of small
+    host values and a launch: an argument is moved, a result is put each time.
+    """
+    if core is None or program.executable is None:
+        return slow
+    plan = program.plan
+    if plan.literals or not set(plan.donated) <= set(plan.kept):
+        return slow
+    puts = _compile_puts(program, avals)
+    if puts is None:
+        return slow
+    outputs = core.Outputs(
+        signatures=program.outputs,
+        origins=_find_origins(plan),
+        constants=program.constants,
+        share=share_buffers,
+        tree=_compile_tree(out_tree),
+    )
+    results = sum(origin == "result" for origin, _ in plan.sources)
+    return core.Runner(  # type: ignore[no-any-return]
+        launcher=_launcher_of(program.executable, results),
+        arity=len(avals),
+        kept=plan.kept,
+        puts=puts,
+        constants=program.constants[: plan.fed],
+        donated=tuple(i for i in plan.donated if not isinstance(avals[i], HostAval)),
+        taker=plan.name,
+        outputs=outputs,
+        slow=slow,
+        explain=partial(_explain, program),
+    )
+
+
+def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
+    """Returns what the core launches by: a library's function, or functions of the backend."""
+    if isinstance(executable, BoundedExecutable):
+        launcher = _launcher_of(executable.loaded, results)
+        if type(launcher) in (core.Launcher, core.ShardsLauncher):
+            return executable.compiled_launcher(launcher)
+    launcher, steps = executable.launcher, executable.launch_steps
+    if type(launcher) in (core.Launcher, core.ShardsLauncher):
+        return launcher
+    if steps is not None:
+        return core.FunctionLauncher(
+            launch=steps.launch,
+            results=results,
+            take=steps.take,
+            take_arguments=steps.take_arguments,
+            argument_class=steps.argument_class,
+            unless=steps.unless,
+            explain=partial(_explain_steps, steps.explain),
+            donated=steps.donated,
+            is_deleted=steps.is_deleted,
+            delete=steps.delete,
+            tidy=steps.tidy,
+            waits_for_uses=steps.waits_for_uses,
+        )
+    return core.FunctionLauncher(
+        launch=launcher,
+        results=results,
+        take=None,
+        take_arguments=(),
+        argument_class=None,
+        unless=(),
+        explain=None,
+    )
+
+
+def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) -> NoReturn:
+    program.explain(values, _as_raised_here(error))
+
+
+def _explain_steps(
+    explain: Callable[[Exception, list[Any]], Exception], error: Exception, given: list[Any]
+) -> Exception:
+    return explain(_as_raised_here(error), given)
+
+
+def _as_raised_here(error: Exception) -> Exception:
+    """Returns it with a frame of plugrt, by which it is known as its own, as Python's are."""
+    try:
+        raise error
+    except Exception as raised:  # noqa: BLE001  # it is returned
+        return raised
+
+
+def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
+    """Returns what puts or copies each argument that the program takes; None for one that is there.
+
+    None for a program with arguments that the core does not place.
+    """
+    plan, launch = program.plan, program.launch
+    loans = _compile_loans(program, avals)
+    puts: list[Any] = []
+    for i in plan.needed:
+        aval, (shape, dtype, _) = avals[i], program.types[i]
+        put = None
+        if isinstance(aval, HostAval):
+            if i in plan.passed or not takes_host_value(launch, i):
+                return None
+            if i in loans:
+                puts.append(loans[i])
+                continue
+            number = _takes_numbers(aval, program.types[i])
+            if number and i in plan.donated:  # the buffers of numbers are kept for later calls
+                return None
+            compile_put = getattr(launch.client, "compile_put", None)
+            put = compile_put and compile_put(shape, dtype, launch.devices[0], number)
+            if put is None:
+                return None
+        elif not lies_as_taken(aval, i, launch):
+            lone = i in plan.passed or i in plan.donated
+            if lone or not takes_host_value(launch, i):
+                return None
+            put = compile_copy(aval, launch.devices[0])
+            if put is None:
+                return None
+        puts.append(put)
+    return tuple(puts[: len(plan.kept)])
+
+
+def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
+    """Returns what lends memory to host values, or puts them, by their numbers, where that is."""
+    assert program.executable is not None
+    plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
+    found = {i: at for at, i in enumerate(plan.kept) if isinstance(avals[i], HostAval)}
+    if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
+        return {}
+    lent = [i for i in found if i not in plan.donated]
+    lenders = steps.lend([found[i] for i in lent]) if lent and steps.lend is not None else None
+    makes = {} if lenders is None else dict(zip(lent, lenders, strict=True))
+    compile_put = getattr(launch.client, "compile_function_put", None)
+    late = _count_late(program, lent)
+    loans = {}
+    for i in found:
+        shape, dtype, _ = program.types[i]
+        put = compile_put and compile_put(shape, dtype, launch.devices[0])
+        if i not in makes and put is None:
+            continue
+        loans[i] = core.Loan(
+            make=makes.get(i),
+            is_ready=steps.is_ready,
+            dtype=dtype,
+            shape=shape,
+            kind=dtype.kind if _takes_numbers(avals[i], program.types[i]) else None,
+            put=_put_after_cast(put, dtype) if put and not shape else put,
+            late=late,
+        )
+    return loans
+
+
+def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
+    """Whether what comes for a parameter is a Python number or bool of its kind."""
+    _, dtype, weak = expected
+    return isinstance(aval, HostAval) and aval.weak and (weak or dtype.kind == "b")
+
+
+def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:
+    """Returns how many launches that end late may be kept at once, by what each of them has."""
+    shapes = [program.types[i][:2] for i in lent]
+    for signature, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
+        if origin == "result":
+            shapes.append((signature.shape, signature.dtype))
+    size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    count = _KEPT_BYTES // max(size, 1)
+    return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
+
+
+def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Returns what puts numbers of Python's and NumPy's as well."""
+    return lambda value: put(value if type(value) is np.ndarray else cast(value, dtype))
+
+
+def _find_origins(plan: Plan) -> tuple[int, ...]:
+    """Returns where each output is from: an argument, a result of the launch, or a constant."""
+    found = []
+    for origin, i in plan.sources:
+        if origin == "argument":
+            found.append(i)
+        else:
+            found.append(_FROM_LAUNCH if origin == "result" else _FIRST_CONSTANT - i)
+    return tuple(found)
+
+
+def _compile_tree(spec: tree.PyTreeSpec) -> Any:
+    """Returns what makes a pytree of its leaves, None for a leaf."""
+    if tree.is_leaf_spec(spec):
+        return None
+    count = spec.num_leaves
+    if tree.is_of_builtins(spec):
+        return core.Tree(count, tree.unflatten(spec, range(count)), None)
+    return core.Tree(count, None, partial(tree.unflatten, spec))

@@ -1,0 +1,163 @@
+"""`Donation`: the arrays that the launches of a program take the memory of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from plugrt.compiled_core import core
+from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays.array import Array, array_holding, duplicate
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.arrays.deletion import Deletion
+from plugrt.execution.arrays.sharers import find_sharers
+from plugrt.execution.placement.plan import Plan
+
+_TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
+
+Taken = list[tuple[Array, Any, Any, Deletion]]
+"""Of each array what it had, its buffers and its host copy, and why it has them no more."""
+
+
+class Donation:
+    """The arguments that a call donates, by the plan of its program.
+
+    With ``alone`` the launch takes copies of what others use. A launch that uses an argument and
+    one that takes it may wait for each other for ever (jaxlib 0.10, under JAX as well): the one has
+    it for its first use and not yet for its second; the other waits for the end of that use, and
+    lets nobody begin another. Whoever uses what an array had refers to it, and nobody begins to,
+    once it is taken from the array: those who only use it have nothing to do for this.
+    """
+
+    __slots__ = ("_alone", "_arguments", "_taker")
+
+    def __init__(self, plan: Plan, *, alone: bool = False) -> None:
+        self._alone = alone
+        self._taker = plan.name
+        self._arguments = [(i, plan.kept.index(i) if i in plan.kept else -1) for i in plan.donated]
+
+    def take(self, values: Sequence[Any], shards: list[Any], taken: Taken) -> None:
+        """Takes from the arrays what they have; ``shards`` are those of the launch to come.
+
+        Before the launch: another thread may share the buffers with a new array until then, and
+        finds afterwards that they are gone. What other arrays have, too, is copied for the launch.
+        What is in ``taken`` is to be given back if there is no launch.
+
+        Raises:
+            DeletedBuffer: an array has nothing any more.
+            InvalidArgument: the launch is given it again, as another argument.
+        """
+        self._refuse_repeated(values, shards)
+        loss = Deletion(self._taker)
+        for i, position in self._arguments:
+            array = values[i]
+            if type(array) is not Array:
+                continue  # a host value, of which the buffers are the launch's own
+            own = None if position < 0 else shards[position]
+            if array._shards is None:
+                if any(array is other and own is not had for other, had, *_ in taken):
+                    continue  # given twice, and moved or copied for this argument
+                if array._extra is loss:
+                    raise self._passed_twice(i)
+            before = len(taken)
+            keeper = _take_from(array, own, loss, taken)
+            tied: Taken = []
+            same = len(taken) - before - 1
+            if same and own is taken[-1][1]:
+                tied = [entry for entry in taken[before:-1] if entry[1] is not own]
+                same -= len(tied)
+                self._refuse_tied(i, shards, tied)
+            counts = self._alone and own is taken[-1][1] and keeper is None
+            del own  # a reference
+            if counts and (
+                _is_used(shards, position, taken[-1][2], same) or (tied and _are_used(tied))
+            ):
+                keeper = array_holding(shards[position], array._signature)
+            if keeper is not None:
+                shards[position] = duplicate(keeper)._held()
+            del keeper  # what this call takes next is not needed by it
+
+    def _refuse_repeated(self, values: Sequence[Any], shards: list[Any]) -> None:
+        """Raises `InvalidArgument` where the launch would be given again what it takes.
+
+        As backends do, but before other threads find that it is taken.
+        """
+        ids = [*map(id, shards)]
+        if len({*ids}) == len(ids):
+            return
+        for i, position in self._arguments:
+            if position < 0 or type(values[i]) is not Array:
+                continue
+            own = shards[position]
+            if own is values[i]._shards and ids.count(id(own)) > 1:
+                raise self._passed_twice(i)
+
+    def _refuse_tied(self, i: int, shards: list[Any], tied: Taken) -> None:
+        """Raises `InvalidArgument` where another argument ends with one that is taken."""
+        given = {*map(id, shards)}
+        if any(id(had) in given for _, had, *_ in tied):
+            raise InvalidArgument(
+                f"argument {i} of {self._taker!r} is donated, and another argument has its memory "
+                "(one is a part of the other)"
+            )
+
+    def _passed_twice(self, i: int) -> InvalidArgument:
+        return InvalidArgument(f"argument {i} of {self._taker!r} is donated and passed twice")
+
+
+def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
+    """Takes what an array has, and those that end with it; that of the array is the last.
+
+    Returns another array of that if it is ``own`` and shared by one that stays.
+
+    By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
+    """
+    with array_deletion.sharers_lock:
+        held = array._shards
+        if held is None:
+            raise DeletedBuffer(array._deleted_message())
+        tied, shared = find_sharers(array)
+        keeper = share_buffers(array, array._signature) if shared and own is held else None
+        for lost in tied:
+            taken.append((lost, lost._shards, lost._extra, loss))
+            lost._mark_lost(loss)
+        taken.append((array, held, array._extra, loss))
+        array._mark_lost(loss)
+    return keeper
+
+
+def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> bool:
+    """Whether something else refers to one of these than the list and what was taken.
+
+    The host copy ``extra`` may: it lies over the same memory. So may ``same`` other arrays of which
+    it was taken as well.
+    """
+    view = extra
+    while type(view) is np.ndarray:
+        view = view.base
+    lent = getattr(view, "obj", None) is shards[position]
+    alone = _TAKEN + lent + same
+    if core is not None and getrefcount(shards[position]) > alone:
+        core.forget_result(shards[position])
+    return getrefcount(shards[position]) > alone
+
+
+def _are_used(tied: Taken) -> bool:
+    """Whether something refers to what arrays had that have a buffer in common with one taken.
+
+    Other than the list itself, and a host copy. Two of these may have the same object, as an array
+    of one part and that part do: they count as used, and are copied.
+    """
+    return any(_is_used([entry[1] for entry in tied], k, tied[k][2]) for k in range(len(tied)))
+
+
+def give_back(taken: Taken) -> None:
+    """Gives arrays back what was taken, where they were not deleted meanwhile."""
+    with array_deletion.sharers_lock:
+        for array, held, extra, loss in reversed(taken):
+            if array._extra is loss:
+                array._extra, array._shards = extra, held

@@ -1,0 +1,77 @@
+"""Host arrays that launches on several devices could be lent memory for, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import PjrtError
+from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.sharding import Index, SingleDeviceSharding
+from plugrt.execution.transfers.sharded_transfer import find_places
+from plugrt.interface import LoadedExecutable, Shards
+
+LaunchLending = Callable[[list[Any]], Sequence[Shards]]
+LaunchParts = Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]]
+"""As `LoadedExecutable.part_lending_launcher` returns it."""
+
+
+def lend_parts(
+    executable: LoadedExecutable,
+    avals: Sequence[Aval],
+    types: Sequence[ParameterType],
+    needed: Sequence[int],
+    launch: Launch,
+) -> tuple[tuple[int, ...], LaunchLending | None]:
+    """Returns where the arguments are that launches take as whole host arrays, and what launches.
+
+    (), None where the backend puts each part (`LoadedExecutable.part_lending_launcher` is None),
+    and where no such array is divided over all devices of the launch.
+    """
+    found = find_divided(avals, needed, launch)
+    launch_parts = executable.part_lending_launcher(found) if found else None
+    if launch_parts is None:
+        return (), None
+    return tuple(found), _cast_first(launch_parts, [(p, types[needed[p]][1]) for p in found])
+
+
+def find_divided(
+    avals: Sequence[Aval], needed: Sequence[int], launch: Launch
+) -> dict[int, Sequence[Index]]:
+    """Returns where host arrays are among the arguments needed, with which part each device has.
+
+    Only of those that go to the default memory of all devices of the launch, in its default layout.
+    Python scalars are not among them: their arrays are kept.
+    """
+    found: dict[int, Sequence[Index]] = {}
+    for position, i in enumerate(needed):
+        aval, target = avals[i], launch.in_shardings[i]
+        if not isinstance(aval, HostAval) or aval.weak or isinstance(target, SingleDeviceSharding):
+            continue
+        if target.memory_kind is not None or settled(launch.in_layout(i)) is not None:
+            continue
+        try:
+            devices, indices = find_places(target, aval.shape)
+        except PjrtError:  # said by the call, which puts the argument
+            continue
+        if tuple(devices) == tuple(launch.devices):
+            found[position] = indices
+    return found
+
+
+def _cast_first(launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[Any]]]) -> LaunchLending:
+    """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
+
+    def cast_and_launch(arguments: list[Any]) -> Sequence[Shards]:
+        for i, dtype in wanted:
+            value = arguments[i]
+            if type(value) is not np.ndarray or value.dtype != dtype:
+                arguments[i] = cast(value, dtype)
+        return launch(arguments)[0]
+
+    return cast_and_launch

@@ -1,0 +1,199 @@
+"""`Pipeline`: the path from a call to a launch, and its caches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+from plugrt import monitoring
+from plugrt.bounded_cache import BoundedCache
+from plugrt.execution.arrays.arguments import (
+    Aval,
+    HostAval,
+    ParameterType,
+    as_arrays,
+    parameter_types,
+)
+from plugrt.execution.executables.launch_log import LaunchLog
+from plugrt.execution.launches.compiled_runner import compile_runner
+from plugrt.execution.launches.float_checks import Rerun, add_float_checks, float_checks_enabled
+from plugrt.execution.launches.guarded_launches import guard_launches
+from plugrt.execution.launches.loaded_program import LoadedProgram, Run
+from plugrt.execution.launches.programs import TracedProgram, load
+from plugrt.execution.launches.runner_cache import RunnerCache
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.trees import tree
+from plugrt.settings.declarations import config
+
+T = TypeVar("T", bound=TracedProgram)
+
+Runner = Callable[[Sequence[Any]], Any]
+"""Takes the flat arguments of a call and returns the pytree of results."""
+
+
+class Pipeline(Generic[T]):
+    """The cached traces and runners of one function under one set of options.
+
+    ``calls`` holds a `Runner` for each combination of settings, structure, static values and avals
+    of arguments; ``traces`` a traced function for each combination of those settings that affect
+    tracing, structure, static values and types, independent of where the arguments are. A function
+    that is traced at each call has neither, but ``compiled``: what was compiled of each program.
+    """
+
+    __slots__ = ("__weakref__", "calls", "compiled", "traces")
+
+    def __init__(self) -> None:
+        self.calls = RunnerCache(4096)
+        self.traces: BoundedCache[Any, T] = BoundedCache(1024)
+        self.compiled: BoundedCache[Any, Any] = BoundedCache(64)
+
+    def get_runner(
+        self,
+        head: Hashable,
+        avals: Sequence[Aval],
+        trace: Callable[[Sequence[ParameterType]], T],
+        place: Callable[[T, Sequence[Aval]], Launch],
+        what: str,
+        rerun: Rerun | None = None,
+        is_operation: bool = False,
+    ) -> Runner:
+        """Returns the runner of calls with arguments of these avals.
+
+        ``head`` stands for the structure and the static values of the call. Where nothing is kept
+        for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
+        launch. ``what``, ``rerun`` and ``is_operation`` serve the debug checks.
+        """
+
+        def make() -> Runner:
+            traced = self.get_traced(head, avals, trace)
+            program = load(traced, place(traced, avals))
+            return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
+
+        return self.calls.get_or_make((config.token(), head, *avals), make)
+
+    def trace_anew(
+        self,
+        avals: Sequence[Aval],
+        trace: Callable[[Sequence[ParameterType]], T],
+        place: Callable[[T, Sequence[Aval]], Launch],
+        what: str,
+        rerun: Rerun | None = None,
+    ) -> Runner:
+        """Returns the runner of one call, whose function may close over what has changed.
+
+        As `get_runner`, but that the function is traced whatever was kept. A program that is equal
+        to one of an earlier call is not compiled again.
+        """
+        traced = trace(parameter_types(avals)).sharing_compiled(self.compiled)
+        program = load(traced, place(traced, avals))
+        return make_runner(program, traced.out_tree, avals, what, rerun)
+
+    def get_traced(
+        self,
+        head: Hashable,
+        avals: Sequence[Aval],
+        trace: Callable[[Sequence[ParameterType]], T],
+    ) -> T:
+        """Returns the function traced for arguments of these avals."""
+        types = parameter_types(avals)
+        return self.traces.get_or_make((config.token().trace, head, *types), lambda: trace(types))
+
+    def clear(self) -> None:
+        """Empties all caches."""
+        self.calls.clear()
+        self.traces.clear()
+        self.compiled.clear()
+
+
+def make_runner(
+    program: LoadedProgram,
+    out_tree: tree.PyTreeSpec,
+    avals: Sequence[Aval],
+    what: str,
+    rerun: Rerun | None = None,
+    is_operation: bool = False,
+) -> Runner:
+    """Returns the runner: places arguments of these avals, launches, checks, builds results."""
+    run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation)
+    if config.token().guarded:
+        run = guard_launches(run, program, avals)
+    if config.distributed_debug:
+        run = _log_launches(run, program, avals)
+    return _record_launches(run, program) if config.record_launches else run
+
+
+def _record_launches(run: Runner, program: LoadedProgram) -> Runner:
+    name, platform = program.plan.name, program.launch.client.platform
+
+    def run_recorded(values: Sequence[Any]) -> Any:
+        start = time.perf_counter()
+        try:
+            return run(values)
+        finally:
+            seconds = time.perf_counter() - start
+            monitoring.record_event_duration_secs(
+                monitoring.LAUNCH, seconds, fun_name=name, platform=platform
+            )
+
+    return run_recorded
+
+
+def _log_launches(run: Runner, program: LoadedProgram, avals: Sequence[Aval]) -> Runner:
+    plan, launch, executable = program.plan, program.launch, program.executable
+    if len(launch.devices) == 1 or executable is None:
+        return run
+    arguments = [f"{plan.describe(i)}: {avals[i]!r}" for i in plan.needed]
+    write = LaunchLog(plan.name, executable, launch.devices, arguments).write
+
+    def run_logged(values: Sequence[Any]) -> Any:
+        write()
+        return run(values)
+
+    return run_logged
+
+
+def _make_unrecorded(
+    program: LoadedProgram,
+    out_tree: tree.PyTreeSpec,
+    avals: Sequence[Aval],
+    what: str,
+    rerun: Rerun | None,
+    is_operation: bool,
+) -> Runner:
+    if float_checks_enabled():
+        checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
+        return _take_scalars(avals, _unflatten_results(out_tree, checked))
+    plain = _take_scalars(avals, _make_plain(program, out_tree, avals))
+    return compile_runner(program, out_tree, avals, plain)
+
+
+def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
+    """Returns ``run``, which is given arrays where a call has NumPy's scalars."""
+    if not any(type(k) is HostAval and not (k.shape or k.weak) for k in avals):
+        return run
+    return lambda values: run(as_arrays(values))
+
+
+def _make_plain(program: LoadedProgram, out_tree: tree.PyTreeSpec, avals: Sequence[Aval]) -> Runner:
+    if tree.is_leaf_spec(out_tree) and (single := program.make_single_runner(avals)):
+        return single
+    if (numbered := _number_keys(out_tree)) is not None:
+        return program.make_dict_runner(avals, numbered)
+    return _unflatten_results(out_tree, program.make_runner(avals))
+
+
+def _unflatten_results(spec: tree.PyTreeSpec, run: Run) -> Runner:
+    if tree.is_leaf_spec(spec):
+        return lambda values: run(values)[0]
+    if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
+        return lambda values: tuple(run(values))
+    return lambda values: tree.unflatten(spec, run(values))
+
+
+def _number_keys(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
+    """Returns a dict of leaves with the number of each; None for any other structure."""
+    if spec.type is not dict or not all(tree.is_leaf_spec(s) for s in spec.children()):
+        return None
+    numbered: dict[Any, int] = tree.unflatten(spec, range(spec.num_leaves))
+    return numbered

@@ -1,0 +1,227 @@
+"""`make_placer`: placement of a program's arguments on its devices, decided once per aval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.array import Array, duplicate, launch_form
+from plugrt.execution.arrays.array_layouts import change_layout
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.compilation.buffer_copy import copy_buffer
+from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.host_values import hold_scalar
+from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.sharded_transfer import put_sharded
+from plugrt.execution.transfers.whole_arrays import move
+from plugrt.interface import Device, Layout, Shards
+
+Placer = Callable[[Sequence[Any]], list[Any]]
+"""Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
+
+_Step = tuple[int, int, Callable[[Any], Any]]
+"""The position among what is returned, the argument's number, and what makes shards of it."""
+
+
+def make_placer(
+    avals: Sequence[Aval],
+    types: Sequence[ParameterType],
+    needed: Sequence[int],
+    launch: Launch,
+    *,
+    donated: Sequence[int] = (),
+    passed: Sequence[int] = (),
+    keep_donated: bool = False,
+    leave: Container[int] = (),
+) -> Placer | None:
+    """Returns a function that places the arguments numbered in ``needed`` for a launch.
+
+    The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
+    ``passed`` become results; those at the positions ``leave`` among the needed stay where they
+    are. Returns None where each needed argument is an array already placed as the launch takes it.
+    The lists that the placer returns are the caller's.
+    """
+    hosts: list[tuple[int, int]] = []
+    steps: list[_Step] = []
+    for position, i in enumerate(needed):
+        target, aval, dtype = launch.in_shardings[i], avals[i], types[i][1]
+        layout = settled(launch.in_layout(i))
+        lone = i in donated or i in passed
+        if position in leave:
+            if isinstance(aval, HostAval):
+                steps.append((position, i, _as_it_is))
+        elif isinstance(aval, HostAval):
+            if aval.weak and layout is None and not lone:
+                steps.append((position, i, _make_scalar_step(target, dtype)))
+            elif aval.weak or layout is not None or not _is_plain(target):
+                steps.append((position, i, _make_host_step(target, dtype, layout)))
+            else:
+                hosts.append((position, i))
+        elif lies_as_taken(aval, i, launch):
+            if keep_donated and i in donated:
+                steps.append((position, i, _copy))
+        elif aval.layout != layout:
+            steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
+        else:
+            steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
+    if not hosts and not steps:
+        return None
+    if not hosts and [*needed] == [*range(len(avals))]:
+        return _place_all([*needed], steps)
+    return _place_needed(needed, hosts, steps, launch)
+
+
+def takes_host_value(launch: Launch, i: int) -> bool:
+    """Whether an argument is put as it is: on one device, in its default memory and layout."""
+    return _is_plain(launch.in_shardings[i]) and settled(launch.in_layout(i)) is None
+
+
+def lies_as_taken(aval: Signature, i: int, launch: Launch) -> bool:
+    """Whether arrays of this signature lie where and as the launch takes argument ``i``."""
+    target = launch.in_shardings[i]
+    return aval.layout == settled(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
+        target, aval.ndim
+    )
+
+
+def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
+    """Returns where, among the arguments needed, those are that a launch could be lent memory for.
+
+    Host arrays, and arrays on another device of the client. Python scalars are not among them:
+    their arrays are kept, which is faster than any copy.
+    """
+    return tuple(
+        position
+        for position, i in enumerate(needed)
+        if _is_plain(target := launch.in_shardings[i])
+        and launch.in_layout(i) is None
+        and (
+            not aval.weak
+            if isinstance(aval := avals[i], HostAval)
+            else aval.sharding != target
+            and aval.layout is None
+            and _is_plain(aval.sharding)
+            and aval.sharding.devices[0].client is launch.client
+        )
+    )
+
+
+def _is_plain(target: Sharding) -> bool:
+    return isinstance(target, SingleDeviceSharding) and target.memory_kind is None
+
+
+def _place_needed(
+    needed: Sequence[int], hosts: Sequence[tuple[int, int]], steps: Sequence[_Step], launch: Launch
+) -> Placer:
+    made = {position for position, _ in hosts} | {position for position, _, _ in steps}
+    here = [(position, i) for position, i in enumerate(needed) if position not in made]
+    client, device, count = launch.client, launch.devices[0], len(needed)
+
+    def place(values: Sequence[Any]) -> list[Any]:
+        shards: list[Any] = [None] * count
+        for position, i in here:
+            shards[position] = values[i]._shards
+        for position, i, step in steps:
+            shards[position] = step(values[i])
+        if hosts:
+            put = client.shards_from_host([values[i] for _, i in hosts], device)
+            for (position, _), new in zip(hosts, put):  # noqa: B905  # hot
+                shards[position] = new
+        return shards
+
+    def place_one(values: Sequence[Any]) -> list[Any]:
+        shards: list[Any] = [None] * count
+        for position, i in here:
+            shards[position] = values[i]._shards
+        [shards[only]] = client.shards_from_host((values[number],), device)
+        return shards
+
+    if len(hosts) == 1 and not steps:  # fast paths for the usual counts
+        [(only, number)] = hosts
+        return place_one
+    if [i for _, i in hosts] == [*range(count)]:
+        return lambda values: [*client.shards_from_host(values[:count], device)]
+    return place
+
+
+def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
+    """Returns a placer for calls whose arguments are all needed and none of which is host data."""
+    made = {i for _, i, _ in steps}
+    here = [i for i in needed if i not in made]
+    steps = [step for step in steps if step[2] is not _as_it_is]
+    if not here and not steps:
+        return list
+
+    def place(values: Sequence[Any]) -> list[Any]:
+        placed = [*values]
+        for i in here:
+            placed[i] = values[i]._shards
+        for i, _, step in steps:
+            placed[i] = step(values[i])
+        return placed
+
+    return place
+
+
+def _as_it_is(x: Any) -> Any:
+    return x
+
+
+def _make_scalar_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
+    last: tuple[Any, Shards] = (None, ())
+
+    def place_scalar(x: Any) -> Shards:
+        nonlocal last
+        seen, shards = last
+        if x is not seen:  # a literal in the source code is the same object each time
+            shards = hold_scalar(target, x, dtype)
+            last = (x, shards)
+        return shards
+
+    return place_scalar
+
+
+def _make_host_step(
+    target: Sharding, dtype: np.dtype[Any], layout: Layout | None = None
+) -> Callable[[Any], Shards]:
+    if layout is not None:
+        return lambda x: change_layout(put_sharded(cast(x, dtype), target), layout)._held()
+    return lambda x: put_sharded(cast(x, dtype), target)._held()
+
+
+def _make_layout_step(
+    source: Sharding, target: Sharding, layout: Layout | None
+) -> Callable[[Array], Shards]:
+    """Returns what changes an array's layout, and moves it, in the default layout, if need be."""
+    if source == target:
+        return lambda x: change_layout(x, layout)._held()
+    if layout is None:
+        return lambda x: reshard(change_layout(x, None), target)._held()
+    return lambda x: change_layout(reshard(change_layout(x, None), target), layout)._held()
+
+
+def _make_move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:
+    if isinstance(target, SingleDeviceSharding) and _is_plain(target):
+        device = target.device
+        if isinstance(source, SingleDeviceSharding):
+            return _make_copy_step(source.device, device)
+        if not lone:
+            return lambda x: move(x, device, True)._held()
+    return lambda x: reshard(x, target, share=not lone)._held()
+
+
+def _make_copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
+    client = device.client
+    if source.client is client and client.capabilities.device_to_device_copy:  # decided once
+        return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
+    return lambda x: launch_form(client.shards((copy_buffer(x._live()[0], device),)))
+
+
+def _copy(x: Array) -> Any:
+    return duplicate(x)._held()

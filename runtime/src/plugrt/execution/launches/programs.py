@@ -1,0 +1,261 @@
+"""`load`: from a traced function to a loaded program; `resolve_launch`: where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol, Self
+
+from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import ShapeError, Unimplemented
+from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.compilation.compiler import compile_program, compile_settings
+from plugrt.execution.compilation.relayout import require_layouts
+from plugrt.execution.executables.agreements import agree_on_program
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.launches.replica_launch import (
+    InnerPmap,
+    find_replicas,
+    launch_on_replicas,
+    replicate_launch,
+)
+from plugrt.execution.placement.chosen_shardings import is_chosen, settle_shardings
+from plugrt.execution.placement.device_claims import Claim, claims_of, resolve_devices
+from plugrt.execution.placement.launch_layouts import keep_layouts, settle_layouts
+from plugrt.execution.placement.launch_shardings import (
+    AskedShardings,
+    divide_launch,
+    launch_key,
+)
+from plugrt.execution.placement.placement import Launch, single_device_launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.placement.result_memories import check_memories, explain_refusal
+from plugrt.execution.placement.result_signatures import result_signatures
+from plugrt.execution.placement.specs_in_context import context_claim
+from plugrt.execution.placement.tuple_arguments import takes_one_tuple
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.transfers.host_constants import HostConstant
+from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.whole_arrays import move
+from plugrt.execution.trees import tree
+from plugrt.interface import Client, CompileOptions, Device, LoadedExecutable, Program, TensorType
+from plugrt.plugins.backends import process_backends
+
+
+class TracedProgram(Protocol):
+    """The interface of a traced function that `load` uses."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def types(self) -> tuple[ParameterType, ...]:
+        """Shape, dtype and weakness of each flat argument, on one device."""
+
+    @property
+    def module(self) -> Any:
+        """The StableHLO module, of which the program is made."""
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of all flat outputs, on one device."""
+
+    @property
+    def weak_outputs(self) -> tuple[bool, ...]: ...
+    @property
+    def out_tree(self) -> tree.PyTreeSpec: ...
+    @property
+    def loaded(self) -> BoundedCache[Any, Any]:
+        """The executables compiled from it, by launch and the settings that count."""
+
+    @property
+    def placed(self) -> BoundedCache[Any, Any]:
+        """What it closed over, on the devices of each launch; by the same."""
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What within the program says which devices it runs on."""
+
+    @property
+    def asked(self) -> AskedShardings | None:
+        """The shardings that the program itself has for its arguments and results."""
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas the program has."""
+
+    @property
+    def pmaps(self) -> Sequence[InnerPmap]:
+        """The pmaps that were called within."""
+
+    @property
+    def out_memory_kinds(self) -> tuple[str | None, ...]:
+        """The kind of memory that each flat output was put in; empty: all in the default."""
+
+    def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Self:
+        """Returns it with what was compiled of an equal program in ``compiled``, by contents."""
+
+    def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
+        """Returns what a platform of these names compiles: itself, if nothing depends on it."""
+
+    def module_for(self, launch: Launch) -> Any:
+        """Returns the StableHLO module with the shardings of a launch."""
+
+    def program(self, client: Client, launch: Launch) -> Program:
+        """Returns the program as ``client`` takes it for a launch."""
+
+
+def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
+    """Returns a traced function compiled and loaded for a launch, from its cache where it was.
+
+    What the function closed over is put on the launch's devices, once.
+    """
+    traced = traced.lowered_for(process_backends().platforms_of(launch.client))
+    _check_results(traced, launch)
+    key = (launch_key(launch, traced.types, traced.output_types), compile_settings())
+    [executable] = traced.loaded.get_or_make(key, lambda: (_compile(traced, launch),))
+    constants: list[Array] = []
+    if traced.plan.constants:
+        constants = traced.placed.get_or_make(key, lambda: _place_constants(traced.plan, launch))
+    launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
+    compiled = None if executable is None else executable.executable
+    launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, compiled)
+    outputs = result_signatures(traced, launch)
+    return LoadedProgram(
+        traced.plan, traced.types, launch, executable, constants, outputs,
+        lambda: traced.module_for(launch),
+    )  # fmt: skip
+
+
+def resolve_launch(
+    traced: TracedProgram,
+    avals: Sequence[Aval],
+    explicit: Device | None = None,
+    *,
+    all_count: bool = False,
+    asked: AskedShardings | None = None,
+) -> Launch:
+    """Returns the launch that follows from the arguments that are needed, and what is asked for.
+
+    An explicit device wins; a program over a mesh without devices runs on the first ones of its
+    backend. Else the committed arguments decide, with ``asked``, the constraints within the program
+    and the mesh in the context, and must agree; uncommitted ones follow. With none of them it is
+    the default device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is where
+    ``x`` is. A program that only passes arguments through leaves them where they are. Raises
+    `DeviceMismatch`.
+    With a pmap within it is a launch of replicas: see `replicate_launch`.
+    """
+    plan = traced.plan
+    needed = range(len(avals)) if all_count else plan.needed
+    asked = asked or traced.asked
+    claims = [*(asked.claims() if asked else ()), *traced.claims]
+    if (replicas := find_replicas(avals, traced.replicas)) is not None:
+        return launch_on_replicas(traced, avals, replicas)
+    if traced.replicas > 1:
+        if explicit is not None:
+            said = f"jit's device, backend, or shardings, {explicit!r}"
+            claims.append(Claim((explicit,), lambda: said))
+        return replicate_launch(traced, avals, claims)
+    if explicit is None or any(claim.mesh is not None for claim in claims):
+        claims += claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
+    else:
+        claims.append(Claim((explicit,), lambda: "jit's device, backend, or shardings"))
+    if (surrounding := context_claim()) is not None:
+        claims.append(surrounding)
+    devices, committed = resolve_devices(claims, repr(plan.name), explicit)
+    if len(devices) > 1:
+        return divide_launch(plan, avals, devices, claims, asked, traced.out_memory_kinds)
+    [device] = devices
+    launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
+    if traced.out_memory_kinds:
+        kinds = traced.out_memory_kinds
+        placed = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
+        launch = replace(launch, out_shardings=placed)
+    if not plan.is_trivial or explicit is not None:
+        return keep_layouts(launch, plan, avals)
+    shardings = [
+        k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here
+        for k, here in zip(avals, launch.in_shardings, strict=True)
+    ]
+    out = [
+        shardings[i] if origin == "argument" else here
+        for (origin, i), here in zip(plan.sources, launch.out_shardings, strict=True)
+    ]
+    launch = replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
+    return keep_layouts(launch, plan, avals)
+
+
+def _keeps_sharding(signature: Signature, committed: bool) -> bool:
+    return not committed or not isinstance(signature.sharding, SingleDeviceSharding)
+
+
+def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
+    plan, client = traced.plan, launch.client
+    if plan.is_trivial:
+        return None
+    if len(launch.devices) > 1 and not client.capabilities.multiple_devices:
+        raise Unimplemented(
+            f"{plan.name!r} on {len(launch.devices)} devices: {client.backend_name} does not "
+            "declare that one launch can run on several devices (capability multiple_devices)"
+        )
+    if launch.partitions > 1 and not client.capabilities.partitions:
+        raise Unimplemented(
+            f"{plan.name!r} divided over {launch.partitions} devices: {client.backend_name} does "
+            "not declare that a program can be partitioned (capability partitions)"
+        )
+    if launch.names_layouts:
+        require_layouts(launch.devices[0], f"{plan.name!r} with arguments or results in layouts")
+    inputs = [TensorType(*traced.types[i][:2]) for i in plan.kept]
+    program = traced.program(client, launch)
+    agree_on_program(program, launch.devices)
+    tupled = takes_one_tuple(client, len(plan.kept) + plan.fed)
+    options = replace(compile_options(launch, plan), parameter_is_tupled=tupled)
+    with explain_refusal(plan, launch):
+        loaded = compile_program(client, program, options, inputs)
+    check_memories(plan, launch, loaded)
+    return loaded
+
+
+def _check_results(traced: TracedProgram, launch: Launch) -> None:
+    """Raises `ShapeError` where a result does not divide as it was asked to be."""
+    if launch.partitions == 1:
+        return
+    for i, (result, asked) in enumerate(
+        zip(traced.output_types, launch.out_shardings, strict=True)
+    ):
+        if not is_chosen(asked):
+            try:
+                asked.check_shape(result.shape)
+            except ShapeError as error:
+                raise ShapeError(f"result {i} of {traced.plan.name!r}: {error}") from None
+
+
+def compile_options(launch: Launch, plan: Plan) -> CompileOptions:
+    """Returns the compile options of a program for a launch, with what the compiler may choose."""
+    options = launch.compile_options()
+    if launch.partitions == 1:
+        return options
+    left = [launch.out_shardings[i] for i, (o, _) in enumerate(plan.sources) if o == "result"]
+    taken = [launch.in_shardings[i] for i in plan.kept]
+    return replace(
+        options,
+        allow_spmd_sharding_propagation_to_output=tuple(map(is_chosen, left)),
+        allow_spmd_sharding_propagation_to_parameters=(
+            *map(is_chosen, taken),
+            *[False] * plan.fed,
+        ),
+    )
+
+
+def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
+    everywhere = launch.everywhere
+    placed: list[Array] = []
+    for constant in plan.constants:
+        if isinstance(constant, HostConstant):
+            placed.append(constant.place(everywhere))
+        elif isinstance(everywhere, SingleDeviceSharding):
+            placed.append(move(constant, everywhere.device, constant.committed))
+        else:
+            placed.append(reshard(constant, everywhere, share=False))
+    return placed

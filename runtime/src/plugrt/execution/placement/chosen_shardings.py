@@ -1,0 +1,199 @@
+"""`settle_shardings`: how the compiler divided what it was not told to, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from plugrt.errors import InvalidReply, Unimplemented
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.op_sharding import read_op_sharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.tiling import Tiling
+from plugrt.interface import Executable, TensorType
+from plugrt.op_sharding_proto import WHOLE
+
+
+class Unspecified(Sharding):
+    """The sharding of an argument or a result that the compiler chooses; it is read back."""
+
+    __slots__ = ("_memory_kind",)
+
+    def __init__(self, memory_kind: str | None = None) -> None:
+        self._memory_kind = memory_kind
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> Unspecified:
+        return Unspecified(kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unspecified) and self._memory_kind == other._memory_kind
+
+    def __hash__(self) -> int:
+        return hash((Unspecified, self._memory_kind))
+
+    def __repr__(self) -> str:
+        return "UNSPECIFIED"
+
+
+UNSPECIFIED = Unspecified()
+"""In the default memory."""
+
+
+def is_chosen(sharding: Sharding) -> bool:
+    """Whether the compiler chooses how an array is divided."""
+    return isinstance(sharding, Unspecified)
+
+
+def settle_shardings(
+    launch: Launch,
+    plan: Plan,
+    types: Sequence[ParameterType],
+    outputs: Sequence[TensorType],
+    executable: Executable | None,
+    *,
+    runs: bool = True,
+) -> Launch:
+    """Returns the launch with the shardings that the compiler chose, for arguments and results.
+
+    They are those of an argument's mesh where its axes say the same, and `PositionalSharding`
+    where an argument has that. `Unimplemented` for a result that a launch that ``runs`` here
+    gives in parts, where the backend does not state their order.
+    """
+    if executable is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
+        return launch
+    place_of = {i: place for place, i in enumerate(plan.kept)}
+
+    def settle(
+        of: str,
+        shardings: Sequence[Sharding],
+        ranks: Sequence[int],
+        places: Sequence[int],
+        read: Callable[[Executable], list[bytes]],
+    ) -> tuple[Sharding, ...]:
+        if not any(map(is_chosen, shardings)):
+            return tuple(shardings)
+        found = read(executable)
+        if runs and not found and of == "results" and len(launch.devices) > 1:
+            _require_whole(executable, outputs, places)
+        return tuple(
+            _name_sharding(_stated(found, place, of), rank, launch, sharding.memory_kind)
+            if is_chosen(sharding)
+            else sharding
+            for sharding, rank, place in zip(shardings, ranks, places, strict=True)
+        )
+
+    return replace(
+        launch,
+        in_shardings=settle(
+            "parameters",
+            launch.in_shardings,
+            [len(shape) for shape, _, _ in types],
+            [place_of.get(i, -1) for i in range(len(types))],
+            read_parameter_shardings,
+        ),
+        out_shardings=settle(
+            "results",
+            launch.out_shardings,
+            [len(output.shape) for output in outputs],
+            [number for _, number in plan.sources],
+            read_result_shardings,
+        ),
+    )
+
+
+def _require_whole(
+    executable: Executable, outputs: Sequence[TensorType], places: Sequence[int]
+) -> None:
+    """Raises `Unimplemented` if a device has a part of a result, for a backend that states none.
+
+    How the parts lie cannot be read then.
+    """
+    types = executable.output_types
+    for output, place in zip(outputs, places, strict=True):
+        if 0 <= place < len(types) and types[place].shape != output.shape:
+            raise Unimplemented(
+                f"{executable.backend_name} divided the result {output} of {executable.name!r} "
+                f"into parts of shape {types[place].shape}, and does not state how. "
+                "Fix: give out_shardings"
+            )
+
+
+def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:
+    if not found or i < 0:  # stated of none, or of no parameter: one that nobody uses
+        return WHOLE
+    if i >= len(found):
+        raise InvalidReply(
+            f"the backend states the shardings of {len(found)} {of}; the program has {i + 1}"
+        )
+    return found[i]
+
+
+def read_parameter_shardings(executable: Executable) -> list[bytes]:
+    """Returns what an executable states of its parameters.
+
+    [] for a backend that states nothing: what no program divides is whole there.
+    """
+    return _ask(executable.parameter_shardings)
+
+
+def read_result_shardings(executable: Executable) -> list[bytes]:
+    """Returns the same of its results."""
+    return _ask(executable.output_shardings)
+
+
+def _ask(state: Callable[[], Sequence[bytes]]) -> list[bytes]:
+    try:
+        return [*state()]
+    except Unimplemented:
+        return []
+
+
+def _name_sharding(content: bytes, ndim: int, launch: Launch, kind: str | None) -> Sharding:
+    tiling = read_op_sharding(content, ndim, len(launch.devices))
+    for sharding in (launch.whole, *launch.in_shardings, *launch.out_shardings):
+        if isinstance(sharding, PositionalSharding) and sharding.devices == launch.devices:
+            return PositionalSharding.from_tiling(launch.devices, tiling, kind)
+        if isinstance(sharding, NamedSharding) and sharding.devices == launch.devices:
+            mesh = sharding.mesh
+            if isinstance(mesh, Mesh) and (spec := find_spec(tiling, mesh)) is not None:
+                return NamedSharding(mesh, spec, memory_kind=kind)
+    return GSPMDSharding.from_tiling(launch.devices, tiling, kind)
+
+
+def find_spec(tiling: Tiling, mesh: Mesh) -> PartitionSpec | None:
+    """Returns the spec over a mesh that divides an array like a tiling; None if none does.
+
+    An axis divides the dimension along which the part changes with it, in steps that say its place
+    among the axes of that dimension.
+    """
+    grid = tiling.coordinates()
+    entries: list[list[tuple[int, Any]]] = [[] for _ in tiling.parts]
+    origin = grid[0]
+    stride = mesh.size
+    for name, size in mesh.shape.items():
+        stride //= size
+        if size == 1:
+            continue
+        beside = grid[stride]
+        moved = [d for d in range(len(origin)) if beside[d] != origin[d]]
+        if len(moved) > 1:
+            return None
+        if moved:
+            entries[moved[0]].append((beside[moved[0]] - origin[moved[0]], name))
+    spec = [tuple(name for _, name in sorted(own, key=lambda e: -e[0])) for own in entries]
+    while spec and not spec[-1]:
+        spec.pop()
+    found = PartitionSpec(*spec)
+    return found if NamedSharding(mesh, found).tiling(len(tiling.parts)) == tiling else None

@@ -1,0 +1,111 @@
+"""Layouts of a launch: those of the arguments, those asked for, and those that were compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from plugrt.errors import InvalidReply, Unimplemented
+from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.placement.placement import AnyLayout, Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.interface import Executable, Layout, LoadedExecutable, TensorType
+from plugrt.memory_layout import AutoLayout
+
+
+def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
+    """Returns the launch for arguments as they lie, where they need not be moved.
+
+    Results that are arguments lie as those.
+    """
+    found = tuple(
+        aval.layout if isinstance(aval, Signature) and aval.sharding == target else None
+        for aval, target in zip(avals, launch.in_shardings, strict=True)
+    )
+    if not any(found):
+        return launch
+    passed = tuple(found[i] if origin == "argument" else None for origin, i in plan.sources)
+    return replace(launch, in_layouts=found, out_layouts=passed)
+
+
+def settle_layouts(
+    launch: Launch,
+    plan: Plan,
+    types: Sequence[ParameterType],
+    output_types: Sequence[TensorType],
+    loaded: LoadedExecutable | None,
+) -> Launch:
+    """Returns the launch with the layouts that its program was compiled with.
+
+    Those that were left to the compiler are read back. Raises `InvalidReply` where a layout was
+    asked for and is not what the compiler gave.
+    """
+    if loaded is None or not launch.names_layouts:
+        return launch
+    settle = _Settling(launch, plan)
+    ins = [launch.in_layout(i) for i in range(len(types))]
+    outs = [launch.out_layout(i) for i in range(len(output_types))]
+    parameters, results = settle.read(loaded.executable)
+    for layout, i in zip(parameters, plan.kept, strict=False):
+        ins[i] = settle(TensorType(*types[i][:2]), ins[i], layout, partial(plan.describe, i))
+    for output, (origin, i) in enumerate(plan.sources):
+        if origin == "result":
+            outs[output] = settle(
+                output_types[output], outs[output], results[i], partial("result {}".format, output)
+            )
+    return replace(launch, in_layouts=tuple(ins), out_layouts=tuple(outs))
+
+
+def read_layouts(
+    launch: Launch,
+    plan: Plan,
+    types: Sequence[ParameterType],
+    output_types: Sequence[TensorType],
+    loaded: LoadedExecutable,
+) -> Launch:
+    """Returns the launch of a program that was made elsewhere, with the layouts that it has."""
+    unsaid = replace(
+        launch, in_layouts=(None,) * len(types), out_layouts=(None,) * len(plan.sources)
+    )
+    return settle_layouts(unsaid, plan, types, output_types, loaded)
+
+
+def settled(layout: AnyLayout) -> Layout | None:
+    """Returns a layout of a launch whose program is compiled: none is the compiler's choice now."""
+    if isinstance(layout, AutoLayout):
+        raise AssertionError("the compiler's choice was not read back")
+    return layout
+
+
+class _Settling:
+    """What is asked for, and what one client compiled."""
+
+    def __init__(self, launch: Launch, plan: Plan) -> None:
+        self._client, self._name = launch.client, plan.name
+
+    def read(self, executable: Executable) -> tuple[Sequence[Layout], Sequence[Layout]]:
+        """Returns the layouts of the parameters and of the results."""
+        try:
+            return executable.parameter_layouts(), executable.output_layouts()
+        except Unimplemented as error:
+            raise Unimplemented(
+                f"{self._name!r} with layouts: {self._client.backend_name} does not state those "
+                f"that it compiled: {error.message}"
+            ) from error
+
+    def __call__(
+        self,
+        tensor_type: TensorType,
+        asked: AnyLayout,
+        found: Layout,
+        describe: Callable[[], str],
+    ) -> Layout | None:
+        if isinstance(asked, Layout) and not asked.is_met_by(found):
+            raise InvalidReply(
+                f"{self._client.backend_name} compiled {describe()} of {self._name!r} as "
+                f"{found.text}; {asked.text} was asked for"
+            )
+        default = self._client.default_layout(tensor_type)
+        return None if default.is_met_by(found) else found

@@ -1,0 +1,195 @@
+"""`divide_launch`: the launch of a program that is divided over devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from plugrt.errors import ArgumentMismatch, ShapeError
+from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, is_chosen
+from plugrt.execution.placement.device_claims import Claim, sharding_claim
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.auto_sharding import AUTO
+from plugrt.execution.shardings.divided import is_divided, replicate
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh, make_mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import Sharding, default_memory_kind
+from plugrt.interface import Device, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class AskedShardings:
+    """What ``in_shardings`` and ``out_shardings`` say of each flat argument and result."""
+
+    arguments: tuple[Sharding | None, ...]
+    results: tuple[Sharding | None, ...]
+    from_program: bool = False
+    """Whether they were read from the program, over a mesh without devices: it takes arguments that
+    lie otherwise, and divides them anew."""
+
+    @property
+    def auto_mesh(self) -> tuple[int, ...]:
+        """The shape of the mesh of `AUTO`, where any is that."""
+        meshes = [s.mesh for s in (*self.arguments, *self.results) if isinstance(s, AUTO)]
+        return meshes[0].axis_sizes if meshes else ()
+
+    def over(self, devices: tuple[Device, ...]) -> AskedShardings:
+        """Returns them over these devices, where they are over none; None for `AUTO`."""
+        if not self.from_program:
+            arguments, results = map(_drop_auto, (self.arguments, self.results))
+            return replace(self, arguments=arguments, results=results)
+
+        def name(sharding: Sharding | None) -> Sharding | None:
+            assert sharding is None or isinstance(sharding, NamedSharding)
+            return sharding and NamedSharding(_mesh_of(sharding.mesh, devices), sharding.spec)
+
+        return replace(
+            self, arguments=tuple(map(name, self.arguments)), results=tuple(map(name, self.results))
+        )
+
+    def claims(self) -> list[Claim]:
+        """Returns the claims of both; the program has its own."""
+        if self.from_program:
+            return []
+        named = {"in_shardings": self.arguments, "out_shardings": self.results}
+
+        return [
+            sharding_claim(what, sharding)
+            for what, shardings in named.items()
+            for sharding in shardings
+            if sharding is not None
+        ]
+
+
+def _drop_auto(shardings: Sequence[Sharding | None]) -> tuple[Sharding | None, ...]:
+    return tuple(None if isinstance(s, AUTO) else s for s in shardings)
+
+
+def _mesh_of(mesh: AbstractMesh, devices: tuple[Device, ...]) -> Mesh:
+    return make_mesh(mesh.axis_sizes, mesh.axis_names, devices=devices)
+
+
+def divide_launch(
+    plan: Plan,
+    avals: Sequence[Aval],
+    devices: tuple[Device, ...],
+    claims: Sequence[Claim],
+    asked: AskedShardings | None,
+    out_memory_kinds: Sequence[str | None] = (),
+) -> Launch:
+    """Returns the launch of one program that is divided over devices.
+
+    Arguments are taken as ``asked``, else as they lie, else as the compiler chooses; scalars, and
+    what the program does not compute with, whole on each device. Results are left as ``asked``,
+    else as the compiler chooses, in the memories that the program puts them in
+    (``out_memory_kinds``); those that are arguments stay as they are. Raises
+    `ArgumentMismatch` for a committed argument that lies otherwise than asked for.
+    """
+    auto_mesh: tuple[int, ...] = ()
+    if asked is not None:
+        auto_mesh, asked = asked.auto_mesh, asked.over(devices)
+    wanted = asked.arguments if asked else (None,) * len(avals)
+    whole = _whole_sharding(claims, devices)
+    firm = asked is not None and not asked.from_program
+    free = {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
+    taken = tuple(
+        _argument_sharding(aval, one, devices, firm, partial(plan.describe, i))
+        or (UNSPECIFIED if i in free else whole)
+        for i, (aval, one) in enumerate(zip(avals, wanted, strict=True))
+    )
+    left: list[Sharding] = []
+    for output, (origin, i) in enumerate(plan.sources):
+        one = asked.results[output] if asked else None
+        result = one or _unasked_result(origin, i, taken, whole)
+        kind = out_memory_kinds[output] if out_memory_kinds else None
+        left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
+    return Launch(
+        1, len(devices), devices, taken, tuple(left), committed=True, whole=whole,
+        auto_mesh=auto_mesh,
+    )  # fmt: skip
+
+
+def _unasked_result(origin: str, i: int, taken: Sequence[Sharding], whole: Sharding) -> Sharding:
+    """Returns the sharding of a result that nobody asked for; ``i`` is its number at its origin."""
+    if origin == "result":
+        return UNSPECIFIED
+    return taken[i] if origin == "argument" else whole
+
+
+def _whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sharding:
+    """Returns the sharding of what each device holds whole: over the mesh of a claim, if any."""
+    for claim in claims:
+        if isinstance(claim.sharding, NamedSharding):
+            return replicate(claim.sharding)
+        if isinstance(claim.sharding, AUTO):
+            return NamedSharding(claim.sharding.mesh, PartitionSpec())
+    for claim in claims:
+        if claim.mesh is not None:
+            return NamedSharding(_mesh_of(claim.mesh, devices), PartitionSpec())
+    return GSPMDSharding.get_replicated(devices)
+
+
+def _argument_sharding(
+    aval: Aval,
+    asked: Sharding | None,
+    devices: tuple[Device, ...],
+    firm: bool,
+    describe: Callable[[], str],
+) -> Sharding | None:
+    """Returns the sharding of an argument that is asked for, or that it has; else None."""
+    lies = aval.sharding if isinstance(aval, Signature) else None
+    if lies is not None and not (is_divided(lies) and lies.devices == devices):
+        lies = None
+    if asked is None or (lies is not None and not firm):
+        return lies
+    committed = isinstance(aval, Signature) and aval.committed
+    if committed and lies is not None and not lies.is_equivalent_to(asked, len(aval.shape)):
+        raise ArgumentMismatch(
+            f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
+            "device_put it to that first, or leave it out of in_shardings"
+        )
+    try:
+        asked.check_shape(aval.shape)
+    except ShapeError as error:
+        raise ShapeError(f"{describe()}: {error}") from None
+    return asked
+
+
+def launch_key(
+    launch: Launch, types: Sequence[ParameterType], outputs: Sequence[TensorType]
+) -> Launch:
+    """Returns what launches have in common that one executable serves.
+
+    Equivalent shardings of different classes are one, and whether results are committed makes no
+    difference.
+    """
+    launch = replace(launch, committed=False)
+    if launch.partitions == 1:
+        return launch
+    ranks = [len(shape) for shape, _, _ in types]
+    return replace(
+        launch,
+        in_shardings=tuple(map(_plain_form, launch.in_shardings, ranks)),
+        out_shardings=tuple(
+            _plain_form(s, len(t.shape)) for s, t in zip(launch.out_shardings, outputs, strict=True)
+        ),
+        whole=None,
+    )
+
+
+def _plain_form(sharding: Sharding, ndim: int) -> Sharding:
+    if is_chosen(sharding):
+        return sharding
+    tiling = sharding.tiling(ndim)
+    assert tiling is not None, sharding
+    kind = sharding.memory_kind
+    if kind == default_memory_kind(sharding.devices):
+        kind = None
+    return GSPMDSharding.from_tiling(sharding.devices, tiling, kind)

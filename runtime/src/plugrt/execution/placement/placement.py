@@ -1,0 +1,121 @@
+"""`Launch`: the devices, shardings, layouts and compiler options of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.errors import ArgumentTypeError
+from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
+from plugrt.interface_checks import check_overrides
+from plugrt.memory_layout import AutoLayout
+from plugrt.settings.declarations import config
+
+AnyLayout = Layout | AutoLayout | None
+"""A layout, the compiler's choice, or the device's default."""
+
+CompilerOptions = tuple[tuple[str, str | bool | int | float], ...]
+"""Options of the compiler, by name, in order."""
+
+
+def read_compiler_options(what: str, options: Any) -> CompilerOptions:
+    """Returns a user's options as a part of cache keys.
+
+    Raises `ArgumentTypeError` for what is no mapping of names to plain values.
+    """
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise ArgumentTypeError(
+            f"compiler_options of {what} is a dict of options by name; got {options!r:.60}"
+        )
+    check_overrides(options, f"compiler_options of {what}")
+    return tuple(sorted(options.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Where a program runs: its devices, and the shardings of arguments and results.
+
+    A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
+    replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat
+    argument and each flat result; results are ``committed`` or not. With ``of_parts`` the
+    program's types are those of one replica's part, else those of whole arrays. ``in_layouts`` and
+    ``out_layouts`` name a layout for each, or are empty where all are the default.
+    """
+
+    replicas: int
+    partitions: int
+    devices: tuple[Device, ...]
+    in_shardings: tuple[Sharding, ...]
+    out_shardings: tuple[Sharding, ...]
+    committed: bool
+    of_parts: bool = False
+    compiler_options: CompilerOptions = ()
+    """What the user asks of the compiler, for this program."""
+    in_layouts: tuple[AnyLayout, ...] = ()
+    out_layouts: tuple[AnyLayout, ...] = ()
+    whole: Sharding | None = None
+    """Where a program is divided, the sharding of what each device holds whole."""
+    auto_mesh: tuple[int, ...] = ()
+    """The shape of the mesh over which the compiler divides arguments as it likes (`AUTO`)."""
+
+    @property
+    def names_layouts(self) -> bool:
+        """Whether an argument or a result may lie in another layout than the default."""
+        return bool(self.in_layouts or self.out_layouts)
+
+    def in_layout(self, i: int) -> AnyLayout:
+        """The layout of an argument."""
+        return self.in_layouts[i] if self.in_layouts else None
+
+    def out_layout(self, i: int) -> AnyLayout:
+        """The layout of a result."""
+        return self.out_layouts[i] if self.out_layouts else None
+
+    @property
+    def client(self) -> Client:
+        """The backend that runs it."""
+        return self.devices[0].client
+
+    @property
+    def everywhere(self) -> Sharding:
+        """The sharding of a value that each device holds whole."""
+        if self.whole is not None:
+            return self.whole
+        if len(self.devices) > 1:
+            return PmapSharding(self.devices, None)
+        return SingleDeviceSharding(self.devices[0])
+
+    def compile_options(self) -> CompileOptions:
+        """Returns the compile options of a program for this launch."""
+        rows = [
+            tuple(d.id for d in self.devices[i : i + self.partitions])
+            for i in range(0, len(self.devices), self.partitions)
+        ]
+        return CompileOptions(
+            num_replicas=self.replicas,
+            num_partitions=self.partitions,
+            device_assignment=DeviceAssignment(tuple(rows)),
+            use_spmd_partitioning=self.partitions > 1,
+            use_shardy_partitioner=self.partitions > 1 and config.use_shardy_partitioner,
+            use_auto_spmd_partitioning=bool(self.auto_mesh),
+            auto_spmd_partitioning_mesh_shape=self.auto_mesh,
+            auto_spmd_partitioning_mesh_ids=tuple(range(self.partitions)) if self.auto_mesh else (),
+            env_overrides=dict(self.compiler_options),
+        )
+
+
+def replica_launch(
+    devices: tuple[Device, ...], taken: Sequence[Sharding], left: Sequence[Sharding]
+) -> Launch:
+    """Returns the launch of one replica on each device; arguments and results lie as said."""
+    return Launch(len(devices), 1, devices, tuple(taken), tuple(left), True, of_parts=True)
+
+
+def single_device_launch(device: Device, arguments: int, results: int, committed: bool) -> Launch:
+    """Returns the launch of a program on one device."""
+    here = SingleDeviceSharding(device)
+    return Launch(1, 1, (device,), (here,) * arguments, (here,) * results, committed)

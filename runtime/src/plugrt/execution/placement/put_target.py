@@ -1,0 +1,94 @@
+"""What `device_put` takes as a target: devices, shardings, formats, spaces, and pytrees of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from plugrt import interface
+from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.execution.placement.specs_in_context import name_in_context
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.trees.addressable import require_addressable
+from plugrt.execution.trees.tree_prefixes import spread_prefix
+from plugrt.interface import Device
+from plugrt.memory_layout import AutoLayout
+
+
+class Space(enum.Enum):
+    """The device's default memory, or the host's memory that the device reaches.
+
+    ``Host`` is the memory of the kind ``pinned_host``. As a target of `device_put` it leaves an
+    array on its device. As ``jax.memory.Space``.
+    """
+
+    Device = enum.auto()
+    Host = enum.auto()
+
+    def on(self, device: interface.Device) -> SingleDeviceSharding:
+        """Returns that memory of a device; `InvalidArgument` where the device has none such."""
+        kind = None if self is Space.Device else "pinned_host"
+        return SingleDeviceSharding(device, memory_kind=kind)
+
+
+Target = Device | Sharding | Format | Space | None
+_TARGETS = (Device, Sharding, Format, Space, PartitionSpec)
+
+
+def is_target(value: object) -> bool:
+    """Whether it is one target, and no pytree of them."""
+    return value is None or isinstance(value, _TARGETS)
+
+
+def read_target(target: Any) -> Target:
+    """Returns a target in its shortest form: a device, not its sharding; a Format with a layout.
+
+    A spec is over the mesh in the context. Raises `InvalidArgument` for what is no target, and for
+    a layout that is left to a compiler.
+    """
+    target = name_in_context(target, "device_put")
+    if isinstance(target, SingleDeviceSharding) and target.memory_kind is None:
+        return target.device
+    if isinstance(target, Format):
+        if isinstance(target.layout, AutoLayout):
+            raise InvalidArgument(
+                "device_put takes a Format with a layout; AUTO leaves it to a compiler, and "
+                "device_put compiles nothing: give it to jit's in_shardings or out_shardings"
+            )
+        if target.layout is None:
+            return read_target(target.sharding)
+        if not isinstance(target.sharding, SingleDeviceSharding) or target.sharding.memory_kind:
+            raise Unimplemented(
+                f"device_put to {target}: arrays with a layout are on one device, in its default "
+                "memory"
+            )
+        return target
+    if is_target(target):
+        return target  # type: ignore[no-any-return]
+    raise InvalidArgument(
+        "device_put takes a device, a sharding, a Format, a memory Space or None, or a pytree of "
+        f"them; got {type(target).__name__} {target!r}. plugrt.devices() lists the devices"
+    )
+
+
+def require_here(target: Target) -> None:
+    """Raises `InvalidArgument` for one device of another process, to which no host data go."""
+    if isinstance(target, Format):
+        target = target.sharding
+    if isinstance(target, SingleDeviceSharding):
+        target = target.device
+    if isinstance(target, Device):
+        require_addressable(target, "device_put")
+
+
+def spread(prefix: Any, x: Any, count: int, name: str, is_leaf: Callable[[Any], bool]) -> list[Any]:
+    """Returns the part of an argument of `device_put` that belongs to each leaf of ``x``.
+
+    Raises `StructureError` where the argument is no pytree prefix of ``x``.
+    """
+    if is_leaf(prefix):
+        return [prefix] * count
+    return spread_prefix(prefix, x, f"device_put's {name}", "what is put", is_leaf)

@@ -1,0 +1,62 @@
+"""The memories that results were asked to be in, and the error where they would be elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from plugrt.errors import Internal, NotFound, Unimplemented
+from plugrt.execution.placement.placement import Launch
+from plugrt.execution.placement.plan import Plan
+from plugrt.interface import LoadedExecutable
+
+
+@contextmanager
+def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
+    """Raises `Unimplemented` where a library does not know the call that places a result.
+
+    XLA's CPU library of 2025 does not, and says `NotFound`; its partitioner says, with
+    `Unimplemented` or `Internal`, that a call with a side effect is not to be divided.
+    """
+    try:
+        yield
+    except (NotFound, Unimplemented, Internal) as error:
+        asked = _asked(plan, launch)
+        if not asked:
+            raise
+        # Here: programs of StableHLO are compiled without jaxlib, too, and ask for no memory.
+        from plugrt.stablehlo.placements import PLACE
+
+        if PLACE not in error.message:
+            raise
+        raise _refusal(plan, launch, *asked[0], "moves no results to memories") from error
+
+
+def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
+    """Raises `Unimplemented` where a result is not in the memory that was asked for."""
+    asked = _asked(plan, launch)
+    if not asked:
+        return
+    try:
+        found = list(loaded.executable.output_memory_kinds)
+    except Unimplemented:
+        found = []
+    for i, kind in asked:
+        if i >= len(found) or found[i] != kind:
+            gave = f"compiled it for {found[i]!r}" if found else "does not state any"
+            raise _refusal(plan, launch, i, kind, gave)
+
+
+def _asked(plan: Plan, launch: Launch) -> list[tuple[int, str]]:
+    return [
+        (i, sharding.memory_kind)
+        for (origin, i), sharding in zip(plan.sources, launch.out_shardings, strict=True)
+        if origin == "result" and sharding.memory_kind is not None
+    ]
+
+
+def _refusal(plan: Plan, launch: Launch, i: int, kind: str, gave: str) -> Unimplemented:
+    return Unimplemented(
+        f"result {i} of {plan.name!r} is to be in the memory {kind!r}; "
+        f"{launch.client.backend_name} {gave}. device_put the result there instead"
+    )

@@ -1,0 +1,53 @@
+"""`name_in_context`: a `PartitionSpec` by itself, of the mesh in the context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.errors import InvalidArgument
+from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+
+
+def name_in_context(target: Any, what: str) -> Any:
+    """Returns the `NamedSharding` of a spec over the mesh in the context, anything else as it is.
+
+    ``what`` says where the spec was given. Raises `InvalidArgument` where there is no mesh, and for
+    an axis that it lacks.
+    """
+    if not isinstance(target, PartitionSpec):
+        return target
+    mesh = require_mesh(f"{what} has {target!r} alone", f"NamedSharding(mesh, {target!r})")
+    unknown = [name for name in target.axis_names if name not in mesh.axis_names]
+    if unknown:
+        raise InvalidArgument(
+            f"{what} names the axis {unknown[0]!r} in {target!r}; the mesh in the context is "
+            f"{mesh!r}"
+        )
+    return NamedSharding(mesh, target)
+
+
+def require_mesh(what: str, instead: str) -> Mesh:
+    """Returns the mesh in the context; raises `InvalidArgument`, with another way, without one."""
+    mesh = mesh_context.current().specs
+    if isinstance(mesh, Mesh):
+        return mesh
+    raise InvalidArgument(
+        f"{what}, and there is no mesh in the context: call it within plugrt.set_mesh(mesh), or "
+        f"give {instead}"
+    )
+
+
+def context_claim() -> Claim | None:
+    """Returns the claim of `plugrt.set_mesh`, within one."""
+    mesh = mesh_context.current().programs
+    if not isinstance(mesh, Mesh):
+        return None
+    return Claim(
+        mesh.flat_devices,
+        lambda: f"the mesh in the context (plugrt.set_mesh), {mesh!r},",
+        NamedSharding(mesh, PartitionSpec()),
+    )

@@ -1,0 +1,1 @@
+"""Shardings, meshes and partition specs: how arrays are divided over devices."""

@@ -1,0 +1,176 @@
+"""`Mesh`: devices in an array with named axes; `make_mesh`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh, read_axis_names
+from plugrt.execution.shardings.device_array import (
+    DeviceArray,
+    find_devices,
+    name_client,
+    read_devices,
+)
+from plugrt.execution.shardings.partition_spec import AxisName
+from plugrt.interface import Client, Device
+from plugrt.plugins import backends
+
+
+class Mesh(AbstractMesh):
+    """Devices in an array of any number of dimensions, whose axes have names.
+
+    ``devices`` is that array (or nested sequences; one device for a mesh without axes). Meshes of
+    the same devices, in the same order, with the same names are equal. One can be pickled, by the
+    ids of its devices: it is read where a backend of that name has devices of those ids. As
+    ``jax.sharding.Mesh``, without axis types: the axes are what JAX calls ``Auto``, so the
+    compiler decides what the program leaves open.
+
+    In ``with mesh:`` a `PartitionSpec` by itself means this mesh: in ``in_shardings`` and
+    ``out_shardings`` of `jit` (which JAX no longer takes so), and in `with_sharding_constraint`.
+    Where programs run does not depend on it, other than in `plugrt.set_mesh`.
+
+    Raises `InvalidArgument` where the names are not as many as the dimensions, or one is named
+    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends.
+
+    >>> plugrt.sharding.Mesh(plugrt.devices("cpu")[:4], ("x",))
+    Mesh('x': 4)
+    """
+
+    __slots__ = ("_devices", "_flat", "_hash")
+
+    @with_argument_errors
+    def __init__(
+        self, devices: npt.ArrayLike | Sequence[Any] | Device, axis_names: str | Sequence[AxisName]
+    ) -> None:
+        array = read_devices(devices, "Mesh")
+        names = read_axis_names(axis_names)
+        if array.ndim != len(names):
+            raise InvalidArgument(
+                f"devices of shape {array.shape} and the axis names {names}: a mesh has one name "
+                f"for each of the {array.ndim} dimensions; np.array(devices).reshape(…) gives "
+                "devices more"
+            )
+        self._devices: DeviceArray = array
+        self._flat: tuple[Device, ...] = tuple(array.flat)
+        self._hash = hash((self._flat, array.shape, names))
+        super().__init__(array.shape, names)
+
+    @property
+    def devices(self) -> DeviceArray:
+        """The devices, as a NumPy array with the mesh's shape, read-only."""
+        return self._devices
+
+    @property
+    def flat_devices(self) -> tuple[Device, ...]:
+        """The devices in row-major order."""
+        return self._flat
+
+    @property
+    def device_ids(self) -> npt.NDArray[np.int64]:
+        """The devices' ids, in an array of the mesh's shape."""
+        ids = np.array([device.id for device in self._flat], np.int64)
+        return ids.reshape(self._devices.shape)
+
+    @property
+    def client(self) -> Client:
+        """The backend of the devices."""
+        return self._flat[0].client
+
+    @property
+    def local_devices(self) -> list[Device]:
+        """The devices of this process, in row-major order."""
+        return [device for device in self._flat if device.is_addressable]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether it has devices of several processes."""
+        return len({device.process_index for device in self._flat}) > 1
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh that has the devices of this process.
+
+        Raises `InvalidArgument` where they are no contiguous box of the mesh, or there are none.
+        """
+        local = np.vectorize(lambda d: d.is_addressable, otypes=[bool])(self._devices)
+        if not local.any():
+            raise InvalidArgument(f"{self!r} has no device of this process")
+        box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(local))
+        if not local[box].all():
+            raise InvalidArgument(
+                f"the devices of this process in {self!r} are no contiguous part of it: "
+                f"{self.local_devices}"
+            )
+        return Mesh(self._devices[box], self._names)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        return AbstractMesh(self._sizes, self._names)
+
+    def __enter__(self) -> Self:
+        mesh_context.enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        mesh_context.leave()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        return self is other or (
+            self._flat == other._flat
+            and self._sizes == other._sizes
+            and self._names == other._names
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return _find_mesh, (name_client(self.client), self.device_ids.tolist(), self._names)
+
+
+@with_argument_errors
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: AxisName | Sequence[AxisName],
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """Returns a mesh of these sizes, over the first of the devices, in their order.
+
+    ``devices`` are by default those of the default backend. As ``jax.make_mesh``, without axis
+    types; JAX puts the devices of a TPU in an order of its own, by their coordinates: give
+    ``devices`` in the order that you want. Raises `InvalidArgument` where there are too few.
+
+    >>> plugrt.make_mesh((2, 2), ("x", "y"))
+    Mesh('x': 2, 'y': 2)
+    """
+    if not isinstance(axis_shapes, Iterable):
+        raise ArgumentTypeError(
+            f"make_mesh takes a sequence of sizes, one for each axis; got {axis_shapes!r:.100}: "
+            f"write ({axis_shapes!r:.20},)"
+        )
+    abstract = AbstractMesh(axis_shapes, axis_names)
+    have = backends.devices() if devices is None else list(devices)
+    if len(have) < abstract.size:
+        of = "the default backend has" if devices is None else "it was given"
+        raise InvalidArgument(
+            f"a mesh of {' x '.join(map(str, abstract.axis_sizes))} needs {abstract.size} devices; "
+            f"{of} {len(have)}: {have}"
+        )
+    grid = np.empty(abstract.size, object)
+    grid[:] = have[: abstract.size]
+    return Mesh(grid.reshape(abstract.axis_sizes), abstract.axis_names)
+
+
+def _find_mesh(backend: str, ids: Any, names: tuple[AxisName, ...]) -> Mesh:
+    """Returns the mesh of a backend's devices with these ids, for a mesh that was pickled."""
+    return Mesh(find_devices(backend, ids, "Mesh"), names)

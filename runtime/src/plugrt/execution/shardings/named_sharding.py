@@ -1,0 +1,153 @@
+"""`NamedSharding`: a mesh, and which of its axes each dimension is divided over."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
+from plugrt.execution.shardings.tiling import Tiling
+from plugrt.interface import Device
+
+
+class NamedSharding(TiledSharding):
+    """Dimensions divided over named axes of a mesh; the other axes hold copies.
+
+    ``spec`` is a `PartitionSpec`; ``memory_kind`` names a memory of the devices other than the
+    default one. With an `AbstractMesh` it has shapes and no devices. A dimension that is divided
+    over several axes is divided over the first of them in large parts, over the last in small ones.
+    As ``jax.sharding.NamedSharding``. It can be pickled, as its mesh can. Raises `InvalidArgument`
+    for an axis that the mesh has not, and for a kind of memory that the devices have not.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> mesh = plugrt.make_mesh((2, 2), ("x", "y"))
+    >>> NamedSharding(mesh, P("x")).shard_shape((8, 3))
+    (4, 3)
+    """
+
+    __slots__ = ("_hash", "_mesh", "_spec")
+
+    @with_argument_errors
+    def __init__(
+        self, mesh: AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None
+    ) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ArgumentTypeError(f"NamedSharding takes a Mesh; got {mesh!r:.100}")
+        if not isinstance(spec, PartitionSpec):
+            raise ArgumentTypeError(
+                f"NamedSharding takes a PartitionSpec; got {type(spec).__name__} {spec!r:.100}: "
+                f"write PartitionSpec({_write_entries(spec):.100})"
+            )
+        unknown = [name for name in spec.axis_names if name not in mesh.axis_names]
+        if unknown:
+            raise InvalidArgument(
+                f"{spec!r} names the axis {unknown[0]!r}, and the mesh has {mesh.axis_names}"
+            )
+        super().__init__(mesh.flat_devices if isinstance(mesh, Mesh) else (), memory_kind)
+        self._mesh, self._spec = mesh, spec
+        self._hash = hash((mesh, spec, memory_kind))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        if not self._devices:
+            raise InvalidArgument(
+                f"{self!r} has no devices: its mesh is a shape alone; take a Mesh"
+            )
+        return self._devices
+
+    @property
+    def mesh(self) -> AbstractMesh:
+        """The mesh."""
+        return self._mesh
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The axes that each dimension is divided over."""
+        return self._spec
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(self._mesh.shape[name] == 1 for name in self._spec.axis_names)
+
+    @property
+    def num_devices(self) -> int:
+        return self._mesh.size
+
+    @with_argument_errors
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if not isinstance(other, NamedSharding) or (self._has_devices and other._has_devices):
+            return super().is_equivalent_to(other, ndim)
+        return (
+            self._has_devices == other._has_devices
+            and self._mesh.size == other._mesh.size
+            and self._memory_kind == other._memory_kind
+            and self.queried_tiling(ndim) == other.queried_tiling(ndim)
+        )
+
+    @property
+    def _has_devices(self) -> bool:
+        return isinstance(self._mesh, Mesh)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return NamedSharding(self._mesh, self._spec, memory_kind=kind)
+
+    @with_argument_errors
+    def queried_tiling(self, ndim: int) -> Tiling:
+        ndim = operator.index(ndim)
+        beyond = map(self._spec.axes_of, range(max(ndim, 0), len(self._spec)))
+        if any(self._mesh.shape[name] > 1 for axes in beyond for name in axes):
+            return self.tiling(ndim)  # which refuses it
+        shown = self._spec if len(self._spec) <= ndim else PartitionSpec(*self._spec[:ndim])
+        return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
+
+    def _make_tiling(self, ndim: int) -> Tiling:
+        if len(self._spec) > ndim:
+            cure = "" if ndim else ": PartitionSpec() is for scalars"
+            raise ShapeError(
+                f"{self!r} names {len(self._spec)} dimensions, and the array has {ndim}{cure}"
+            )
+        sizes = self._mesh.shape
+        where = dict(zip(sizes, np.indices(self._mesh.axis_sizes), strict=True))
+        parts, tiles = [], np.zeros(self._mesh.axis_sizes, np.int64)
+        for axes in map(self._spec.axes_of, range(ndim)):
+            parts.append(int(np.prod([sizes[name] for name in axes], dtype=np.int64)))
+            for name in axes:
+                tiles = tiles * sizes[name] + where[name]
+        return Tiling(tuple(parts), tuple(tiles.ravel().tolist()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedSharding):
+            return NotImplemented
+        return self is other or (
+            self._hash == other._hash
+            and self._mesh == other._mesh
+            and self._spec == other._spec
+            and self._memory_kind == other._memory_kind
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self._mesh, self._spec, self._memory_kind)
+
+    def __repr__(self) -> str:
+        where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
+        return f"NamedSharding({self._mesh!r}, {self._spec!r}{where})"
+
+
+def _write_entries(spec: object) -> str:
+    entries = spec if isinstance(spec, tuple | list) else () if spec is None else (spec,)
+    return ", ".join(map(repr, entries))
+
+
+def _rebuild(mesh: AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)

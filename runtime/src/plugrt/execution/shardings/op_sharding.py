@@ -1,0 +1,79 @@
+"""Tilings as ``xla.OpSharding`` messages, in which compilers say how they divided a program."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from plugrt.errors import InvalidReply, ShapeError, Unimplemented
+from plugrt.execution.shardings.tiling import Tiling, whole
+from plugrt.op_sharding_proto import (
+    COPIES_LAST,
+    DEVICES,
+    DIMENSIONS,
+    IOTA_ORDER,
+    IOTA_SHAPE,
+    LAST_DIMENSIONS,
+    OTHER,
+    REPLICATED,
+    TYPE,
+    write_tiles,
+)
+from plugrt.protobuf import Content, fields, integers
+
+_NAMES = {1: "maximal", 4: "manual", 5: "unknown", 6: "unreduced"}
+
+
+def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
+    """Returns how an array of ``ndim`` dimensions is divided over so many devices.
+
+    Raises `Unimplemented` for kinds in which devices do not have equal parts, `ShapeError` for a
+    message about another number of dimensions, and `InvalidReply` for one of other devices.
+    """
+    try:
+        values = {number: value for number, value in fields(content) if isinstance(value, int)}
+        kind = values.get(TYPE, REPLICATED)
+        sizes = integers(content, DIMENSIONS)
+        listed = integers(content, DEVICES)
+        shape, order = integers(content, IOTA_SHAPE), integers(content, IOTA_ORDER)
+        last = integers(content, LAST_DIMENSIONS)
+    except ValueError as error:
+        raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
+    if kind == REPLICATED:
+        return whole(ndim, devices)
+    if kind != OTHER or any(last):
+        name = _NAMES.get(kind, f"of the kind {kind}") if kind != OTHER else "in part manual"
+        raise Unimplemented(f"a sharding that is {name} is not read; only equal parts are")
+    order = order or [*range(len(shape))]
+    rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
+    if rank != ndim:
+        raise ShapeError(f"a sharding of {rank} dimensions divides no array of {ndim}")
+    if math.prod(sizes) != devices or sorted(order) != [*range(len(shape))]:
+        raise InvalidReply(f"a sharding into {sizes} parts is for other than {devices} devices")
+    if not listed and math.prod(shape) == devices:
+        listed = np.arange(devices).reshape(shape).transpose(order).ravel().tolist()
+    if sorted(listed) != [*range(devices)]:
+        raise InvalidReply(f"a sharding names the devices {listed}; there are {devices}")
+    copies = math.prod(sizes[ndim:])
+    tiles = [0] * devices
+    for position, device in enumerate(listed):
+        tiles[device] = position // copies
+    return Tiling(tuple(sizes[:ndim]), tuple(tiles))
+
+
+def states_whole(content: Content) -> bool:
+    """Whether a message says that each device has the whole; `InvalidReply` for what is none."""
+    try:
+        values = {number: value for number, value in fields(content) if isinstance(value, int)}
+        sizes, last = integers(content, DIMENSIONS), integers(content, LAST_DIMENSIONS)
+    except ValueError as error:
+        raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
+    kind = values.get(TYPE, REPLICATED)
+    rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
+    return kind == REPLICATED or (kind == OTHER and math.prod(sizes[:rank]) == 1)
+
+
+def write_op_sharding(tiling: Tiling) -> bytes:
+    """Returns the message of a tiling."""
+    return write_tiles(tiling.parts, np.argsort(tiling.tiles, kind="stable").tolist())

@@ -1,0 +1,62 @@
+"""Shardings as Shardy's attributes, ``#sdy.sharding<…>``, with their meshes in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.tiling import Tiling
+
+
+def shardy_text(sharding: Sharding, ndim: int) -> str:
+    """Returns the attribute for an array of ``ndim`` dimensions; see `sharding_body`."""
+    return f"#sdy.sharding<{sharding_body(sharding, ndim)}>"
+
+
+def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
+    """Returns what stands in the attribute for an array of ``ndim`` dimensions.
+
+    Devices are numbered by their place in ``sharding.devices``. An axis of `NamedSharding` keeps
+    its name; other shardings have a mesh of their own, of one axis for each divided dimension.
+    Dimensions that are left to the compiler (``UNCONSTRAINED``), or all if ``is_open``, may be
+    divided over further axes.
+    """
+    if isinstance(sharding, NamedSharding):
+        spec = sharding.spec
+        axes = [(str(name), size) for name, size in sharding.mesh.shape.items()]
+        own = [[*map(str, spec.axes_of(i))] for i in range(ndim)]
+        left = [is_open or spec.is_unconstrained(i) for i in range(ndim)]
+        return _text(axes, own, left)
+    tiling = sharding.tiling(ndim)
+    assert tiling is not None, sharding
+    return tiling_body(tiling)
+
+
+def tiling_body(tiling: Tiling) -> str:
+    """Returns what stands in the attribute for a tiling: a mesh of an axis a divided dimension."""
+    axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
+    if tiling.copies > 1:
+        axes.append(("_copies", tiling.copies))
+    own = [[f"_{i}"] if parts > 1 else [] for i, parts in enumerate(tiling.parts)]
+    order = np.argsort(tiling.tiles, kind="stable").tolist()
+    devices = [] if order == [*range(len(order))] else order
+    return _text(axes or [("_copies", len(order))], own, [False] * len(own), devices)
+
+
+def _text(
+    axes: Sequence[tuple[str, int]],
+    own: Sequence[Sequence[str]],
+    is_open: Sequence[bool],
+    devices: Sequence[int] = (),
+) -> str:
+    mesh = ", ".join(f"{json.dumps(name)}={size}" for name, size in axes)
+    order = f", device_ids={list(devices)}" if devices else ""
+    dimensions = ", ".join(
+        "{" + ", ".join([*map(json.dumps, names), *["?"] * left]) + "}"
+        for names, left in zip(own, is_open, strict=True)
+    )
+    return f"mesh<[{mesh}]{order}>, [{dimensions}]"

@@ -1,0 +1,75 @@
+"""`TiledSharding`: what shardings share that divide dimensions into equal parts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.execution.shardings.sharding import Index, Sharding, read_shape
+from plugrt.execution.shardings.tiling import Tiling
+from plugrt.interface import Device
+
+
+class TiledSharding(Sharding):
+    """The base of shardings in which parts have as many dimensions as the array.
+
+    A subclass says, in `_make_tiling`, how the devices divide an array.
+    """
+
+    __slots__ = ("_addressable", "_devices", "_memory_kind", "_tilings")
+
+    def __init__(self, devices: Sequence[Device], memory_kind: str | None) -> None:
+        """Raises `InvalidArgument` for a kind of memory that a device here does not have."""
+        self._devices = tuple(devices)
+        self._memory_kind = memory_kind
+        self._tilings: dict[int, Tiling] = {}
+        self._addressable = tuple(device for device in self._devices if device.is_addressable)
+        if memory_kind is not None:
+            for device in self._addressable:
+                device.memory(memory_kind)  # refuses a kind that the device lacks
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
+
+    @property
+    def addressable_devices(self) -> tuple[Device, ...]:
+        return self._addressable or super().addressable_devices
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    def _make_tiling(self, ndim: int) -> Tiling:
+        """Returns how arrays of ``ndim`` dimensions are divided; `ShapeError` if they cannot be."""
+        raise NotImplementedError
+
+    @with_argument_errors
+    def tiling(self, ndim: int) -> Tiling:
+        ndim = operator.index(ndim)
+        found = self._tilings.get(ndim)
+        if found is None:
+            found = self._tilings[ndim] = self._make_tiling(ndim)
+        return found
+
+    @with_argument_errors
+    def queried_tiling(self, ndim: int) -> Tiling:
+        return self.tiling(ndim)
+
+    @with_argument_errors
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        shape = read_shape(global_shape)
+        return self.queried_tiling(len(shape)).shard_shape(shape, self)
+
+    @with_argument_errors
+    def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
+        shape = read_shape(shard_shape)
+        parts = self.tiling(len(shape)).parts
+        return tuple(size * count for size, count in zip(shape, parts, strict=True))
+
+    @with_argument_errors
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        shape = read_shape(global_shape)
+        slices = self.queried_tiling(len(shape)).slices(self.shard_shape(shape))
+        return dict(zip(self.devices, slices, strict=True))

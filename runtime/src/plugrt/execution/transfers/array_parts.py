@@ -1,0 +1,216 @@
+"""Arrays made of parts: of a callback, of arrays on each device, of the data of each process."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import array_of_shards, join_parts
+from plugrt.execution.arrays.host_data import host_array
+from plugrt.execution.executables.agreements import agree_on_parts
+from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
+from plugrt.execution.shardings.sharding import Index, Sharding
+from plugrt.interface import Buffer, Device
+
+
+@with_argument_errors
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[Index], npt.ArrayLike],
+    dtype: npt.DTypeLike | None = None,
+) -> Array:
+    """Returns an array whose parts a function gives, for the devices of this process.
+
+    ``data_callback`` takes the position of a part, as an index of the whole array, and returns host
+    data or an array of that part's shape. It is called once for each part, however many devices
+    have it. ``dtype`` is that of the array, by default that of the first part; it has to be given
+    where this process has no device of the sharding. As ``jax.make_array_from_callback``.
+
+    Raises `ShapeError` where the sharding does not divide ``shape``, or a part has another shape,
+    and `DtypeError` where it has another dtype.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    >>> host = np.arange(6, dtype=np.int32).reshape(2, 3)
+    >>> plugrt.make_array_from_callback((2, 3), rows, lambda index: host[index])
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    """
+    whole = _read_shape(shape, sharding)
+    where = sharding.addressable_devices_indices_map(whole)
+    expected = sharding.shard_shape(whole)
+    wanted = None if dtype is None else np.dtype(dtype)
+    found: dict[Box, npt.NDArray[Any]] = {}
+    boxes = device_boxes(sharding, whole)
+    for device, box in boxes.items():
+        if box not in found:
+            part = host_array(data_callback(where[device]))
+            wanted = wanted or part.dtype
+            what = f"data_callback returned for {where[device]}"
+            _check_part(part, expected, wanted, what)
+            found[box] = part
+    if wanted is None:
+        raise ArgumentError(
+            f"{sharding!r} has no device of this process, so that no part says the dtype; give it"
+        )
+    parts = [found[box] for box in boxes.values()]
+    return _put_parts(whole, wanted, sharding, parts)
+
+
+@with_argument_errors
+def make_array_from_single_device_arrays(
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: npt.DTypeLike | None = None,
+) -> Array:
+    """Returns the array whose parts are arrays on one device each, without a copy.
+
+    ``arrays`` has one for each device of ``sharding`` in this process, in any order. ``dtype`` has
+    to be given only where there is none. The parts and the result share their memory: deleting or
+    donating a part ends the result, too, and that of the result ends all parts; results of programs
+    on either stay. As ``jax.make_array_from_single_device_arrays``.
+
+    Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for what is none,
+    and `ArgumentError` where they are not on the devices of the sharding.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    >>> parts = [plugrt.device_put(np.float32([i, i]), d) for i, d in enumerate(rows.devices)]
+    >>> plugrt.make_array_from_single_device_arrays((4,), rows, parts)
+    Array([0., 0., 1., 1.], dtype=float32)
+    """
+    whole = _read_shape(shape, sharding)
+    expected = sharding.shard_shape(whole)
+    buffers: dict[Device, Buffer] = {}
+    numbers: dict[Device, int] = {}
+    held: list[Any] = []
+    wanted = None if dtype is None else np.dtype(dtype)
+    for i, x in enumerate(arrays):
+        if type(x) is not Array:
+            raise NotAnArray(f"arrays[{i}] is no array on a device: {x!r:.80}; device_put it first")
+        if x.sharding.num_devices != 1:
+            raise ArgumentError(f"arrays[{i}] is on several devices: {x.sharding!r}")
+        wanted = wanted or x.dtype
+        _check_part(x, expected, wanted, f"arrays[{i}] is")
+        held.append(x._held())
+        [buffer] = x._open_shards(held[-1])
+        if buffer.device in buffers:
+            raise ArgumentError(f"arrays[{i}] is the second on {buffer.device!r}")
+        buffers[buffer.device] = buffer
+        numbers[buffer.device] = i
+    devices = sharding.addressable_devices
+    if set(buffers) != set(devices):
+        raise ArgumentError(
+            f"the arrays are on {sorted(map(repr, buffers))}; {sharding!r} has, in this process, "
+            f"{sorted(map(repr, devices))}"
+        )
+    if wanted is None:
+        raise ArgumentError(f"{sharding!r} has no device of this process; give the dtype")
+    shards = devices[0].client.shards([buffers[device] for device in devices]) if devices else ()
+    order = [numbers[device] for device in devices]
+    made = array_of_shards(whole, wanted, sharding, shards)
+    return join_parts(made, [arrays[i] for i in order], [held[i] for i in order])
+
+
+@with_argument_errors
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: npt.ArrayLike, global_shape: Sequence[int] | None = None
+) -> Array:
+    """Returns the array of which this process has ``local_data``: what its devices hold of it.
+
+    ``global_shape`` is that of the whole array; without it, a dimension is as many times longer as
+    processes divide it, and the processes compare what each of them finds so, which JAX does not.
+    ``local_data`` may also have the whole array, of which the parts of this process are taken. As
+    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither, and
+    `DistributedError` in all processes where they find different shapes.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    >>> plugrt.make_array_from_process_local_data(rows, np.float32([1, 2, 3, 4]))
+    Array([1., 2., 3., 4.], dtype=float32)
+    """
+    host = host_array(local_data)
+    if global_shape is None:
+        whole = _infer_shape(sharding, host.shape)
+        agree_on_parts(host.shape, whole, host.dtype, sharding)
+    else:
+        whole = _read_shape(global_shape, sharding)
+    boxes = device_boxes(sharding, whole)
+    if not boxes:
+        raise ArgumentError(f"{sharding!r} has no device of this process")
+    span = _span([*boxes.values()])
+    if host.shape not in (whole, box_shape(span)):
+        raise ShapeError(
+            f"the devices of this process have {box_shape(span)} of the shape {whole}; local_data "
+            f"has the shape {host.shape}"
+        )
+    held = span if host.shape != whole else tuple((0, size) for size in whole)
+    parts = [host[tuple(slice(*r) for r in relative_box(box, held))] for box in boxes.values()]
+    expected = sharding.shard_shape(whole)
+    return _put_parts(whole, host.dtype, sharding, [part.reshape(expected) for part in parts])
+
+
+def _span(boxes: Sequence[Box]) -> Box:
+    """Returns the smallest box that contains all."""
+    ranges = [zip(*along, strict=True) for along in zip(*boxes, strict=True)]
+    return tuple((min(starts), max(stops)) for starts, stops in ranges)
+
+
+def _infer_shape(sharding: Sharding, local: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape of an array of which the devices of this process have ``local``."""
+    tiling = sharding.tiling(len(local))
+    if tiling is None:
+        raise ArgumentError(f"give the global_shape: {sharding!r} does not say it")
+    mine = [i for i, device in enumerate(sharding.devices) if device.is_addressable]
+    if not mine:
+        raise ArgumentError(f"{sharding!r} has no device of this process")
+    coordinates = tiling.coordinates()
+    held = [len(set(along)) for along in zip(*(coordinates[i] for i in mine), strict=True)]
+    for dimension, (size, parts) in enumerate(zip(local, held, strict=True)):
+        if size % parts:
+            raise ShapeError(
+                f"dimension {dimension} of local_data has size {size}, and the devices of this "
+                f"process divide it into {parts} equal parts"
+            )
+    return tuple(
+        size // mine_of * parts
+        for size, mine_of, parts in zip(local, held, tiling.parts, strict=True)
+    )
+
+
+def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
+    if not isinstance(sharding, Sharding):
+        raise ArgumentTypeError(f"the sharding is {sharding!r:.100}, which is none")
+    whole = tuple(map(operator.index, shape))
+    sharding.check_shape(whole)
+    return whole
+
+
+def _check_part(part: Any, expected: tuple[int, ...], dtype: np.dtype[Any], what: str) -> None:
+    if part.shape != expected:
+        raise ShapeError(f"{what} of the shape {part.shape}; each part has the shape {expected}")
+    if part.dtype != dtype:
+        raise DtypeError(f"{what} of the dtype {part.dtype}; the array's is {dtype}")
+
+
+def _put_parts(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    sharding: Sharding,
+    parts: Sequence[npt.NDArray[Any]],
+) -> Array:
+    devices = sharding.addressable_devices
+    shards = (
+        devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind) if parts else ()
+    )
+    return array_of_shards(shape, dtype, sharding, shards)

@@ -1,0 +1,90 @@
+"""`HostAssembly`: parts of an array put together in main memory, where the devices have theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.aligned_arrays import allocate_aligned
+from plugrt.execution.shardings.index_boxes import Box, box_shape, relative_box
+from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
+
+MAX_BYTES = 1 << 20
+"""Of an array; programs on the devices, which copy in parallel, are faster with larger ones."""
+
+_ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+
+Pieces = Sequence[tuple[int, Box, Box]]
+"""For each piece the number of the buffer that holds it, that buffer's box, and its own."""
+
+_Located = tuple[int, tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
+"""The number of a buffer, its shape, and where a piece lies in it and in the part."""
+
+
+def assembles_on_host(client: Client, nbytes: int) -> bool:
+    """Whether parts of arrays of this size are put together in main memory.
+
+    So they are where reading a buffer and putting one are no copies: the devices' memory is the
+    host's. One copy by NumPy then takes as long as to launch a program does, and has no program to
+    compile. It waits for the parts, though.
+    """
+    can = client.capabilities
+    return can.zero_copy_get and can.zero_copy_put and nbytes <= MAX_BYTES
+
+
+class HostAssembly:
+    """What makes parts of one shape and dtype of the pieces that lie in buffers."""
+
+    __slots__ = ("_devices", "_dtype", "_parts", "_shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        parts: Sequence[tuple[Device, Box, Pieces]],
+    ) -> None:
+        """``parts`` names for each its device, its box, and what it consists of.
+
+        Those that have the same object for that are put together once, and copied.
+        """
+        self._shape, self._dtype = shape, dtype
+        self._devices = [device for device, _, _ in parts]
+        first: dict[int, int] = {}
+        self._parts = [
+            (first.setdefault(id(pieces), i), box_shape(box), _locate(pieces, box))
+            if id(pieces) not in first
+            else (first[id(pieces)], (), [])
+            for i, (_, box, pieces) in enumerate(parts)
+        ]
+
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Returns the parts as buffers that look at new memory. Waits for ``buffers``."""
+        used = {number for _, _, pieces in self._parts for number, _, _, _ in pieces}
+        views = {number: buffers[number].to_host() for number in used}
+        made: list[npt.NDArray[Any]] = []
+        for i, (like, shape, pieces) in enumerate(self._parts):
+            if like != i:
+                host = allocate_aligned(self._shape, self._dtype)
+                host[...] = made[like]
+                made.append(host)
+                continue
+            host = allocate_aligned(shape, self._dtype)
+            for number, held, source, target in pieces:
+                host[target] = views[number].reshape(held)[source]
+            made.append(host.reshape(self._shape))
+        client = self._devices[0].client
+        return [*client.buffers_from_host(made, self._devices, None, _ALIAS)]
+
+
+def _locate(pieces: Pieces, box: Box) -> list[_Located]:
+    return [
+        (number, box_shape(held), _index(piece, held), _index(piece, box))
+        for number, held, piece in pieces
+    ]
+
+
+def _index(piece: Box, whole: Box) -> tuple[slice, ...]:
+    return tuple(slice(*bounds) for bounds in relative_box(piece, whole))

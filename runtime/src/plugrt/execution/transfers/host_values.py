@@ -1,0 +1,97 @@
+"""Conversion of host values to arrays before a launch; a cache of scalars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.execution.arrays.transfer_guard import check_transfer
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.whole_arrays import beside, put, put_whole
+from plugrt.interface import Shards
+from plugrt.settings.declarations import config
+
+_scalars: BoundedCache[Any, Array] = BoundedCache(512)
+_held: BoundedCache[Any, Shards] = BoundedCache(512)
+_beside: BoundedCache[Any, Array] = BoundedCache(512)
+
+
+def as_array(x: Any, name: str) -> Array:
+    """Returns an array as it is, and a host value as an array on the default device, uncommitted.
+
+    Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer` with ``name``.
+    """
+    if type(x) is Array:
+        if x._shards is None:
+            raise DeletedBuffer(f"{name}: {x._deleted_message()}")
+        return x
+    if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
+        x._live()
+    if (plain := python_scalar(x)) is not None:
+        here = SingleDeviceSharding(default_device())
+        kept = put_scalar(here, plain, scalar_dtype(plain))
+        return share_buffers(kept, kept._signature)
+    return put(host_array(x, name), default_device(), committed=False)
+
+
+def put_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
+    """Returns a Python scalar as an array of ``dtype``, cached: not to be deleted.
+
+    It is on each device of the sharding, and uncommitted. The same few values recur (``x + 1``,
+    ``0.5 * x``).
+    """
+    key = _scalar_key(where, x, dtype)
+    found = _scalars.get(key)
+    if found is None:
+        found = put_whole(cast(x, dtype), where, committed=False, weak=True)
+        _scalars.keep(key, found)
+    return found
+
+
+def hold_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Shards:
+    """Returns what launches take of a Python scalar, cached: not to be deleted, and no `Array`."""
+    key = _scalar_key(where, x, dtype)
+    found = _held.get(key)
+    if found is None:
+        found = put_whole(cast(x, dtype), where, committed=False, weak=True)._held()
+        _held.keep(key, found)
+    return found
+
+
+def _scalar_key(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Any:
+    # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
+    plain = type(x) is not complex and x and x == x
+    return where, dtype, type(x), x if plain else repr(x)
+
+
+def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
+    """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
+
+    Beside an array over a mesh it is on each of its devices, put there once. A fast path of
+    `as_array`. Not for a Python -0.0, which equals 0.0 as a dict key.
+    """
+    signature = array._signature
+    value = x.tobytes() if isinstance(x, np.generic) else x
+    key = (config.token(), signature, type(x), value)
+    found = _beside.get(key)
+    if found is None:
+        where = beside(signature.sharding)
+        if key[0].guarded:
+            what = f"the scalar {x!r}, to {where!r}"
+            check_transfer("host_to_device", what, explicit=True)
+        if isinstance(x, np.generic):
+            found = put_whole(host_array(x), where, committed=False)
+        elif isinstance(x, float | complex) and signature.dtype.char in "dD":
+            found = put_scalar(where, x, np.result_type(x, np.float64))
+        else:
+            found = put_scalar(where, x, scalar_dtype(x))
+        _beside.keep(key, found)
+    return found

@@ -1,0 +1,119 @@
+"""`put_quickly`: warm puts of host values and arrays on one device, in the compiled core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.bounded_cache import BoundedCache
+from plugrt.compiled_core import core
+from plugrt.execution.arrays.arguments import Aval, HostAval, quick_avals
+from plugrt.execution.arrays.array import Array, launch_form
+from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.interface import Device, Shards
+from plugrt.settings.declarations import config
+
+_known: BoundedCache[Any, Any] = BoundedCache(4096)
+_in_core: BoundedCache[Any, Any] = BoundedCache(4096)
+"""Those of them that the core puts itself: all other host values of a pytree are put together."""
+
+
+def put_quickly(x: Any, device: Any) -> Any:
+    """Returns ``x`` on a device as `keep_put` knows it; None where there is more to do.
+
+    That is a value, or a list, tuple or dict of values.
+    """
+    if core is None:
+        return None
+    cls = type(x)
+    if cls is not list and cls is not tuple and cls is not dict:
+        return core.put_quickly(_known, x, device)
+    made = []
+    for leaf in x.values() if cls is dict else x:
+        put = core.put_quickly(_in_core, leaf, device)
+        if put is None:
+            return None
+        made.append(put)
+    return dict(zip(x, made, strict=True)) if cls is dict else cls(made)
+
+
+def keep_put(x: Any, device: Any, made: Any) -> None:
+    """Has `put_quickly` put what is like ``x`` as this was: ``made`` of it for ``device``."""
+    if core is None or not (device is None or isinstance(device, Device)):
+        return
+    cls, token = type(x), config.token()
+    if token.guarded:
+        return
+    if cls is dict:
+        x, made = x.values(), [made[key] for key in x]
+    elif cls is not list and cls is not tuple:
+        x, made = (x,), (made,)
+    for leaf, array in zip(x, made, strict=True):
+        avals = quick_avals((leaf,)) if type(array) is Array else None
+        if avals is None or (key := (token, avals[0], device)) in _known:
+            continue
+        stays = array is leaf
+        put = None if stays else _compile(avals[0], array)
+        if stays or put is not None:
+            found = put, array._signature
+            _known.keep(key, found)
+            if stays or type(put) in (core.Put, core.Copy):
+                _in_core.keep(key, found)
+
+
+def _compile(aval: Aval, made: Array) -> Any:
+    """Returns what puts such values, None where there is more to do."""
+    if not _is_on_one(made.sharding) or made._signature.layout is not None:
+        return None
+    [device] = made.sharding.devices
+    if not isinstance(aval, HostAval):
+        return _compile_move(aval, device)
+    client, dtype = device.client, made.dtype
+    compile_put = getattr(client, "compile_put", None)
+    put = compile_put and compile_put(aval.shape, dtype, device, aval.weak)
+    if put is not None:
+        return put
+
+    def put_by_backend(x: Any) -> Shards:
+        host = x if type(x) is np.ndarray else cast(x, dtype)
+        [shards] = client.shards_from_host((host,), device)
+        return shards
+
+    return put_by_backend
+
+
+def _compile_move(aval: Signature, device: Device) -> Any:
+    if not _goes_within_client(aval, device):
+        return None
+    client, copy = device.client, compile_copy(aval, device)
+    if copy is not None:
+        return copy
+    return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
+
+
+def compile_copy(aval: Signature, device: Device) -> Any:
+    """Returns what copies such arrays to a device in the core; None where Python has to."""
+    compiles = getattr(device.client, "compile_copy", None)
+    if compiles is None or not _goes_within_client(aval, device):
+        return None
+    return compiles(aval.shape, aval.dtype, device)
+
+
+def _goes_within_client(aval: Signature, device: Device) -> bool:
+    """Whether such arrays, each on one device, are copied to another of the same client."""
+    if not _is_on_one(aval.sharding) or aval.layout is not None:
+        return False
+    [source] = aval.sharding.devices
+    client = device.client
+    return (
+        source.client is client
+        and source is not device
+        and client.capabilities.device_to_device_copy
+    )
+
+
+def _is_on_one(sharding: Sharding) -> bool:
+    return type(sharding) is SingleDeviceSharding and sharding.memory_kind is None

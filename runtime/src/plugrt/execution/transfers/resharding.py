@@ -1,0 +1,80 @@
+"""`reshard`: an array in another sharding, from device to device where possible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import share_buffers, share_parts
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.compilation.buffer_copy import copy_buffer
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding
+from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.transfers.exchanges import exchange, keeps_parts
+from plugrt.execution.transfers.global_resharding import reshard_globally
+from plugrt.execution.transfers.process_transfer import plan_transfer, transfer
+from plugrt.execution.transfers.sharded_transfer import holds_whole, join, put_sharded
+from plugrt.execution.trees.addressable import require_addressable
+
+
+def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
+    """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
+
+    With ``share``, buffers that are where they are needed are shared, and stay there if ``x`` is
+    deleted or donated. Goes from device to device where the backends can do that, else through the
+    host; between processes by one program over the same devices (see `reshard_globally`), and by
+    copies to others (see `transfer`), which all of them must call for.
+    """
+    if x.sharding == sharding:
+        return x
+    if (x.sharding, sharding, x.ndim) not in _exchanged:
+        if (moved := _move_otherwise(x, sharding, share)) is not None:
+            return moved
+        if share and x.sharding.is_fully_addressable and sharding.is_fully_addressable:
+            _exchanged.keep((x.sharding, sharding, x.ndim), True)
+    held = x._held()
+    try:
+        buffers = exchange(x, sharding, share=share)
+        made = None if buffers is None else join(x, sharding, buffers)
+    except DeletedBuffer as error:  # by another thread, meanwhile
+        x._raise_deleted(error)
+    if made is None:
+        return put_sharded(np.asarray(x), sharding, x._signature.weak)
+    return share_parts(made, x, held) if share and keeps_parts(x, sharding) else made
+
+
+_exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)
+"""From where to where arrays of so many dimensions go in this process, and are not shared.
+
+To find that out takes as long as to exchange small ones.
+"""
+
+
+def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
+    """Returns an array that needs no exchange in this process; None for others."""
+    if type(sharding) is ReplicaSharding and type(x.sharding) is ReplicaSharding:
+        return _widen(x, sharding)
+    sharding.check_shape(x.shape)
+    if share and x.sharding.is_equivalent_to(sharding, x.ndim):
+        signature = intern_signature(x.shape, x.dtype, sharding, True, x._signature.weak)
+        return share_buffers(x, signature)
+    here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
+    if not (here and there) and x.sharding.device_set != sharding.device_set:
+        # What is not committed is each process's own value: nobody sends it.
+        plan = plan_transfer(x.shape, x.dtype, x.sharding, sharding) if x.committed else None
+        if plan is not None:
+            return transfer(x, plan, share=share)
+        if not sharding.addressable_devices:
+            require_addressable(sharding.devices[0], f"{sharding!r}")
+    if not here and not (x.sharding.addressable_devices and holds_whole(x.sharding, x.shape)):
+        return reshard_globally(x, sharding)
+    return None
+
+
+def _widen(x: Array, to: ReplicaSharding) -> Array:
+    """Returns the values of replicas on the devices of a sharding that has more for each."""
+    shards, each = x._live(), len(to.devices) // len(x.sharding.devices)
+    buffers = [copy_buffer(shards[i // each], device) for i, device in enumerate(to.devices)]
+    return join(x, to, buffers)

@@ -1,0 +1,104 @@
+"""Host arrays to sharded arrays (`put_sharded`) and back (`gather`), and slices in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.aligned_arrays import allocate_aligned
+from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import NotAnArray
+from plugrt.execution.arrays.array import Array, new_array
+from plugrt.execution.arrays.array_making import array_of_shards, share_parts
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.shardings.replica_sharding import ReplicaSharding
+from plugrt.execution.shardings.sharding import Index, PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.trees.addressable import require_addressable
+from plugrt.interface import Buffer, Device
+
+_places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], list[Index]]]
+_places = BoundedCache(1024)
+
+
+def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) -> Array:
+    """Returns a host array with its parts on the devices of a sharding.
+
+    Each process puts the parts of its devices, of data that are the same in all. Raises
+    `ShapeError` if the sharding does not divide the shape.
+    """
+    devices, indices = find_places(sharding, host.shape)
+    parts = [np.asarray(host[index]) for index in indices]
+    shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
+    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
+
+
+def find_places(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Sequence[Device], list[Index]]:
+    """Returns the devices of this process, and which part of an array is on each."""
+    key = sharding, shape
+    return _places.get(key) or _places.get_or_make(key, lambda: _find_places(*key))
+
+
+def _find_places(
+    sharding: Sharding, shape: tuple[int, ...]
+) -> tuple[Sequence[Device], list[Index]]:
+    sharding.check_shape(shape)
+    where = sharding.devices_indices_map(shape)
+    devices = sharding.addressable_devices
+    if not devices:
+        require_addressable(sharding.devices[0], f"{sharding!r}")
+    return devices, [where[device] for device in devices]
+
+
+def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Whether each buffer of an array of ``shape`` is all of it, in that shape."""
+    return sharding.is_fully_replicated and sharding.shard_shape(shape) == shape
+
+
+def slice_in_place(x: Array, dimension: int, position: int) -> Array | None:
+    """Returns a slice of size one where that is one device's buffer, without a copy; else None.
+
+    It is uncommitted, so that slices of one array, which are on several devices, can meet in a
+    computation, as JAX's can, which are committed but replicated on all of the devices.
+    """
+    sharding = x._signature.sharding
+    if type(sharding) is not PmapSharding or sharding.sharded_dim != dimension:
+        return None
+    if not sharding.is_fully_addressable:
+        return None
+    position *= sharding.replicas
+    here = SingleDeviceSharding(sharding.devices[position])
+    shape = x.shape[:dimension] + x.shape[dimension + 1 :]
+    held, signature = x._held(), intern_signature(shape, x.dtype, here, False, x._signature.weak)
+    return share_parts(new_array((x._open_shards(held)[position],), signature), x, held)
+
+
+def gather(x: Array) -> npt.NDArray[Any]:
+    """Returns the contents of an array on several devices as a host array that never changes.
+
+    It is aligned so that a backend on the host's memory can take it without another copy. Raises
+    `NotAnArray` where parts of it are in other processes.
+    """
+    shards = x._live()
+    if not x.sharding.is_fully_addressable:
+        raise NotAnArray(
+            f"{x._signature} has parts in other processes, so that it cannot be gathered here; "
+            "read .addressable_shards, or plugrt.process_allgather(x, tiled=True) in all processes"
+        )
+    if type(x.sharding) is ReplicaSharding:
+        return x.sharding.read(shards)
+    parts = x.sharding.distinct_parts(x.shape)
+    for i, _ in parts:
+        shards[i].copy_to_host_async()
+    host = allocate_aligned(x.shape, x.dtype)
+    for i, index in parts:
+        host[index] = shards[i].to_host()
+    return host
+
+
+def join(x: Array, sharding: Sharding, buffers: list[Buffer]) -> Array:
+    """Returns the values of ``x`` in these buffers, one for each device of the sharding."""
+    shards = buffers[0].device.client.shards(buffers)
+    return array_of_shards(x.shape, x.dtype, sharding, shards, x._signature.weak)

@@ -1,0 +1,217 @@
+"""`device_put`, `device_get` and `block_until_ready`."""
+
+from __future__ import annotations
+
+import copyreg
+import time
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import monitoring
+from plugrt.argument_errors import require_flag
+from plugrt.compiled_core import KNOWN_DTYPES, core
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.transfer_guard import check_transfer, moves
+from plugrt.execution.arrays.waiting import await_held, await_together
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.placement.put_target import Space, Target, is_target, read_target, spread
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.quick_puts import keep_put, put_quickly
+from plugrt.execution.transfers.tree_puts import (
+    bytes_of_move,
+    put_array,
+    put_host,
+    put_tree,
+    space_of,
+)
+from plugrt.execution.trees import tree
+from plugrt.interface import Device
+from plugrt.monitoring.listeners import listening
+from plugrt.settings.declarations import config
+from plugrt.traceback_filter import with_user_frames
+from plugrt.typing import ArrayLike, Container, PutTarget
+
+T = TypeVar("T")
+_NUMBERS = (bool, int, float, complex, *(d.type for d in KNOWN_DTYPES))
+_KEPT = frozenset((list, tuple, dict, Array, *_NUMBERS))
+"""The classes, beside NumPy's arrays, of what may be put quickly the next time."""
+
+
+@overload
+def device_put(
+    x: ArrayLike,
+    device: PutTarget = None,
+    *,
+    src: PutTarget = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: Any,
+    device: PutTarget | Container = None,
+    *,
+    src: PutTarget | Container = None,
+    donate: bool | Container = False,
+    may_alias: bool | Container | None = None,
+) -> Any: ...
+@with_user_frames
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
+    """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` where ``device`` says.
+
+    That is a device, a sharding, also one of another memory (``memory_kind="pinned_host"``), a
+    `plugrt.layout.Format`, a `plugrt.memory.Space`, a `PartitionSpec` over the mesh in the context,
+    or a pytree of these that is a prefix of ``x``. The result is then committed to it; with None,
+    arrays stay where they are and host data go to the default device, uncommitted, as in JAX. All
+    host data for one device are one call to its backend.
+
+    ``donate`` releases the source's memory. ``may_alias`` True lets a host array be used without a
+    copy where its memory is aligned: from then on it must never change. False forces a copy of
+    arrays too. None copies host data, and shares the memory of arrays, which never change. Both
+    may be pytrees that are prefixes of ``x``. ``src`` is where ``x`` is, which arrays know: it is
+    checked and not used.
+
+    Within a traced function, a memory (as a Space, or as a sharding's) is where the value is if it
+    is a result of the outermost call; devices and layouts of traced arrays are ignored, as in JAX:
+    the arguments of that call decide where a program runs.
+
+    Where processes share the devices of a sharding, all call it with the same host data; an array
+    may go to another sharding over the same devices (docs/processes.md).
+
+    Raises `NotAnArray` with the path of what is not an array, `StructureError` for a pytree that
+    is no prefix, `Unimplemented` for layouts and memories that the backend lacks,
+    `InvalidArgument` for a device of another process, and `DistributedError` for data that differ.
+
+    >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
+    {'bias': Array(1.5, dtype=float32)}
+    """
+    if donate is False and src is None and may_alias is None and not listening:
+        put = put_quickly(x, device)
+        if put is not None:
+            return put
+    if config.token().guarded:
+        _check_puts(x, device)
+    start = time.perf_counter() if listening else 0.0
+    if type(x) in (np.ndarray, Array) and donate is False and src is None and is_target(device):
+        # An array by itself is the usual case.
+        if may_alias is not None:
+            require_flag("device_put", "may_alias", may_alias, optional=True)
+        before = getattr(x, "_shards", None)
+        put_one = put_array if type(x) is Array else put_host
+        result = put_one(x, read_target(device), may_alias)
+        if may_alias is None:
+            keep_put(x, device, result)
+        is_new = bool(listening) and result._shards is not before
+        moved = bytes_of_move(x, result, may_alias) if is_new else 0
+    else:
+        result, moved = put_tree(x, device, src, donate, may_alias)
+        plain = donate is False and src is None and may_alias is None
+        if plain and type(x) in _KEPT:
+            keep_put(x, device, result)
+    if start:
+        seconds = time.perf_counter() - start
+        monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds, bytes=moved)
+    return result
+
+
+def _check_puts(x: Any, device: Any) -> None:
+    """Has the transfer guard look at what `device_put` is asked for."""
+    leaves = tree.flatten(x)[0]
+    targets = spread(device, x, len(leaves), "device", is_target)
+    for leaf, target in zip(leaves, targets, strict=True):
+        there = _sharding_of(read_target(target), leaf)
+        if type(leaf) is Array:
+            if there is not None and moves(leaf.sharding, there):
+                what = f"{leaf._signature.tensor_type}, from {leaf.sharding!r} to {there!r}"
+                check_transfer("device_to_device", what, explicit=True)
+        elif not isinstance(leaf, Array):
+            what = f"{leaf!r:.40}, to {there or default_device()!r}"
+            check_transfer("host_to_device", what, explicit=True)
+
+
+def _sharding_of(to: Target, leaf: Any) -> Sharding | None:
+    if isinstance(to, Space):
+        return space_of(leaf, to) if type(leaf) is Array else to.on(default_device())
+    if isinstance(to, Format):
+        return to.sharding
+    return SingleDeviceSharding(to) if isinstance(to, Device) else to
+
+
+@overload
+def device_get(x: Array) -> npt.NDArray[Any]: ...
+@overload
+def device_get(x: Any) -> Any: ...
+def device_get(x: Any) -> Any:
+    """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
+
+    All copies to the host are begun before the first is waited for. Other leaves stay as they are.
+
+    Raises the error of a computation that failed to make one.
+
+    >>> plugrt.device_get({"x": xp.asarray([1, 2])})
+    {'x': array([1, 2], dtype=int32)}
+    """
+    if not config.token().guarded:
+        return _get(x)
+    for leaf in tree.flatten(x)[0]:
+        if type(leaf) is Array:
+            leaf._check_read(explicit=True)
+    with config.override(transfer_guard_device_to_host="allow"):
+        return _get(x)
+
+
+def _get(x: Any) -> Any:
+    leaves, spec = tree.flatten(x)
+    for leaf in leaves:
+        if type(leaf) is Array:
+            leaf.copy_to_host_async()
+    return tree.unflatten(
+        spec, [np.asarray(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves]
+    )
+
+
+def block_until_ready(x: T) -> T:
+    """Waits until every array in a pytree is there, and returns the pytree.
+
+    Raises the error of a computation that failed to make one. Other leaves are passed over.
+
+    >>> plugrt.block_until_ready(xp.asarray([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
+    if type(x) is Array:
+        return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
+    if core is not None and not listening:  # who listens is told of each
+        found = core.collect_held(x)
+        if found is not None and await_held(*found):
+            return x
+    arrays = [leaf for leaf in tree.flatten(x)[0] if isinstance(leaf, Array)]
+    if len(arrays) > 1 and not listening:
+        held = ((array._signature, array._shards) for array in arrays)
+        if await_together(held):
+            return x
+    for array in arrays:
+        array.block_until_ready()
+    return x
+
+
+def _unpickle(host: npt.NDArray[Any]) -> Array:
+    x: Array = device_put(host)
+    return x
+
+
+def _pickle(x: Array) -> tuple[Any, tuple[npt.NDArray[Any]]]:
+    return _unpickle, (np.asarray(x),)
+
+
+# Said here, since only here it is known how the contents get on a device again.
+copyreg.pickle(Array, _pickle)

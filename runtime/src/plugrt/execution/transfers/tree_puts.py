@@ -1,0 +1,222 @@
+"""Puts of pytrees where pytrees of targets say: what `device_put` does with each leaf."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy.typing as npt
+
+from plugrt.argument_errors import require_flag
+from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
+from plugrt.execution.arrays.array import Array, duplicate, new_array
+from plugrt.execution.arrays.array_layouts import change_layout
+from plugrt.execution.arrays.array_making import array_on
+from plugrt.execution.arrays.deletion import Deletion
+from plugrt.execution.arrays.host_data import host_array
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.compilation.relayout import other_layout
+from plugrt.execution.executables.agreements import agree_on_data
+from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.placement.put_target import (
+    Space,
+    Target,
+    is_target,
+    read_target,
+    require_here,
+    spread,
+)
+from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.sharding import (
+    PmapSharding,
+    Sharding,
+    SingleDeviceSharding,
+    default_memory_kind,
+)
+from plugrt.execution.transfers.exchanges import moved_bytes
+from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.sharded_transfer import put_sharded
+from plugrt.execution.transfers.whole_arrays import move, put
+from plugrt.execution.trees import tree
+from plugrt.interface import Device, HostBufferSemantics, TensorType
+from plugrt.monitoring.listeners import listening
+
+_ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+
+
+def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tuple[Any, int]:
+    """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
+    leaves, spec = tree.flatten(x)
+    count = len(leaves)
+    targets = [read_target(t) for t in spread(device, x, count, "device", is_target)]
+    for where in spread(src, x, count, "src", is_target):
+        read_target(where)
+    donated = _spread_flags(donate, x, count, "donate")
+    aliasing = _spread_flags(may_alias, x, count, "may_alias")
+    for one, other in zip(donated, aliasing, strict=True):
+        if one and other:
+            raise InvalidArgument(
+                "device_put takes donate=True or may_alias=True, not both: what is donated is gone"
+            )
+    results: list[Any] = [None] * count
+    heard = bool(listening)
+    before = [getattr(leaf, "_shards", None) for leaf in leaves if heard]
+    hosts: dict[Device | None, list[tuple[int, npt.NDArray[Any]]]] = {}
+    try:
+        for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
+            if type(leaf) is Array:
+                results[i] = put_array(leaf, to, alias)
+            elif isinstance(leaf, Array):
+                results[i] = _place_tracer(leaf, to)
+            elif alias or not (to is None or isinstance(to, Device)):
+                results[i] = put_host(leaf, to, alias)
+            else:
+                hosts.setdefault(to, []).append((i, host_array(leaf)))
+    except NotAnArray:
+        for path, leaf in tree.flatten_with_paths(x):  # the error with its path
+            if not isinstance(leaf, Array):
+                host_array(leaf, f"the value at {path}" if path else "the value")
+        raise
+    except ShapeError as error:
+        path = tree.flatten_with_paths(x)[i][0]
+        raise ShapeError(f"the value at {path}: {error}" if path else str(error)) from None
+    for target, numbered in hosts.items():
+        require_here(target)
+        _put_together(numbered, leaves, target, results)
+    for leaf, result, gone in zip(leaves, results, donated, strict=True):
+        if gone and type(leaf) is Array and result is not leaf:
+            # Not deleted, since the result may share buffers; unshared ones are freed here.
+            leaf._lose(Deletion("device_put"))
+    if not heard:
+        return tree.unflatten(spec, results), 0
+    made = [
+        bytes_of_move(leaf, a, alias)
+        for leaf, a, old, alias in zip(leaves, results, before, aliasing, strict=True)
+        if type(a) is Array and a._shards is not old
+    ]
+    return tree.unflatten(spec, results), sum(made)
+
+
+def bytes_of_move(source: Any, made: Array, alias: bool | None) -> int:
+    """Returns how many bytes were put on this process's devices, copied or moved, for an array.
+
+    Of one that was in other parts on devices, as many as went from one to another, unless all were
+    to be copied, or to be in another memory.
+    """
+    to = made.sharding
+    if type(source) is Array and alias is not False and source.sharding != to:
+        same_memory = source.sharding.memory_kind == to.memory_kind
+        if same_memory and (moved := moved_bytes(source, to)) is not None:
+            return moved
+    part = math.prod(to.shard_shape(made.shape)) * made.dtype.itemsize
+    return part * len(to.addressable_devices)
+
+
+def _spread_flags(prefix: Any, x: Any, count: int, name: str) -> list[Any]:
+    flags = spread(prefix, x, count, name, lambda p: isinstance(p, bool | None))
+    for flag in {id(flag): flag for flag in flags}.values():
+        require_flag("device_put", name, flag, optional=name == "may_alias")
+    return flags
+
+
+def _put_together(
+    numbered: list[tuple[int, npt.NDArray[Any]]],
+    leaves: list[Any],
+    target: Device | None,
+    results: list[Any],
+) -> None:
+    """Puts host arrays on one device in one call, and sets the results of their numbers."""
+    device = target or default_device()
+    here, committed = SingleDeviceSharding(device), target is not None
+    put_all = device.client.shards_from_host([host for _, host in numbered], device)
+    for (i, host), shards in zip(numbered, put_all, strict=True):
+        weak = type(leaves[i]) in (bool, int, float, complex)
+        signature = intern_signature(host.shape, host.dtype, here, committed, weak)
+        results[i] = new_array(shards, signature)
+
+
+def put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
+    """Returns a host value where a target says; raises `NotAnArray` for what is none."""
+    host = host_array(x)
+    weak = type(x) in (bool, int, float, complex)  # as in JAX, wherever they are put
+    require_here(to)
+    if isinstance(to, Space):
+        to = to.on(default_device())
+        if to.memory_kind is None:
+            to = to.device
+    if isinstance(to, Sharding):
+        agree_on_data(host, to)
+        return put_sharded(host, to, weak)
+    semantics = _ALIAS if may_alias else HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    if isinstance(to, Format):
+        return _put_in_layout(host, to, semantics)
+    return put(host, to or default_device(), to is not None, weak, semantics)
+
+
+def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSemantics) -> Array:
+    """Returns a host array in a layout: put so where the backend can, else copied there."""
+    device, layout = to.sharding.devices[0], to.layout  # type: ignore[union-attr]
+    tensor_type = TensorType(host.shape, host.dtype)
+    other = other_layout(device, tensor_type, layout)  # type: ignore[arg-type]
+    if other is None or not device.client.capabilities.layout_put:
+        return change_layout(put(host, device, True, semantics=semantics), other)
+    buffer = device.client.buffer_from_host(host, device, None, semantics, other)
+    return array_on(buffer, True, layout=buffer.layout)
+
+
+def _place_tracer(x: Any, to: Target) -> Any:
+    """Returns a traced array in the memory, and over the devices, that a target names."""
+    x._live()
+    if isinstance(to, Space):
+        return x.in_memory("pinned_host" if to is Space.Host else None)
+    if isinstance(to, SingleDeviceSharding | Device):
+        return x.in_memory(to.memory_kind if isinstance(to, Sharding) else None)
+    if isinstance(to, Sharding) and is_divided(to):
+        return x.constrained(to, "device_put").in_memory(to.memory_kind)
+    return x
+
+
+def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
+    """Returns an array where a target says, with its own buffers unless ``may_alias`` is False."""
+    held = x._held()
+    if isinstance(to, Space):
+        to = space_of(x, to)
+    layout = x._signature.layout
+    if isinstance(to, Format) or not x.committed:
+        require_here(to)
+    if isinstance(to, Device) and not (to.is_addressable and x.sharding.addressable_devices):
+        to = SingleDeviceSharding(to)  # from or to another process
+    if isinstance(to, Format):
+        there = SingleDeviceSharding(to.sharding.devices[0])  # type: ignore[union-attr]
+        result = x if x.sharding is there and x.committed else move(x, there.device, True)
+        shape = TensorType(x.shape, x.dtype)
+        other = other_layout(there.device, shape, to.layout)  # type: ignore[arg-type]
+        result = change_layout(result, other)
+    elif to is None or x.sharding == to:
+        result = x
+    elif isinstance(to, Sharding):
+        result = reshard(change_layout(x, None), to, share=may_alias is not False)
+    else:
+        result = move(x, to, True)
+        if layout is not None and to.client.capabilities.layouts:
+            result = change_layout(result, layout)
+    if may_alias is False and result._shards is held:
+        result = new_array(duplicate(x)._shards or (), result._signature)
+    return result
+
+
+def space_of(x: Array, space: Space) -> Sharding:
+    """Returns the sharding of an array in a memory; `Unimplemented` for one that pmap divided."""
+    sharding = x.sharding
+    if isinstance(sharding, SingleDeviceSharding):
+        return space.on(sharding.device)
+    if isinstance(sharding, PmapSharding):
+        raise Unimplemented(
+            f"device_put to {space} of an array as pmap divides them ({sharding!r}), which are in "
+            "the devices' default memory; put it with a NamedSharding first"
+        )
+    if space is Space.Device:
+        kind = default_memory_kind(sharding.devices)
+        return sharding if kind is None else sharding.with_memory_kind(kind)
+    return sharding.with_memory_kind("pinned_host")

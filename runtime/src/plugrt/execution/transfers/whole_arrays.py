@@ -1,0 +1,84 @@
+"""Whole arrays in one place: host arrays put whole, and arrays moved to one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from plugrt.execution.arrays.array import Array, new_array
+from plugrt.execution.arrays.array_layouts import change_layout
+from plugrt.execution.arrays.array_making import array_on, share_buffers, share_parts
+from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.placement.default_device import gather_device
+from plugrt.execution.shardings.divided import is_divided, replicate
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.transfers.exchanges import exchange, keeps_parts
+from plugrt.execution.transfers.sharded_transfer import gather, put_sharded
+from plugrt.interface import Device, HostBufferSemantics
+
+_COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+
+
+def put(
+    host: npt.NDArray[Any],
+    device: Device,
+    committed: bool,
+    weak: bool = False,
+    semantics: HostBufferSemantics = _COPY,
+) -> Array:
+    """Returns a host array that `host_array` gave as an array on ``device``."""
+    client = device.client
+    if semantics is _COPY:
+        [shards] = client.shards_from_host((host,), device)
+    else:
+        shards = client.shards((client.buffer_from_host(host, device, None, semantics),))
+    sharding = SingleDeviceSharding(device)
+    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, committed, weak))
+
+
+def put_whole(
+    host: npt.NDArray[Any], sharding: Sharding, committed: bool, weak: bool = False
+) -> Array:
+    """Returns a host array as an array that each device of a sharding has whole."""
+    if isinstance(sharding, SingleDeviceSharding) and sharding.memory_kind is None:
+        return put(host, sharding.device, committed, weak)
+    signature = intern_signature(host.shape, host.dtype, sharding, committed, weak)
+    return new_array(put_sharded(host, sharding)._live(), signature)
+
+
+def beside(sharding: Sharding) -> Sharding:
+    """Returns where host values go that meet an array with a sharding: whole on its devices.
+
+    Beside one that computations gather, on the device where they do.
+    """
+    if is_divided(sharding):
+        return replicate(sharding)
+    return SingleDeviceSharding(gather_device(sharding))
+
+
+def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> Array:
+    """Returns a host array whole where arrays with a sharding are computed with."""
+    return put_whole(host, beside(sharding), committed)
+
+
+def move(x: Array, device: Device, committed: bool) -> Array:
+    """Returns ``x`` on ``device``: the same buffers if it is there, put together if it is in parts.
+
+    Deleting or donating ``x`` keeps the buffers that are shared. What is moved has the default
+    layout. Goes from device to device where the backends can do that, else through the host.
+    Raises `NotAnArray` where parts of it are in other processes.
+    """
+    held, here, old = x._held(), SingleDeviceSharding(device), x._signature
+    if x.sharding is here:
+        kept = intern_signature(old.shape, old.dtype, here, committed, old.weak, old.layout)
+        return x if kept is old else share_buffers(x, kept)
+    if old.layout is not None:
+        x = change_layout(x, None)
+        held = x._held()
+    buffers = exchange(x, here)
+    if buffers is None:
+        return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)
+    made = array_on(buffers[0], committed, x._signature.weak)
+    return share_parts(made, x, held) if keeps_parts(x, here) else made

@@ -1,0 +1,1 @@
+"""Pytrees: nested containers of arrays, and the leaves of a call."""

@@ -1,0 +1,51 @@
+"""`spread_prefix`: pytree prefixes that users give, and where one does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.errors import StructureError
+from plugrt.execution.trees import tree
+
+
+def spread_prefix(
+    prefix: Any, full: Any, what: str, of: str, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
+    """Returns what `tree.broadcast_prefix` does, for an argument that users give as a prefix.
+
+    ``what`` is its name and ``of`` says what ``full`` is, for the `StructureError` that is raised
+    where it is none.
+    """
+    try:
+        return tree.broadcast_prefix(prefix, full, is_leaf)
+    except ValueError as error:
+        leaves, spec = tree.flatten_with_none(prefix, is_leaf)
+        difference = _describe_difference(tree.unflatten(spec, range(len(leaves))), full, "")
+        raise StructureError(
+            f"{what}={prefix!r:.300} is not a pytree prefix of {of}, {tree.structure(full)}"
+            f"{difference or f': {error}'}"
+        ) from error
+
+
+def _describe_difference(prefix: Any, full: Any, path: str) -> str:
+    """Returns where a pytree is no prefix of another, without the values: they may be large."""
+    ours, theirs = tree.entries(prefix), tree.entries(full)
+    if ours is None:
+        return ""
+    if theirs is None or [*ours] != [*theirs]:
+        where = f" at {path}" if path else ""
+        return (
+            f": it has {_describe(prefix, ours)}{where}, where they have {_describe(full, theirs)}"
+        )
+    below = (_describe_difference(ours[key], theirs[key], f"{path}[{key!r}]") for key in ours)
+    return next(filter(None, below), "")
+
+
+def _describe(container: Any, parts: dict[Any, Any] | None) -> str:
+    name = type(container).__name__
+    if parts is None:
+        return "one value"
+    if isinstance(container, dict):
+        return f"a {name} with the keys {[*parts]!r:.200}"
+    return f"a {name} of {len(parts)}"
