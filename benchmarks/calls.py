@@ -33,7 +33,7 @@ def measure(mode: str) -> list[Row]:
     import numpy as np
     from jax._src import xla_bridge
 
-    from plugrt.capi.capsule import capsule_of, library_in
+    from plugrt.capi.library.capsule import capsule_of, library_in
     from plugrt.capi.loading.library import load_library
     from plugrt_sdk.tracing import wrap_capsule
 

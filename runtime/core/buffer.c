@@ -1,4 +1,4 @@
-/* Buffer: the base of `plugrt.capi.buffer.Buffer`, with the address and the type of a PJRT_Buffer.
+/* Buffer: the base of `plugrt.capi.buffers.buffer.Buffer`, with the address and the type of a PJRT_Buffer.
 
    An object of exactly that class owns the buffer and destroys it when it is freed. Those of
    derived classes have an owner in Python. */
@@ -178,7 +178,7 @@ static PyMemberDef buffer_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot buffer_slots[] = {
-    {Py_tp_doc, "The base of plugrt.capi.buffer.Buffer."},
+    {Py_tp_doc, "The base of plugrt.capi.buffers.buffer.Buffer."},
     {Py_tp_traverse, buffer_traverse},
     {Py_tp_dealloc, buffer_dealloc},
     {Py_tp_getset, buffer_getset},

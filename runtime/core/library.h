@@ -42,7 +42,7 @@ extern Py_ssize_t calls_under_way, forks;
   if (forks == forks_before_) calls_under_way--;        \
   }
 
-/* ---- buffer.c: the base of plugrt.capi.buffer.Buffer ---- */
+/* ---- buffer.c: the base of plugrt.capi.buffers.buffer.Buffer ---- */
 typedef struct {
   PyObject_HEAD
   PJRT_Buffer *address; /* kept after a deletion: another thread may be launching with it */
@@ -166,7 +166,7 @@ int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssi
 typedef struct {
   Launching head;
   Executable *executable;
-  PyObject *owner; /* the plugrt.capi.loaded_executable.LoadedExecutable */
+  PyObject *owner; /* the plugrt.capi.programs.loaded_executable.LoadedExecutable */
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Launcher_Type;

@@ -1,6 +1,6 @@
 /* Reader: the contents of buffers of one type that the host addresses, copied or viewed where they are.
 
-   An external reference keeps the memory as it is meanwhile, as in plugrt.capi.host_read. After any
+   An external reference keeps the memory as it is meanwhile, as in plugrt.capi.buffers.host_read. After any
    failure Python reads again, and finds what there is to say of it. */
 #include "core.h"
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.client_handle import ClientHandle
-from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.arguments import quick_avals

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffers import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.compiled_core import core, reason
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.settings.declarations import config

@@ -47,8 +47,8 @@ def test_there_are_no_circles(graph: Graph) -> None:
 def test_the_graph_has_what_only_strings_and_annotations_name(graph: Graph) -> None:
     assert all((package / "__init__.py").exists() for package in PACKAGES)
     assert "plugrt.array_api" in graph["plugrt"]
-    assert "plugrt.capi.create" in graph["plugrt.capi"]
-    assert "plugrt.capi.loading.probe_child" in graph["plugrt.capi.loading.probe"]
+    assert "plugrt.capi.client.create" in graph["plugrt.capi"]
+    assert "plugrt.capi.probing.probe_child" in graph["plugrt.capi.probing.probe"]
     assert "plugrt.interface" in graph["plugrt.settings.contexts"]
     assert "plugrt.interface" in graph["plugrt_cpu.client"]
 

@@ -19,12 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.capi import create_client, host_read, load_library
-from plugrt.capi.async_transfers import AsyncTransfer, create_error_buffer, create_uninitialized
-from plugrt.capi.buffer_spec import BufferSpec
-from plugrt.capi.client import Client
-from plugrt.capi.dlpack_import import view
-from plugrt.capi.loaded_executable import LoadedExecutable
+from plugrt.capi import create_client, load_library
+from plugrt.capi.buffers import host_read
+from plugrt.capi.buffers.buffer_spec import BufferSpec
+from plugrt.capi.buffers.dlpack_import import view
+from plugrt.capi.client.async_transfers import (
+    AsyncTransfer,
+    create_error_buffer,
+    create_uninitialized,
+)
+from plugrt.capi.client.client import Client
+from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import Internal, NotFound, PlugrtError, Unimplemented
 from plugrt.interface import (
     CompileOptions,
@@ -256,8 +261,8 @@ def facts_of_a_client(world: World) -> list[Any]:
         lambda: [m.addressable_by_devices() for m in device.memories()],
         device.clear_memory_stats, lambda: client.capabilities,
     )  # fmt: skip
-    from plugrt.capi.capabilities import find_capabilities
-    from plugrt.capi.host_put import keeps_layouts
+    from plugrt.capi.buffers.host_put import keeps_layouts
+    from plugrt.capi.devices.capabilities import find_capabilities
 
     find_capabilities(client, keeps_layouts(client._transfers, device))
     return []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.capsule import library_in
+from plugrt.capi.library.capsule import library_in
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient

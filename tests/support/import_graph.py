@@ -102,7 +102,7 @@ def spelt(path: Path) -> Iterator[tuple[str, int]]:
     """Gives each string of a file that may name a module, and the line; docstrings are left out.
 
     Such are the tables of names that are loaded when first used, and what a child process is to
-    call (``plugrt.trial_computation:run``).
+    call (``plugrt.capi.probing.trial_computation:run``).
     """
     for string, line in named(path).strings:
         name = string.partition(":")[0]

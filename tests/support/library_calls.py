@@ -12,9 +12,9 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.structs import struct_type
-from plugrt.capi.buffer import Buffer
-from plugrt.capi.client_handle import _OF_CORE
-from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.buffers.buffer import Buffer
+from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.compiled_core import core
 
 BYTES = bytes(range(16))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from plugrt.capi.stream_copies import StreamCopies
+from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.errors import PjrtError
 
 

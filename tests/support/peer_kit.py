@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plugrt.capi.capsule import address_in
+from plugrt.capi.library.capsule import address_in
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.export import export_capsule

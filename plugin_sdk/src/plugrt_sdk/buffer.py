@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.capi import dlpack
+from plugrt.capi.buffers import dlpack
 from plugrt.dlpack_types import CPU
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, Device, Event, Layout, Memory, ReadyEvent, TensorType

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
-from plugrt.capi.donation import refuse_repeated
+from plugrt.capi.buffers.donation import refuse_repeated
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import (
     Buffer,

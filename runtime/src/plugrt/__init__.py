@@ -213,7 +213,7 @@ def _destroy_clients() -> None:
 
     Registered here, so that exit handlers of programs that import plugrt run before.
     """
-    interpreter_exit = sys.modules.get("plugrt.capi.interpreter_exit")
+    interpreter_exit = sys.modules.get("plugrt.capi.client.interpreter_exit")
     # Without its function it is still being imported, by a daemon thread: there is no client.
     if interpreter_exit is not None and hasattr(interpreter_exit, "destroy_all"):
         interpreter_exit.destroy_all(_drop_views)

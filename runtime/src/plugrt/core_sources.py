@@ -10,7 +10,7 @@ array_host.c 919d19f9fe8b
 array_wait.c ce2d39d414b6
 arrays.h e60c8890d2bc
 bounded_launcher.c 547df9e948ff
-buffer.c d607db30b2bf
+buffer.c cb0a1fc23463
 call_form.c d16466009de6
 call_key.c 7056ab12cacd
 call_parts.c 711db7f52cdb
@@ -43,7 +43,7 @@ launcher.c 2349c5247e27
 launches.h a93c06efd1bc
 lending.c f15ae5864ac9
 lent.c b3f40f8299d1
-library.h 3804e0b848d2
+library.h 5827f1077b0c
 loan.c 057f7c25d332
 lock.c b299538faa34
 memory.c c16c4f364c02
@@ -56,7 +56,7 @@ placing.c 1c4661834ff5
 put.c 33ca722fbc94
 python_method.c 87e2ac906a75
 quick_put.c 3536d0e7b678
-read.c 3ac34143d85d
+read.c e2df58c601ad
 references.c e7a2c7a96327
 reordered.c afd5ddd5a208
 runner.c a25cc068e0d0

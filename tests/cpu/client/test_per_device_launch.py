@@ -10,8 +10,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import protobuf
+from plugrt.capi.programs.independent_parts import are_independent, is_small
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.independent_parts import are_independent, is_small
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.plugins.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec

@@ -22,7 +22,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.capi.client import Client
+from plugrt.capi.client.client import Client
 from plugrt.errors import PjrtError, ShapeError
 from support.behaviour import behaviour
 from support.effort import EFFORT

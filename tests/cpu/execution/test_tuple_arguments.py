@@ -12,7 +12,7 @@ import pytest
 
 import plugrt
 from plugrt import serialize_executable
-from plugrt.capi.capabilities import TUPLE_ARGUMENTS_ABOVE
+from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.tuple_arguments import takes_one_tuple
 from plugrt.interface import Capabilities, Client, CompileOptions

@@ -15,7 +15,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import ffi
-from plugrt.capi.client import Client
+from plugrt.capi.client.client import Client
 from plugrt.errors import (
     AlreadyExists,
     ArgumentError,

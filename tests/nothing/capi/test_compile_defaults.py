@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from plugrt.capi.compile_defaults import CompileDefaults
+from plugrt.capi.programs.compile_defaults import CompileDefaults
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions
 

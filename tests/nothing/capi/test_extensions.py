@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client
-from plugrt.capi.client import Client
-from plugrt.capi.extensions import abi_version, callback, cross_host, shardings, stream
-from plugrt.capi.extensions.phase_compile import PhaseCompiler
+from plugrt.capi.buffers.raw_buffer import RawBuffer
+from plugrt.capi.client import callback, cross_host
+from plugrt.capi.client.client import Client
+from plugrt.capi.client.phase_compile import PhaseCompiler
+from plugrt.capi.extensions import abi_version, shardings, stream
 from plugrt.capi.extensions.profiler import Profiler, encode_options
-from plugrt.capi.extensions.raw_buffer import RawBuffer
 from plugrt.capi.loading.handle_ledger import Ledger
 from plugrt.capi.loading.library import Library
 from plugrt.errors import (
@@ -343,7 +344,7 @@ def test_the_abi_version_of_what_the_library_made_is_asked_when_it_does_not_load
         client.deserialize_executable(stored)
     with pytest.raises(Internal, match=r"no kernel image .*library says: made for driver 8"):
         client.deserialize_executable(other)
-    monkeypatch.setattr("plugrt.capi.client.why_incompatible", lambda *_: fail(None, LOAD))  # type: ignore[arg-type]
+    monkeypatch.setattr("plugrt.capi.client.client.why_incompatible", lambda *_: fail(None, LOAD))  # type: ignore[arg-type]
     with pytest.raises(Internal, match=r"no kernel image$"):
         client.deserialize_executable(other)
 
@@ -401,7 +402,7 @@ def test_a_recording_without_options_asks_for_them(
         asked.append(options)
         return Profiler(library, options)
 
-    monkeypatch.setattr("plugrt.capi.client.Profiler", note)
+    monkeypatch.setattr("plugrt.capi.client.client.Profiler", note)
     assert client.begin_profile({})() == b"\x0a\x02xs"
     assert asked == [encode_options({})]
 

@@ -206,7 +206,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), read_memory(room.ctype
 QUIET = """
 import gc, os
 from plugrt.capi import create_client
-from plugrt.capi.events import Event
+from plugrt.capi.library.events import Event
 path = os.environ["PATH_OF_LIBRARY"]
 client = create_client(path, {}, name="tiny")
 event = client.library.call("Event_Create").event

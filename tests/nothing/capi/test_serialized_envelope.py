@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugrt.capi import load_library
-from plugrt.capi.serialized_envelope import (
+from plugrt.capi.library.serialized_envelope import (
     SEALED,
     Origin,
     check_platform,

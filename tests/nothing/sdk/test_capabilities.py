@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi.abi.proto_wire import compile_options
+from plugrt.capi.probing.trial_computation import try_client
 from plugrt.errors import Internal, InvalidArgument, Unimplemented, UnsupportedDtype
 from plugrt.interface import (
     Client,
@@ -21,7 +22,6 @@ from plugrt.interface import (
 )
 from plugrt.plugins import LibraryPlugin
 from plugrt.stablehlo.modules import is_portable_artifact
-from plugrt.trial_computation import try_client
 from plugrt_sdk import Backend, BackendClient, Compiled, read_module
 from plugrt_sdk.export import export_capsule
 

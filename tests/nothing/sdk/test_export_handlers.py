@@ -13,8 +13,8 @@ import pytest
 
 import plugrt
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.capsule import library_in
 from plugrt.capi.extensions.ffi import register_c_handler
+from plugrt.capi.library.capsule import library_in
 from plugrt.errors import (
     AlreadyExists,
     Internal,

@@ -15,10 +15,14 @@ from plugrt.capi import create_client, create_topology
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import dtype_to_element_type
-from plugrt.capi.async_transfers import AsyncTransfer, create_error_buffer, create_uninitialized
-from plugrt.capi.buffer import Buffer
-from plugrt.capi.capsule import library_in
-from plugrt.capi.create import topology_from_bytes
+from plugrt.capi.buffers.buffer import Buffer
+from plugrt.capi.client.async_transfers import (
+    AsyncTransfer,
+    create_error_buffer,
+    create_uninitialized,
+)
+from plugrt.capi.client.create import topology_from_bytes
+from plugrt.capi.library.capsule import library_in
 from plugrt.errors import (
     Cancelled,
     DataLoss,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.async_transfers import AsyncTransfer
+from plugrt.capi.client.async_transfers import AsyncTransfer
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError
 from plugrt.interface import TensorType
 from plugrt_sdk import BackendClient

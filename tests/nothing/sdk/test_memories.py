@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import dlpack
+from plugrt.capi.buffers import dlpack
 from plugrt.errors import Internal, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, HostBufferSemantics, Program
 from plugrt.plugins import LibraryPlugin

@@ -549,7 +549,7 @@ def test_a_host_in_c_on_a_plugin_in_python(
 
 BY_ENVIRONMENT = """
 import plugrt_sdk.tracing as tracing
-from plugrt.capi.capsule import library_in
+from plugrt.capi.library.capsule import library_in
 from plugrt_sdk.export import export_capsule
 def make(**options):
     raise ValueError("no client")

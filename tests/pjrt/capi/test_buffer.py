@@ -12,11 +12,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import dlpack, dlpack_import, host_read
-from plugrt.capi.buffer import AliasedBuffer, Buffer
-from plugrt.capi.buffer_spec import BufferSpec
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.buffers import dlpack, dlpack_import, host_read
+from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
+from plugrt.capi.buffers.buffer_spec import BufferSpec
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.compiled_core import core
 from plugrt.errors import (
     DeletedBuffer,

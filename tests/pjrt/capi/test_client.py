@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, create_topology
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, dlpack, dlpack_import
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi import create_client
+from plugrt.capi.buffers import dlpack, dlpack_import
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, UnsupportedDtype
 from support.clib import compile_c, needs_cc
@@ -174,7 +175,7 @@ def test_a_tensor_is_released_after_the_interpreter(tmp_path: Path, core: str) -
         """
         import ctypes, sys
         import numpy as np
-        from plugrt.capi import dlpack
+        from plugrt.capi.buffers import dlpack
         a = np.arange(4.0)
         capsule = dlpack.export(a.ctypes.data, a.shape, a.dtype, (1, 0), a)
         hold = ctypes.CDLL(sys.argv[1]).hold

@@ -13,8 +13,9 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import dlpack_types
-from plugrt.capi import create_client, dlpack
-from plugrt.capi.client import Client
+from plugrt.capi import create_client
+from plugrt.capi.buffers import dlpack
+from plugrt.capi.client.client import Client
 from plugrt.capi.loading.library import Library
 from plugrt.compiled_core import core
 from plugrt.errors import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from plugrt.capi import client as client_module
-from plugrt.capi.client import Client
+from plugrt.capi.client import client as client_module
+from plugrt.capi.client.client import Client
 from plugrt.capi.loading.elf import build_id
 from support.xla_cpu import library_path
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.errors import (
     DataLoss,
     DeletedBuffer,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import launch_holds
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
-from plugrt.capi.launch_holds import call_holding_in_python, delete_later_in_python
+from plugrt.capi.buffers import launch_holds
+from plugrt.capi.buffers.launch_holds import call_holding_in_python, delete_later_in_python
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.compiled_core import core
 from plugrt.errors import Internal
 from plugrt.interface import CompileOptions
@@ -335,7 +335,8 @@ def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
 _FORK = """
 import gc, os, signal, threading
 import plugrt
-from plugrt.capi import create_client, launch_holds, load_library
+from plugrt.capi import create_client, load_library
+from plugrt.capi.buffers import launch_holds
 
 client = create_client(load_library(os.environ["PATH_OF_LIBRARY"]), {}, name="forks")
 x, y = (plugrt.device_put(1.0, client.devices()[0]) for _ in range(2))

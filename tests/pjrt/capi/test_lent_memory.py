@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, events, host_read, load_library
-from plugrt.capi.client import Client
+from plugrt.capi import create_client, load_library
+from plugrt.capi.buffers import host_read
+from plugrt.capi.client.client import Client
+from plugrt.capi.library import events
 from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface import HostBufferSemantics
 from support.broken_library import REFUSE, SILENT, ZERO, BrokenLibrary, Case, Control, misbehaviours

@@ -13,8 +13,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import capabilities, create_client
-from plugrt.capi.client import Client
+from plugrt.capi import create_client
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices import capabilities
 from plugrt.capi.extensions import ffi_staging
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Internal, NotFound, Unavailable, Unimplemented

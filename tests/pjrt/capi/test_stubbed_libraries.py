@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.capi.abi.declarations import functions
-from plugrt.capi.negotiation import QUERIES, WAYS
+from plugrt.capi.loading.negotiation import QUERIES, WAYS
 from support import children
 from support.apart import runs_apart
 from support.clib import needs_cc

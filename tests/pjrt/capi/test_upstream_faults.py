@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi import proto_wire
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.interface import CompileOptions, Program
 from support import children
 from support.markdown import ROOT

@@ -192,7 +192,7 @@ def test_an_exit_amid_the_first_import_in_a_daemon_thread_prints_nothing() -> No
         """
         import sys, threading, types
         import plugrt
-        sys.modules["plugrt.capi.interpreter_exit"] = types.ModuleType("begun")
+        sys.modules["plugrt.capi.client.interpreter_exit"] = types.ModuleType("begun")
         """,
         **environ(),
     )

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client
-from plugrt.capi.async_transfers import AsyncTransfer
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.client.async_transfers import AsyncTransfer
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.capi.loading.library import Library
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import CompileOptions, TensorType

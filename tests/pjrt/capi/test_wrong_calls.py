@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi.client import Client
-from plugrt.capi.devices import Device
+from plugrt.capi.client.client import Client
+from plugrt.capi.devices.devices import Device
 from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
 from plugrt.interface import HostBufferSemantics
 from support.wrong_backend_calls import run

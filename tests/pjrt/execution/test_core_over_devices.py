@@ -12,11 +12,11 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.capi import program_launches
-from plugrt.capi.client import Client
-from plugrt.capi.host_put import Transfers
-from plugrt.capi.launch_order import launches_one_by_one
-from plugrt.capi.loaded_executable import LoadedExecutable
+from plugrt.capi.buffers.host_put import Transfers
+from plugrt.capi.client.client import Client
+from plugrt.capi.programs import program_launches
+from plugrt.capi.programs.launch_order import launches_one_by_one
+from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
 from plugrt.execution.executables.blocking_launches import BlockingLaunches

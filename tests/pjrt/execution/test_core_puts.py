@@ -20,10 +20,10 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.client import Client
-from plugrt.capi.client_handle import _OF_CORE
-from plugrt.capi.compiled_read import _FUNCTIONS, _REFERENCES
-from plugrt.capi.host_put import Transfers
+from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.buffers.host_put import Transfers
+from plugrt.capi.client.client import Client
+from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
 from support.xla_cpu import library_path, needs_library
@@ -243,7 +243,9 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
             jitted(H, H, H)
         errors.append(caught.value)
         assert not +counting.alive, fail_at
-    monkeypatch.setattr(plugrt.capi.host_put, "is_known", lambda _: False)  # puts are Python's
+    monkeypatch.setattr(
+        plugrt.capi.buffers.host_put, "is_known", lambda _: False
+    )  # puts are Python's
     transfers = Transfers(client, handle)
     real = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
 

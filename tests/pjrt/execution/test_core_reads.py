@@ -13,9 +13,9 @@ import pytest
 
 import plugrt
 from plugrt.capi import create_client, load_library
-from plugrt.capi.buffer import Buffer
-from plugrt.capi.client import Client
-from plugrt.capi.compiled_read import SMALL_BYTES
+from plugrt.capi.buffers.buffer import Buffer
+from plugrt.capi.buffers.compiled_read import SMALL_BYTES
+from plugrt.capi.client.client import Client
 from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, PjrtError
 from support.xla_cpu import library_path, needs_library

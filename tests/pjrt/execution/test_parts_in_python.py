@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.capi import loaded_executable
-from plugrt.capi.loaded_executable import LoadedExecutable
+from plugrt.capi.programs import loaded_executable
+from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import DeletedBuffer, PjrtError
 from support.broken_library import REFUSE, WORDS
 from support.clib import needs_cc

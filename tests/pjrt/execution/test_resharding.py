@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from plugrt import lax
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client import Client
+from plugrt.capi.client.client import Client
 from plugrt.transforms.jit import jit
 from support.effort import seeds
 from support.shardings import check_moves

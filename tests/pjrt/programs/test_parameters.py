@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client import Client
+from plugrt.capi.client.client import Client
 from plugrt.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
 from plugrt.programs.parameters import parameter_types

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plugrt.capi.loading import process_effects
+from plugrt.capi.probing import process_effects
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class PluginSubject(Subject):
         """
         if not isinstance(self.plugin, LibraryPlugin):
             return True
-        from plugrt.capi.capabilities import ASSUMED
+        from plugrt.capi.devices.capabilities import ASSUMED
 
         return capability not in ASSUMED
 

@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import Any
 
-from plugrt.capi.callback_threads import expect
+from plugrt.capi.library.callback_threads import expect
 from plugrt.errors import AlreadyExists, NotFound, PjrtError, Unimplemented
 from plugrt.interface import Client, HandlerStages
 from plugrt_sdk.log import logger

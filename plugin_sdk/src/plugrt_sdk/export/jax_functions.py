@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrt.capi.capsule import library_in
 from plugrt.capi.extensions.ffi import register_c_handler, register_handler
 from plugrt.capi.extensions.ffi_registration import (
     register,
     register_host_callbacks,
     register_type,
 )
+from plugrt.capi.library.capsule import library_in
 from plugrt.capi.loading.library import Library
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, HandlerStages

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.capsule import capsule_of, library_in
+from plugrt.capi.library.capsule import capsule_of, library_in
 from plugrt.capi.loading.library import library_at
 from plugrt.errors import MissingSdkCore
 from plugrt_sdk.absent_core import explain_absence

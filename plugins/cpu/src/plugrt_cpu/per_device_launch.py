@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from plugrt.capi.programs.independent_parts import are_independent, is_small
 from plugrt.errors import PjrtError
-from plugrt.independent_parts import are_independent, is_small
 from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu import compile_options as compile_options

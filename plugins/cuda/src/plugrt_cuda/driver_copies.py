@@ -1,7 +1,7 @@
 """`DriverCopies`: copies between GPUs' memory and the host's, on streams, by the CUDA driver.
 
 With them Python functions that programs call get arrays of the host's memory
-(`plugrt.capi.stream_copies.StreamCopies`).
+(`plugrt.capi.library.stream_copies.StreamCopies`).
 """
 
 from __future__ import annotations

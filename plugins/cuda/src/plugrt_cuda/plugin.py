@@ -17,8 +17,8 @@ from plugrt.plugins.plugin import Availability
 from plugrt_cuda import hardware
 
 if TYPE_CHECKING:
+    from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
-    from plugrt.capi.stream_copies import StreamCopies
     from plugrt.settings.declarations import Config
     from plugrt_cuda.nvidia_libraries import Loaded
 
@@ -76,7 +76,7 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginIncompatible` naming all libraries that are missing or too old, unless
         JAX_SKIP_CUDA_CONSTRAINTS_CHECK is set, and `PluginBroken` when the driver offers no GPU.
         """
-        from plugrt.capi.create_options import check_options
+        from plugrt.capi.client.create_options import check_options
         from plugrt_cuda import create_options, library
 
         check_options(options, create_options.OPTION_TYPES, self.name)

@@ -189,7 +189,7 @@ def _shares_host_memory(device: Device) -> bool:
 
 def _address(capsule: Any) -> int:
     # Later, here and below: what reads capsules is of the PJRT clients, which may not be needed.
-    from plugrt.capi.dlpack import find_address
+    from plugrt.capi.buffers.dlpack import find_address
 
     return find_address(capsule)
 
@@ -198,7 +198,7 @@ def _view(x: Any) -> npt.NDArray[Any]:
     """Returns a view of an object's host memory, of bfloat16 as well, which NumPy does not take."""
     if isinstance(x, np.ndarray):
         return x
-    from plugrt.capi.dlpack_host import view_capsule
+    from plugrt.capi.buffers.dlpack_host import view_capsule
 
     capsule = _writable_capsule(x)
     return np.from_dlpack(x) if capsule is None else view_capsule(capsule)

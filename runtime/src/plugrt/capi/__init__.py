@@ -9,24 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plugrt.capi.capsule import capsule_of as capsule_of
-    from plugrt.capi.capsule import library_in as library_in
-    from plugrt.capi.create import create_client as create_client
-    from plugrt.capi.create import create_topology as create_topology
+    from plugrt.capi.client.create import create_client as create_client
+    from plugrt.capi.client.create import create_topology as create_topology
+    from plugrt.capi.library.capsule import capsule_of as capsule_of
+    from plugrt.capi.library.capsule import library_in as library_in
     from plugrt.capi.loading.library import load_library as load_library
-    from plugrt.capi.loading.probe import probe_library as probe_library
-    from plugrt.capi.loading.probe_result import ProbeResult as ProbeResult
+    from plugrt.capi.probing.probe import probe_library as probe_library
+    from plugrt.capi.probing.probe_result import ProbeResult as ProbeResult
 
 _HOMES = {
-    "capsule_of": "plugrt.capi.capsule",
-    "create_client": "plugrt.capi.create",
-    "create_topology": "plugrt.capi.create",
+    "capsule_of": "plugrt.capi.library.capsule",
+    "create_client": "plugrt.capi.client.create",
+    "create_topology": "plugrt.capi.client.create",
     "load_library": "plugrt.capi.loading.library",
     "library_at": "plugrt.capi.loading.library",
-    "library_in": "plugrt.capi.capsule",
+    "library_in": "plugrt.capi.library.capsule",
     "Library": "plugrt.capi.loading.library",
-    "probe_library": "plugrt.capi.loading.probe",
-    "ProbeResult": "plugrt.capi.loading.probe_result",
+    "probe_library": "plugrt.capi.probing.probe",
+    "ProbeResult": "plugrt.capi.probing.probe_result",
 }
 
 

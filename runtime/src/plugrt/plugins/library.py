@@ -18,9 +18,9 @@ from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config, config
 
 if TYPE_CHECKING:
+    from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
-    from plugrt.capi.loading.probe_result import ProbeResult
-    from plugrt.capi.stream_copies import StreamCopies
+    from plugrt.capi.probing.probe_result import ProbeResult
 
 Options = Mapping[str, OptionValue]
 ALONE = {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import dtype_to_element_type, element_bits
+from plugrt.capi.abi.packed_elements import pack_elements, unpack_elements
 from plugrt.capi.extensions.ffi import (
     ARRAY,
     BUFFER,
@@ -24,7 +25,6 @@ from plugrt.capi.extensions.ffi import (
 )
 from plugrt.capi.extensions.ffi_functions import FUNCTIONS, take_error
 from plugrt.capi.extensions.ffi_states import Context, States
-from plugrt.capi.packed_elements import pack_elements, unpack_elements
 from plugrt.errors import Unimplemented, error_from_code
 from plugrt.interface import Handler
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.extensions.ffi import (
     API_VERSION,
     answer_metadata,
@@ -20,8 +19,9 @@ from plugrt.capi.extensions.ffi import (
 from plugrt.capi.extensions.ffi_frames import handler_version, version_error
 from plugrt.capi.extensions.ffi_staging import call_with_copies
 from plugrt.capi.extensions.ffi_states import STAGES
+from plugrt.capi.library.callback_threads import expect, mark_callback
+from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.library import Library
-from plugrt.capi.stream_copies import StreamCopies
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.host_callbacks import CallbackTable
 from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages, HostCallback

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits
+from plugrt.capi.abi.packed_elements import pack_elements, packed_size, unpack_elements
 from plugrt.capi.extensions.ffi import (
     HandlerCall,
     read_attributes,
@@ -23,8 +24,7 @@ from plugrt.capi.extensions.ffi import (
     read_type,
     take_error_text,
 )
-from plugrt.capi.packed_elements import pack_elements, packed_size, unpack_elements
-from plugrt.capi.stream_copies import StreamCopies
+from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_to_element_type
-from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument

@@ -14,11 +14,11 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.loading.exception_guard import guard
+from plugrt.capi.loading.negotiation import QUERIES, Ways
+from plugrt.capi.loading.ownership import own
 from plugrt.capi.loading.process_map import AddressMap, is_memory
+from plugrt.capi.loading.replies import Replies
 from plugrt.capi.log import logger
-from plugrt.capi.negotiation import QUERIES, Ways
-from plugrt.capi.ownership import own
-from plugrt.capi.replies import Replies
 from plugrt.errors import (
     InvalidArgument,
     InvalidReply,
@@ -146,8 +146,8 @@ class Table(Replies):
         """Returns the exception for a function's error (or its address) and frees it.
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
-        (`plugrt.capi.negotiation`). Raises what a plugin in Python, in this process, raised there
-        to end the process, or a signal's handler: its error is the text of that.
+        (`plugrt.capi.loading.negotiation`). Raises what a plugin in Python, in this process, raised
+        there to end the process, or a signal's handler: its error is the text of that.
         """
         found = self.take_error(error)
         raise_exit(found)

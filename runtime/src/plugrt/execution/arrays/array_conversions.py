@@ -27,7 +27,7 @@ def _export_copy(host: npt.NDArray[Any], max_version: tuple[int, int] | None) ->
     if copied.dtype.isbuiltin == 1:
         return copied.__dlpack__(**_version_option(max_version))
     # Later: what reads capsules is of the PJRT clients, which a program may not need.
-    from plugrt.capi.dlpack_host import export_array
+    from plugrt.capi.buffers.dlpack_host import export_array
 
     return export_array(copied)
 

@@ -1,0 +1,1 @@
+"""Buffers: puts, reads, copies, DLPack, and donation."""

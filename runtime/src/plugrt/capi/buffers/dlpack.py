@@ -1,0 +1,265 @@
+"""DLPack capsules: memory given to others, and what others give, without a copy."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import element_type_to_dtype
+from plugrt.capi.library.callback_threads import keep_forever
+from plugrt.capi.loading.ownership import own
+from plugrt.compiled_core import core
+from plugrt.errors import InvalidArgument, UnsupportedDtype
+
+_BFLOAT16 = 13
+"""``PJRT_Buffer_Type_BF16``"""
+_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
+    (code, bits): np.dtype(f"{kind}{bits // 8}")
+    for code, kind, sizes in (
+        (0, "i", (8, 16, 32, 64)),
+        (1, "u", (8, 16, 32, 64)),
+        (2, "f", (16, 32, 64)),
+        (5, "c", (64, 128)),
+        (6, "b", (8,)),
+    )
+    for bits in sizes
+} | {(4, 16): element_type_to_dtype(_BFLOAT16)}
+"""``DLDataTypeCode`` and bits to dtype: a producer may state any, which NumPy may not know."""
+_CODES = {dtype: code for (code, _), dtype in _DTYPES.items()}
+_NAME, _USED = b"dltensor", b"used_dltensor"
+
+_api = ctypes.pythonapi
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", _api)
+)
+_get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", _api)
+)
+_get_destructor = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
+    ("PyCapsule_GetDestructor", _api)
+)
+_set_destructor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCapsule_SetDestructor", _api)
+)
+# The destructor's argument is about to die: as a c_void_p ctypes does not touch its count.
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _api)
+)
+_get_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
+
+# Process-wide: numbers `_exported`.
+_keys = itertools.count(1)
+# Process-wide: a consumer in C has a number alone, and ends the tensor at any time.
+_exported: dict[int, tuple[Any, ...]] = {}
+
+
+def get_type_code(dtype: np.dtype[Any]) -> int:
+    """Returns the ``DLDataTypeCode`` of a dtype; `UnsupportedDtype` where there is none."""
+    code = _CODES.get(dtype)
+    if code is None:
+        raise UnsupportedDtype(f"DLPack has no type for {dtype}")
+    return code
+
+
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
+    if dtype is None:
+        raise UnsupportedDtype(
+            f"the DLPack type of code {code}, {bits} bits, {lanes} lanes is unknown"
+        )
+    return dtype
+
+
+def export(
+    address: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    device: tuple[int, int],
+    reference: object,
+) -> Any:
+    """Returns a ``dltensor`` capsule of memory in C order that ``reference`` keeps alive.
+
+    ``device`` is ``(device_type, device_id)``. `UnsupportedDtype` where DLPack lacks the dtype.
+    """
+    code = get_type_code(dtype)
+    managed = ffi.new("DLManagedTensor*")
+    tensor = managed.dl_tensor
+    dims = ffi.new("int64_t[]", list(shape))
+    tensor.data = ffi.cast("void*", address)
+    tensor.device_type, tensor.device_id = device
+    tensor.ndim, tensor.shape = len(shape), dims
+    tensor.code, tensor.bits, tensor.lanes = code, dtype.itemsize * 8, 1
+    key = next(_keys)
+    managed.manager_ctx = ffi.cast("void*", key)
+    managed.deleter = _deleter
+    _exported[key] = (managed, dims, reference)
+    address = int(ffi.cast("uintptr_t", managed))
+    return _new(address, _NAME, _destructor)
+
+
+# Both may be called when the interpreter has emptied this module: their defaults are still there.
+@keep_forever
+@ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]
+def _release_exported(
+    managed: Any, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
+) -> None:
+    _exported.pop(int(_cast("uintptr_t", managed.manager_ctx)), None)
+
+
+@keep_forever
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
+def _free_capsule(
+    capsule: int,
+    _name: bytes = _NAME,
+    _cast: Any = ffi.cast,
+    _is_valid: Any = _is_valid,
+    _get_dying: Any = _get_dying,
+) -> None:
+    """Runs when a capsule is freed; an unused capsule still owns its tensor."""
+    if _is_valid(capsule, _name):
+        managed = _cast("DLManagedTensor*", _get_dying(capsule, _name))
+        managed.deleter(managed)
+
+
+def _disarm(_exported: dict[int, Any] = _exported) -> None:
+    """Gives what consumers still have a deleter that does nothing, and needs no interpreter.
+
+    Python is called by a deleter that is Python, which ends the process once the interpreter has
+    ended. This does nothing for what is exported while the interpreter ends; the core's asks.
+    """
+    nothing = ctypes.cast(_api.Py_IsInitialized, ctypes.c_void_p).value
+    for managed, _, _ in list(_exported.values()):
+        managed.deleter = ffi.cast("void(*)(DLManagedTensor*)", nothing)
+
+
+_deleter = _release_exported
+if core is None:
+    atexit.register(_disarm)
+else:
+    _address = core.tensor_deleter(int(ffi.cast("uintptr_t", _release_exported)))
+    _deleter = ffi.cast("void(*)(DLManagedTensor*)", _address)
+
+# A consumer that refuses a capsule drops it while its error is under way, and Python that is called
+# then finds that error and fails, which loses the error and the memory: the core's keeps both.
+_destructor = (
+    ctypes.cast(_free_capsule, ctypes.c_void_p) if core is None else core.capsule_destructor()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What a ``dltensor`` capsule holds; ``strides`` are in elements, None where in C order."""
+
+    managed: Any
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    device_type: int
+    device_id: int
+
+    @property
+    def is_in_c_order(self) -> bool:
+        """Whether the elements lie one after the other, the last dimension fastest."""
+        if self.strides is None:
+            return True
+        expected = 1
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size > 1 and stride != expected:
+                return False
+            expected *= size
+        return True
+
+
+def _find(capsule: Any) -> Any:
+    try:
+        return ffi.cast("DLManagedTensor*", _get(capsule, _NAME))
+    except (ValueError, ctypes.ArgumentError) as error:
+        raise InvalidArgument(f"not an unused dltensor capsule: {capsule!r}") from error
+
+
+def find_address(capsule: Any) -> int:
+    """Returns where the elements in an unused capsule begin, which may be of any type."""
+    return _address_of(_find(capsule).dl_tensor)
+
+
+def _address_of(tensor: Any) -> int:
+    return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
+
+
+def read(capsule: Any) -> Tensor:
+    """Returns what an unused ``dltensor`` capsule holds, and leaves the capsule as it is."""
+    return read_managed(_find(capsule))
+
+
+def read_managed(managed: Any) -> Tensor:
+    """Returns what a ``DLManagedTensor*`` says."""
+    tensor = managed.dl_tensor
+    strides = None
+    if tensor.strides != ffi.NULL and tensor.ndim:
+        strides = tuple(ffi.unpack(tensor.strides, tensor.ndim))
+    return Tensor(
+        managed,
+        _address_of(tensor),
+        tuple(ffi.unpack(tensor.shape, tensor.ndim)) if tensor.ndim else (),
+        strides,
+        _dtype(tensor.code, tensor.bits, tensor.lanes),
+        tensor.device_type,
+        tensor.device_id,
+    )
+
+
+class _Release:
+    """Releases a tensor once, from when it is due: until then its capsule does."""
+
+    __slots__ = ("_calls", "is_due")
+
+    def __init__(self) -> None:
+        self._calls = itertools.count()
+        self.is_due = False
+
+    def __call__(self, managed: Any) -> None:
+        if self.is_due and next(self._calls) == 0 and managed.deleter != ffi.NULL:
+            managed.deleter(managed)
+
+
+class Taken:
+    """A tensor whose capsule was taken: it is released once, by `release` or when this is freed."""
+
+    __slots__ = ("_handle", "_release", "managed")
+
+    def __init__(self, managed: Any, release: _Release) -> None:
+        self.managed = managed
+        self._release = release
+        self._handle = own(managed, release)
+
+    def release(self) -> None:
+        """Releases it, unless that was done."""
+        self._release(self.managed)
+
+
+def take(capsule: Any) -> Taken:
+    """Marks a capsule as used, and returns its tensor, which is released once."""
+    release = _Release()
+    taken = Taken(_find(capsule), release)
+    try:
+        _rename(capsule, _USED)
+        release.is_due = True
+    except BaseException:
+        if not release.is_due:  # interrupted: the capsule releases it, as before
+            _rename(capsule, _NAME)
+        raise
+    if core is None and _get_destructor(capsule) == _destructor.value:
+        _set_destructor(capsule, None)  # it is Python, and the capsule may end with an exception
+    return taken

@@ -1,0 +1,68 @@
+"""Host memory of others as NumPy arrays, and NumPy arrays in capsules: of what NumPy refuses, too.
+
+NumPy takes and gives no bfloat16 through DLPack.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffers import dlpack
+from plugrt.capi.loading.ownership import own
+from plugrt.dlpack_types import CPU, ON_HOST
+from plugrt.errors import InvalidArgument
+
+
+def view_capsule(capsule: Any) -> npt.NDArray[Any]:
+    """Returns a view of what an unused capsule has in host memory; it keeps the capsule alive.
+
+    The capsule stays unused, so that its end releases the memory, whatever comes between.
+    """
+    found = dlpack.read(capsule)
+    if found.device_type not in ON_HOST:
+        raise InvalidArgument(
+            f"the capsule's memory (DLPack device {(found.device_type, found.device_id)}) is not "
+            "the host's"
+        )
+    return host_array(found.address, found.shape, found.strides, found.dtype, capsule)
+
+
+def export_array(array: npt.NDArray[Any]) -> Any:
+    """Returns a capsule of a NumPy array in C order, which it keeps alive."""
+    return dlpack.export(array.ctypes.data, array.shape, array.dtype, (CPU, 0), array)
+
+
+def host_array(
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    dtype: np.dtype[Any],
+    owner: object = None,
+) -> npt.NDArray[Any]:
+    """Returns a view of host memory; ``strides`` are in elements, None means C order.
+
+    It keeps ``owner`` alive, and so do its views.
+    """
+    if strides is None:
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    steps = [stride * (size - 1) for size, stride in zip(shape, strides, strict=True)]
+    first = sum(step for step in steps if step < 0) * dtype.itemsize
+    last = sum(step for step in steps if step > 0) * dtype.itemsize + dtype.itemsize
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    begin = ffi.cast("char*", address + first)
+    if owner is not None:
+        begin = own(begin, partial(_keep, owner))
+    memory = ffi.buffer(begin, last - first)
+    in_bytes = tuple(stride * dtype.itemsize for stride in strides)
+    return np.ndarray(shape, dtype, memory, -first, in_bytes)
+
+
+def _keep(_owner: object, _begin: Any) -> None:
+    """Holds it until the memory is no more used: its arguments live as long as the pointer."""

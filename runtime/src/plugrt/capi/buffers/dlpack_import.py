@@ -1,0 +1,174 @@
+"""Buffers over existing memory: a DLPack capsule's, or memory at an address."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from plugrt import dlpack_types, interface
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffers import dlpack
+from plugrt.capi.buffers.buffer import Buffer
+from plugrt.capi.buffers.buffer_spec import BufferSpec, make_layout
+from plugrt.capi.buffers.dlpack_host import host_array
+from plugrt.capi.devices.devices import Device
+from plugrt.capi.library.callback_threads import keep_forever, mark_callback
+from plugrt.capi.library.client_handle import ClientHandle
+from plugrt.errors import InvalidArgument
+
+# Process-wide: numbers `_imported`.
+_keys = itertools.count(1)
+# Process-wide: a library in C has a number alone, and ends the loan at any time.
+_imported: dict[int, _Loan] = {}
+
+_ALIGNMENT = 16
+"""Where device memory begins: XLA refuses to launch with arguments elsewhere on a GPU
+(``kEntryParameterAlignBytes``), and does not say so when it makes the view."""
+
+
+def import_capsule(
+    handle: ClientHandle, capsule: Any, device: Device, stream: int | None = None
+) -> interface.Buffer:
+    """Returns a buffer over the memory of a ``dltensor`` capsule, which is marked as used.
+
+    Its contents are ready when ``stream`` has done its work, at once without one. Host memory is
+    copied when it is not in C order, in which programs take their arguments, when the library wants
+    another alignment, and when the device has a memory of its own. `InvalidArgument` for memory of
+    a device that is another one's, not in C order, or not at a multiple of 16 bytes.
+    """
+    taken = dlpack.take(capsule)
+    try:
+        return _import(handle, taken, device, stream)
+    except BaseException:
+        # Not with the last frame that an error keeps: one that is stored keeps no memory.
+        taken.release()
+        raise
+
+
+def _import(
+    handle: ClientHandle, taken: dlpack.Taken, device: Device, stream: int | None
+) -> interface.Buffer:
+    tensor = dlpack.read_managed(taken.managed)
+    if tensor.device_type not in dlpack_types.ON_HOST:
+        _require_shareable(tensor, device)
+        if 0 not in tensor.shape:  # else there is no memory, and it may have no address
+            return _share(handle, taken, tensor, device, stream)
+    elif tensor.is_in_c_order and _is_on_host(device):
+        with contextlib.suppress(InvalidArgument):
+            return _share(handle, taken, tensor, device, None)
+    array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
+    made = device.client.buffer_from_host(array, device)
+    taken.release()
+    return made
+
+
+def _share(
+    handle: ClientHandle,
+    taken: dlpack.Taken,
+    tensor: dlpack.Tensor,
+    device: Device,
+    stream: int | None,
+) -> Buffer:
+    spec = BufferSpec(handle, tensor.shape, tensor.dtype, device)
+    return view(handle, tensor.address, spec, None, taken.release, stream)
+
+
+def _is_on_host(device: Device) -> bool:
+    """Whether the host reads the device's buffers in place, so that they can be in its memory."""
+    client = device.client
+    found = client.capabilities
+    return found.dlpack and (found.zero_copy_get or client.platform not in dlpack_types.OF_DEVICES)
+
+
+def _require_shareable(tensor: dlpack.Tensor, device: Device) -> None:
+    """Raises `InvalidArgument`, with the cure, unless a device can use a tensor where it is."""
+    platform = dlpack_types.PLATFORMS.get(tensor.device_type)
+    place = (tensor.device_type, tensor.device_id)
+    what = f"the capsule's memory (DLPack device {place}, {tensor.dtype}, shape {tensor.shape})"
+    if (
+        platform != device.platform
+        or tensor.device_id != device.local_hardware_id
+        or _is_on_host(device)
+    ):
+        raise InvalidArgument(
+            f"{what} is not that of {device!r} (platform {device.platform!r}, local hardware id "
+            f"{device.local_hardware_id}) and cannot be shared with it; copy the array there first"
+        )
+    if 0 in tensor.shape:  # there is nothing to share
+        return
+    if not tensor.is_in_c_order:
+        raise InvalidArgument(
+            f"{what} has the strides {tensor.strides}, and {device!r} takes arrays in C order; "
+            "make a contiguous copy first"
+        )
+    if tensor.address % _ALIGNMENT:
+        raise InvalidArgument(
+            f"{what} begins at {tensor.address:#x}, and programs on {device!r} take arrays at a "
+            f"multiple of {_ALIGNMENT} bytes; make a copy (a clone) first"
+        )
+
+
+class _Loan:
+    """Calls ``done`` when the view was made and its end was told, in whichever order.
+
+    Some libraries call back for a view that they refuse, whose memory is then still to be copied.
+    """
+
+    __slots__ = ("_done", "_told")
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done, self._told = done, itertools.count()
+
+    def tell(self) -> None:
+        if next(self._told) == 1:
+            self._done()
+
+
+def view(
+    handle: ClientHandle,
+    address: int,
+    spec: BufferSpec,
+    strides: tuple[int, ...] | None,
+    done: Callable[[], None],
+    stream: int | None = None,
+) -> Buffer:
+    """Returns a buffer over existing memory; ``done`` is called once, when it needs that no more.
+
+    It is not called for a view that is refused. ``strides`` are in elements; `InvalidArgument`
+    unless they are those of a dense array. The contents are there when ``stream`` has done its
+    work; at once without one.
+    """
+    layout, _keep = make_layout(spec.shape, strides)
+    key = next(_keys)
+    loan = _imported[key] = _Loan(done)
+    try:
+        args = handle.library.call(
+            "Client_CreateViewOfDeviceBuffer",
+            client=handle.pointer,
+            device_buffer_ptr=ffi.cast("void*", address),
+            dims=spec.dims,
+            num_dims=len(spec.shape),
+            element_type=spec.element_type,
+            layout=layout,
+            device=spec.device.pointer,
+            on_delete_callback=_release_view,
+            on_delete_callback_arg=ffi.cast("void*", key),
+            stream=stream or 0,
+        )
+        buffer = Buffer(args.buffer, spec)
+        loan.tell()
+        return buffer
+    except BaseException:
+        _imported.pop(key, None)
+        raise
+
+
+@keep_forever
+@ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
+@mark_callback
+def _release_view(_pointer: Any, key: Any) -> None:
+    loan = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
+    if loan is not None:
+        loan.tell()

@@ -1,0 +1,294 @@
+"""`read`: a buffer's contents as a NumPy array, viewed in place or transferred."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import element_bits
+from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.buffers.buffer_spec import BufferSpec
+from plugrt.capi.buffers.compiled_read import compile_reader, is_small
+from plugrt.capi.library.events import await_transfer, lend
+from plugrt.capi.loading.library import Library
+from plugrt.capi.loading.ownership import own
+from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
+
+if TYPE_CHECKING:
+    from plugrt.capi.library.client_handle import ClientHandle
+
+VIEW_HOST_MEMORY = True
+"""Whether memory that the host can address is viewed in place instead of transferred."""
+_BYTES = ffi.typeof("char*")
+
+
+class HostReader:
+    """Waits for buffers and returns their addresses; for one thread at a time."""
+
+    __slots__ = (
+        "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_increase",
+        "_increase_args", "_library", "_prepared", "_ready", "_ready_args", "_size", "_size_args",
+        "_where",
+    )  # fmt: skip
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        slot = library.get_hot_slot
+        self._ready = slot("Buffer_ReadyEvent")
+        self._await = slot("Event_Await")
+        self._destroy = slot("Event_Destroy")
+        self._increase = slot("Buffer_IncreaseExternalReferenceCount")
+        self._where = slot("Buffer_UnsafePointer")
+        self._size = slot("Buffer_OnDeviceSizeInBytes")
+        self._prepared = Prepared(
+            "struct PJRT_Buffer_ReadyEvent_Args",
+            "struct PJRT_Event_Await_Args",
+            "struct PJRT_Event_Destroy_Args",
+            "struct PJRT_Buffer_IncreaseExternalReferenceCount_Args",
+            "struct PJRT_Buffer_UnsafePointer_Args",
+            "struct PJRT_Buffer_OnDeviceSizeInBytes_Args",
+        )
+        (
+            self._ready_args, self._await_args, self._destroy_args, self._increase_args,
+            self._address, self._size_args,
+        ) = self._prepared.structs  # fmt: skip
+
+    def wait(self, pointer: Any) -> None:
+        """Waits until the buffer is ready; raises if computing it failed."""
+        self._prepared.restore()
+        self._wait(pointer)
+
+    def _wait(self, pointer: Any) -> None:
+        args = self._ready_args
+        args.buffer = pointer
+        error = self._ready(args)
+        if error:
+            raise self._library.error_of("Buffer_ReadyEvent", error)
+        event = args.event
+        if not event:
+            self._library.check_handles(args, ("event",))
+        self._await_args.event = self._destroy_args.event = event
+        failed = self._await(self._await_args)
+        if failed and self._library.substitute("Event_Await", failed, self._await_args):
+            self._await = self._library.slots["Event_Await"]
+            failed = self._await(self._await_args)
+        error = self._destroy(self._destroy_args)
+        if failed:
+            raise self._library.error_of("Event_Await", failed)
+        if error:
+            self._library.log_failure("Event_Destroy", error)
+
+    def take_address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
+        """Waits for the buffer and returns its address; the caller releases the reference.
+
+        The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
+        CPU client then copies it for the launch that takes the donation. It is taken when the
+        buffer is ready: XLA waits for the memory then, and a finaliser that waits for the lock may
+        be in the thread that has the memory made. `InvalidReply` where the buffer has less than
+        ``size`` bytes, or no address.
+        """
+        self._prepared.restore()
+        self._wait(pointer)
+        self._increase_args.buffer = self._address.buffer = self._size_args.buffer = pointer
+        with handle.lock:
+            error = self._increase(self._increase_args)
+        if error:
+            raise self._library.error_of("Buffer_IncreaseExternalReferenceCount", error)
+        try:
+            error = self._where(self._address) or self._size(self._size_args)
+            if error:
+                raise self._library.take_error(error)
+            if self._size_args.on_device_size_in_bytes < size:
+                raise _too_small_error(self._library, self._size_args, size)
+            address = int(self._address.buffer_pointer)
+            if size and not handle.is_memory(address, size):
+                raise _no_memory_error(self._library, self._address, size)
+        except BaseException:
+            handle.drop_reference(pointer)
+            raise
+        return address
+
+
+def _no_memory_error(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args, f"the {size} bytes at its buffer_pointer {args.buffer_pointer:#x} are not memory"
+    )
+
+
+def _too_small_error(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args,
+        f"the buffer has {args.on_device_size_in_bytes} bytes where its type needs {size}: reading "
+        "it would give memory that is not its own",
+    )
+
+
+def wait_for(handle: ClientHandle, pointer: Any) -> None:
+    """Waits until a buffer is ready; raises if computing it failed."""
+    try:
+        reader = handle.host_readers.pop()
+    except IndexError:
+        reader = HostReader(handle.library)
+    reader.wait(pointer)
+    handle.host_readers.append(reader)
+    if handle.pending:
+        handle.sweep()
+
+
+def _refer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> Any:
+    """Returns the address of the buffer's memory, with an external reference that keeps it."""
+    try:
+        reader = handle.host_readers.pop()
+    except IndexError:
+        reader = HostReader(handle.library)
+    address = reader.take_address(handle, pointer, spec.nbytes)
+    handle.host_readers.append(reader)
+    return ffi.cast(_BYTES, address)
+
+
+def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> npt.NDArray[Any]:
+    """Returns the buffer's memory as a read-only array that keeps it alive.
+
+    It keeps the client's handle alive, but not the `Client` object.
+    """
+    address = _refer(handle, pointer, spec)
+    drop = handle.drop_reference
+    # The free function holds the owner, so that the buffer is destroyed after the reference.
+    kept = own(address, lambda _: drop(owner), lends=owner)
+    memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
+    return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
+
+
+def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+    """Returns a read-only copy of the buffer's memory."""
+    address = _refer(handle, pointer, spec)
+    contents = ffi.unpack(address, spec.nbytes)
+    handle.drop_reference(pointer)
+    return np.ndarray(spec.stored_shape, spec.dtype, contents)
+
+
+def read(
+    handle: ClientHandle,
+    pointer: Any,
+    spec: BufferSpec,
+    share: Callable[[Any], Any],
+    copies: bool = False,
+) -> npt.NDArray[Any]:
+    """Returns the contents once they are there; strided where the device's order is not C's.
+
+    Where the host can address the buffer's memory they are a view of it, if ``share(pointer)``
+    returns an owner of the buffer; with ``copies``, of at most `SMALL_BYTES` they are a copy.
+    """
+    if spec.direct is None:
+        _examine(handle, pointer, spec)
+    small = copies and is_small(spec) and VIEW_HOST_MEMORY
+    owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY and not small else None
+    if small:
+        out = _copy(handle, pointer, spec)
+    elif owner is not None:
+        out = _view(handle, pointer, spec, owner)
+    else:
+        out = _transfer(handle, pointer, spec)
+        out.flags.writeable = False
+    if handle.pending:
+        handle.sweep()
+    return out if spec.axes is None else out.transpose(spec.axes)
+
+
+def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+    """Returns a host copy of the contents, made by the library."""
+    library = handle.library
+    with contextlib.suppress(Unimplemented):  # then the size that the type needs is believed
+        args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
+        if args.on_device_size_in_bytes < spec.packed_nbytes:
+            raise _too_small_error(library, args, spec.packed_nbytes)
+    try:
+        out = np.empty(spec.stored_shape, spec.dtype)
+    except MemoryError:
+        raise ResourceExhausted(f"{spec.tensor_type} does not fit the host's memory") from None
+    if spec.nbytes == 0:
+        wait_for(handle, pointer)
+        return out
+    with lend(out):
+        args = library.call(
+            "Buffer_ToHostBuffer",
+            src=pointer,
+            host_layout=spec.layout,
+            dst=ffi.cast("void*", out.__array_interface__["data"][0]),
+            dst_size=spec.nbytes,
+        )
+    await_transfer(handle, args.event, out)
+    return out
+
+
+def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Decides, once for a spec, in which order and how its buffers are read.
+
+    Transfers use the device's own order, because some libraries ignore any other.
+    """
+    if spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
+        raise InvalidArgument(f"a token, on {spec.device!r}, orders effects and holds nothing")
+    layout = spec.tensor_type.layout
+    order = None if layout and layout.tiling else minor_to_major(handle, pointer)
+    if order is not None and sorted(order) == list(range(len(spec.shape))):
+        spec.read_in(order)
+    else:
+        order = None
+    library = handle.library
+    _check_type(handle, pointer, spec)
+    direct = False
+    try:
+        size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
+        whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
+        if whole and size == spec.nbytes and order is not None:
+            direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
+        if direct:
+            wait_for(handle, pointer)
+            args = library.call("Buffer_UnsafePointer", buffer=pointer)
+            if size and not handle.is_memory(args.buffer_pointer, size):
+                raise _no_memory_error(library, args, size)
+            with handle.lock:  # as for a view
+                library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
+            handle.drop_reference(pointer)
+    except Unimplemented:
+        direct = False
+    spec.direct = direct
+    if direct:
+        spec.reader = compile_reader(spec)
+
+
+def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Raises `InvalidReply` for a buffer whose type differs from its spec."""
+    library = handle.library
+    try:
+        dims = library.call("Buffer_Dimensions", buffer=pointer)
+        shape = tuple(library.items(dims, "dims", "num_dims"))
+        element_type = library.call("Buffer_ElementType", buffer=pointer).type
+    except Unimplemented:
+        return
+    if (shape, element_type) != (spec.shape, spec.element_type):
+        raise library.invalid(
+            dims,
+            f"the buffer has the shape {shape} and the element type {element_type}; "
+            f"{spec.tensor_type} (element type {spec.element_type}) had been announced",
+        )
+
+
+def minor_to_major(handle: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
+    """Returns the order of a buffer's dimensions in memory, None for other layouts."""
+    try:
+        args = handle.library.call("Buffer_GetMemoryLayout", buffer=pointer)
+    except PjrtError:
+        return None
+    # A nested struct does not keep the struct around it alive: `args` must stay in scope.
+    tiled = args.layout.tiled
+    if args.layout.type != 0 or tiled.num_tiles:
+        return None
+    with handle.library.reading(args, "layout"):
+        return tuple(c_values.unpack(tiled.minor_to_major, tiled.minor_to_major_size))

@@ -1,0 +1,111 @@
+"""Entry points: `create_client` and `create_topology`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.client.client import Client
+from plugrt.capi.client.create_options import check_options
+from plugrt.capi.client.key_value_store import KeyValueCallbacks, KeyValueStore
+from plugrt.capi.client.topology import Topology
+from plugrt.capi.library.stream_copies import StreamCopies
+from plugrt.capi.loading.library import Library, load_library
+from plugrt.interface import OptionValue
+from plugrt.settings.option_types import forced_cpu_devices
+from plugrt.xla_environment import reserve_threads
+
+_USUAL_CPU_DEVICES = 4
+"""The default in ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc``."""
+
+
+def _library(path_or_library: str | os.PathLike[str] | Library) -> Library:
+    if isinstance(path_or_library, Library):
+        return path_or_library
+    return load_library(path_or_library)
+
+
+def create_client(
+    path_or_library: str | os.PathLike[str] | Library,
+    options: Mapping[str, OptionValue],
+    *,
+    name: str,
+    kv_store: KeyValueStore | None = None,
+    option_types: Mapping[str, type] | None = None,
+    copies: StreamCopies | None = None,
+) -> Client:
+    """Starts a library and returns a client of it; a second call returns another client.
+
+    ``name`` is what messages call the backend. ``kv_store`` lets the clients of several
+    processes find each other. ``option_types`` maps options to the type that they must have:
+    several libraries end the process on a wrong one, so it is checked here. ``copies`` makes the
+    copies with which Python functions are called by programs on devices that have memory of their
+    own; without it they are refused there.
+
+    Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used,
+    `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
+    """
+    check_options(options, option_types, name)
+    array, count, _keep = c_values.named_values(options)
+    library = _library(path_or_library)
+    library.initialize()
+    inputs: dict[str, Any] = {"create_options": array if count else ffi.NULL}
+    callbacks = None if kv_store is None else KeyValueCallbacks(kv_store)
+    if callbacks is not None:
+        inputs |= {
+            "kv_get_callback": callbacks.get,
+            "kv_put_callback": callbacks.put,
+            "kv_try_get_callback": callbacks.try_get,
+        }
+    with reserve_threads(_cpu_devices(options)):
+        args = library.call("Client_Create", num_options=count, **inputs)
+    return Client(library, args.client, name, keep=[callbacks], copies=copies)
+
+
+def _cpu_devices(options: Mapping[str, OptionValue]) -> int:
+    """Returns how many devices XLA's CPU client would create with these options."""
+    stated = options.get("cpu_device_count")
+    return (
+        stated if isinstance(stated, int) else forced_cpu_devices(os.environ) or _USUAL_CPU_DEVICES
+    )
+
+
+def create_topology(
+    path_or_library: str | os.PathLike[str] | Library,
+    name: str,
+    options: Mapping[str, OptionValue],
+) -> Topology:
+    """Returns a topology of a library, for compiling without the devices.
+
+    What ``name`` and ``options`` mean is the library's own; see its plugin.
+    """
+    array, count, _keep = c_values.named_values(options)
+    library = _library(path_or_library)
+    library.initialize()
+    text, size = c_values.chars(name)
+    args = library.call(
+        "TopologyDescription_Create",
+        topology_name=text,
+        topology_name_size=size,
+        create_options=array if count else ffi.NULL,
+        num_options=count,
+    )
+    return Topology(library, args.topology)
+
+
+def topology_from_bytes(
+    path_or_library: str | os.PathLike[str] | Library, serialized: bytes
+) -> Topology:
+    """Returns what `Topology.serialize` of the same library gave (PJRT 0.75 and later)."""
+    library = _library(path_or_library)
+    library.initialize()
+    content, size = c_values.chars(serialized)
+    args = library.call(
+        "TopologyDescription_Deserialize",
+        serialized_topology=content,
+        serialized_topology_size=size,
+    )
+    return Topology(library, args.topology)

@@ -1,0 +1,131 @@
+"""Destroys the clients of libraries when the interpreter ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from types import FrameType
+
+from plugrt.capi.buffers.buffer import Buffer
+from plugrt.capi.library.callback_threads import await_outside, expected
+from plugrt.capi.library.client_handle import ClientHandle
+from plugrt.capi.loading.ownership import free_group, stop_freeing
+from plugrt.compiled_core import core, new_lock
+from plugrt.processes.forks import FORKED
+from plugrt.thread_frames import current_frames
+
+_PACKAGE = "plugrt.capi."
+_ENDING = "was stopped because the interpreter is ending"
+_PATIENCE_SECONDS = 0.5
+"""How long the interpreter's end waits for the calls of daemon threads."""
+# Process-wide: the exit of the interpreter stops every client that is left.
+_live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
+
+
+def destroy_at_exit(handle: ClientHandle) -> None:
+    """Has `destroy_all` destroy this client if it still lives then."""
+    _live.add(handle)
+
+
+def destroy_all(drop_views: Callable[[], None]) -> None:
+    """Destroys the remaining clients; later destructors do nothing, and other calls raise.
+
+    C++ destroys a library's static objects when the process exits, and threads of the library that
+    use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
+    its work while Python callbacks still work. Memory that a library may alias is never freed.
+
+    What a client made is destroyed before it: executables, events and buffers that the program
+    still holds. Finalisers of what modules hold may come upon them after that, and get
+    `FailedPrecondition`, as threads do that still run. Three things are left to the system instead,
+    since they may be used while, or after, this is done: buffers whose memory is lent (a NumPy
+    view, a DLPack capsule) after ``drop_views`` has dropped the views that plugrt keeps itself; all
+    of them where another thread stays inside a call; and all where a library may yet call a Python
+    function.
+    """
+    await_outside()
+    left = list(_live)
+    if not expected:
+        for handle in left:
+            handle.refuse(_ENDING, but_frees=True, ends_daemons=True)
+        if _have_calls_ended():
+            drop_views()
+            for handle in left:
+                _free_children(handle)
+    for handle in left:
+        handle.destroy()
+    for handle in left:
+        handle.refuse(_ENDING, ends_daemons=True)
+    stop_freeing()
+
+
+def _have_calls_ended() -> bool:
+    """Whether no other thread is inside a call any more, after a while that may take.
+
+    Once calls are refused no thread can begin one. XLA's CPU client crashes if it is destroyed
+    during one (xla-cpu-pjrt 0.0.1).
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while _is_called():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def _is_called() -> bool:
+    """Whether another thread may be using a handle: only functions of `capi` and the core do."""
+    if core is not None and core.calls_under_way():
+        return True
+    here = threading.get_ident()
+    frames = [frame for thread, frame in current_frames().items() if thread != here]
+    return any(_is_ours(frame) for frame in frames)
+
+
+def _is_ours(innermost: FrameType) -> bool:
+    frame: FrameType | None = innermost
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _free_children(handle: ClientHandle) -> None:
+    free_group(handle.exiting)
+    for buffer in _buffers_of(handle):
+        buffer.release_at_exit()
+    free_group(handle.exiting)
+    handle.sweep()
+
+
+def _buffers_of(handle: ClientHandle) -> list[Buffer]:
+    """Returns the live buffers of a client.
+
+    Nothing lists them: a launch would pay for it with each result. The garbage collector knows
+    them: a million objects take it 0.1 s.
+    """
+    # Its type is asked, and not `isinstance`, which would call ``__class__`` of strangers' objects.
+    found = [thing for thing in gc.get_objects() if type(thing) is Buffer]
+    return [buffer for buffer in found if buffer._spec.handle is handle]
+
+
+def _abandon_all() -> None:
+    """Drops the clients in a forked child process; they belong to the parent.
+
+    Their threads do not exist here: destroying a client would block, or end the process. Nor do the
+    parent's other threads, one of which may have had a lock that deletions and finalisers take.
+    """
+    if core is not None:
+        core.forget_calls()
+    for handle in list(_live):
+        handle.abandon()
+        handle.lock = new_lock()
+        handle.refuse(FORKED)
+    _live.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,1 @@
+"""Devices and memories of a library, and its capabilities."""

@@ -1,0 +1,261 @@
+"""`Device`, `Memory` and what they use of their client; device descriptions of a library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plugrt import interface
+from plugrt.bounded_cache import BoundedCache
+from plugrt.capi.extensions import stream
+from plugrt.capi.library.client_handle import ClientHandle
+from plugrt.capi.library.serialized_envelope import Origin
+from plugrt.capi.loading.library import Library
+from plugrt.errors import FailedPrecondition, Unimplemented
+from plugrt.interface import DeviceDescription, OptionValue
+
+_MAX_SIGNATURES = 16384
+_STATS = (
+    "peak_bytes_in_use", "num_allocs", "largest_alloc_size", "bytes_limit", "bytes_reserved",
+    "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes", "pool_bytes",
+    "peak_pool_bytes", "peak_allocated_bytes",
+)  # fmt: skip
+
+
+def describe(library: Library, description: Any) -> DeviceDescription:
+    """Returns a ``PJRT_DeviceDescription*`` as a `DeviceDescription`."""
+
+    def ask(what: str) -> Any:
+        return library.call(f"DeviceDescription_{what}", device_description=description)
+
+    def text(what: str, field: str) -> str:
+        try:
+            return library.text(ask(what), field)
+        except Unimplemented:
+            return ""
+
+    try:
+        attributes = library.named_values(ask("Attributes"), "attributes", "num_attributes")
+    except Unimplemented:
+        attributes = {}
+    return DeviceDescription(
+        id=ask("Id").id,
+        process_index=ask("ProcessIndex").process_index,
+        kind=text("Kind", "device_kind"),
+        debug_string=text("DebugString", "debug_string"),
+        attributes=attributes,
+    )
+
+
+def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
+    """Returns a device's own attributes, beyond its description's (PJRT 0.92 and later)."""
+    try:
+        args = library.call("Device_GetAttributes", device=device)
+    except Unimplemented:
+        return {}
+    try:
+        return library.named_values(args, "attributes", "num_attributes")
+    finally:
+        free = library.function(args, "attributes_deleter")
+        if free is not None:
+            free(args.device_attributes)
+
+
+class Memory(interface.Memory):
+    """A ``PJRT_Memory``, owned by its client."""
+
+    __slots__ = ("_client", "_id", "_kind", "pointer")
+
+    def __init__(self, client: ClientBase, pointer: Any) -> None:
+        library = client.library
+        self._client = client
+        self.pointer = pointer
+        try:
+            self._id = int(library.call("Memory_Id", memory=pointer).id)
+        except Unimplemented:
+            self._id = client.count_memories()
+        self._kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
+
+    @property
+    def id(self) -> int:
+        return self._id
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+    @property
+    def client(self) -> ClientBase:
+        return self._client
+
+    def addressable_by_devices(self) -> Sequence[Device]:
+        library = self._client.handle().library
+        args = library.call("Memory_AddressableByDevices", memory=self.pointer)
+        found = library.handles(args, "devices", "num_devices")
+        return [self._client.device_at(p, args) for p in found]
+
+    def first_device(self) -> Device:
+        """Returns the first device that can address it; `FailedPrecondition` where none can."""
+        devices = self.addressable_by_devices()
+        if not devices:
+            raise FailedPrecondition(f"no device of {self._client!r} can address {self!r}")
+        return devices[0]
+
+
+class Device(interface.Device):
+    """A ``PJRT_Device``, owned by its client."""
+
+    __slots__ = (
+        "_addressable", "_attributes", "_client", "_default_memory", "_description", "_hardware_id",
+        "_memories", "pointer",
+    )  # fmt: skip
+
+    def __init__(self, client: ClientBase, pointer: Any) -> None:
+        library = client.library
+        self._client = client
+        self.pointer = pointer
+        description = library.call("Device_GetDescription", device=pointer)
+        self._description = describe(library, description.device_description)
+        self._addressable = bool(
+            library.call("Device_IsAddressable", device=pointer).is_addressable
+        )
+        self._attributes = {**self._description.attributes, **_own_attributes(library, pointer)}
+        self._hardware_id = -1
+        self._memories: tuple[Memory, ...] = ()
+        self._default_memory: Memory | None = None
+        if self._addressable:
+            with contextlib.suppress(Unimplemented):
+                args = library.call("Device_LocalHardwareId", device=pointer)
+                self._hardware_id = int(args.local_hardware_id)
+            self._read_memories(library)
+
+    def _read_memories(self, library: Library) -> None:
+        try:
+            args = library.call("Device_AddressableMemories", device=self.pointer)
+            pointers = library.handles(args, "memories", "num_memories")
+        except Unimplemented:
+            return
+        self._memories = tuple(self._client.memory_at(p) for p in pointers)
+        try:
+            default = library.call("Device_DefaultMemory", device=self.pointer).memory
+        except Unimplemented:
+            self._default_memory = next(iter(self._memories), None)
+        else:
+            self._default_memory = self._client.memory_at(default)
+
+    @property
+    def id(self) -> int:
+        return self._description.id
+
+    @property
+    def client(self) -> ClientBase:
+        return self._client
+
+    @property
+    def kind(self) -> str:
+        return self._description.kind
+
+    @property
+    def process_index(self) -> int:
+        return self._description.process_index
+
+    @property
+    def local_hardware_id(self) -> int:
+        return self._hardware_id
+
+    @property
+    def is_addressable(self) -> bool:
+        return self._addressable
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        return self._attributes
+
+    @property
+    def description(self) -> DeviceDescription:
+        """The device as a topology would describe it."""
+        return self._description
+
+    def memories(self) -> Sequence[Memory]:
+        return self._memories
+
+    @property
+    def default_memory_or_none(self) -> Memory | None:
+        """`default_memory`, None where the library names none."""
+        return self._default_memory
+
+    def default_memory(self) -> Memory:
+        if self._default_memory is None:
+            self._unimplemented("default_memory")
+        return self._default_memory
+
+    def clear_memory_stats(self) -> None:
+        """Resets the peaks of `memory_stats` (PJRT 0.106 and later)."""
+        self._client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
+
+    def stream_for_external_ready_events(self) -> int:
+        library = self._client.handle().library
+        return stream.stream_for_external_ready_events(library, self.pointer)
+
+    def memory_stats(self) -> Mapping[str, int]:
+        args = self._client.handle().library.call("Device_MemoryStats", device=self.pointer)
+        stats = {"bytes_in_use": int(args.bytes_in_use)}
+        for name in _STATS:
+            if getattr(args, f"{name}_is_set"):
+                stats[name] = int(getattr(args, name))
+        return stats
+
+
+class ClientBase(interface.Client):
+    """What the devices, buffers and executables of a client use of it."""
+
+    def __init__(self, library: Library, handle: ClientHandle, name: str) -> None:
+        self.library = library
+        self.name = name
+        self._handle: ClientHandle | None = handle
+        self._by_pointer: dict[Any, Device] = {}
+        self._memories: dict[Any, Memory] = {}
+        self._signatures: BoundedCache[Any, tuple[Any, ...]] = BoundedCache(
+            _MAX_SIGNATURES, interned=True
+        )
+        self.copy_specs: BoundedCache[Any, Any] | None = BoundedCache(_MAX_SIGNATURES)
+        """The specs of copies between its devices, None once it is closed: they keep its handle."""
+
+    def handle(self) -> ClientHandle:
+        """The handle, for a call; `FailedPrecondition` once the client is closed."""
+        if self._handle is None:
+            raise FailedPrecondition(f"the client of {self.name!r} is closed")
+        return self._handle
+
+    @property
+    def backend_name(self) -> str:
+        return f"{self.name!r} ({self.library.path})"
+
+    @property
+    def origin(self) -> Origin:
+        """Where executables of this client come from."""
+        return Origin(self.library, self.platform, self.platform_version)
+
+    def device_at(self, pointer: Any, reply: Any) -> Device:
+        """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
+        try:
+            return self._by_pointer[pointer]
+        except KeyError:
+            raise self.library.invalid(
+                reply, f"it named {pointer}, which is none of the client's devices"
+            ) from None
+
+    def count_memories(self) -> int:
+        """Returns how many memories are known: the number of the next one."""
+        return len(self._memories)
+
+    def memory_at(self, pointer: Any) -> Memory:
+        """Returns the memory of a ``PJRT_Memory*``."""
+        if pointer not in self._memories:
+            self._memories[pointer] = Memory(self, pointer)
+        return self._memories[pointer]
+
+    def intern_signature(self, signature: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the one object equal to ``signature``: comparing them is comparing identities."""
+        return self._signatures.get_or_make(signature, lambda: signature)

@@ -1,0 +1,291 @@
+"""`ClientHandle`: owns a PJRT_Client and frees its buffers, events and executables."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct, struct_type
+from plugrt.capi.library.callback_threads import run_outside_callbacks
+from plugrt.capi.loading.function_table import Slot
+from plugrt.capi.loading.library import Library
+from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.process_map import is_memory
+from plugrt.compiled_core import core, new_lock
+
+_PAGE_BITS = 12
+_MAX_PAGES = 1 << 16
+_NO_MEMORY = 64  # an address in the first page
+_OF_CORE = (
+    "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted", "Client_BufferFromHostBuffer",
+    "Event_Destroy", "Event_Await", "Error_Destroy", "Buffer_ReadyEvent", "Event_IsReady",
+)  # fmt: skip
+
+
+def _system_says() -> bool:
+    """Whether the core can ask the system if there is memory at an address, by a trial of two.
+
+    Not where the system is another, or an emulator or a sandbox answers for it.
+    """
+    assert core is not None
+    return core.is_readable(id(core)) is True and core.is_readable(_NO_MEMORY) is False
+
+
+system_says = core is not None and _system_says()
+
+
+def _has_memory(address: int, size: int) -> bool:
+    """Whether the first and the last of ``size`` bytes from ``address`` on can be read.
+
+    As the core asks the system, else as `is_memory` does, which finds memory, too, that the process
+    has and may not read.
+    """
+    ends = (address, address + size - 1)
+    found = {core.is_readable(end) for end in ends} if system_says else {None}
+    return is_memory(address, size) if None in found else False not in found
+
+
+def _do_nothing(args: Any) -> None:
+    """Replaces every destructor when the interpreter exits."""
+
+
+class Launcher(Protocol):
+    """An object that keeps functions of a library."""
+
+    def refuse(self, stub: Slot) -> None:
+        """Replaces the functions by ``stub``, which raises."""
+
+
+class ClientHandle:
+    """A ``PJRT_Client*`` that lives until the last object that refers to this one is freed."""
+
+    __slots__ = (
+        "__weakref__",
+        "_is_ready",
+        "buffer_destroy",
+        "core",
+        "destroy_args",
+        "donates",
+        "drop_reference",
+        "exiting",
+        "free_buffer",
+        "host_readers",
+        "keep",
+        "known_pages",
+        "launchers",
+        "library",
+        "lock",
+        "pending",
+        "pointer",
+    )  # fmt: skip
+
+    def __init__(self, library: Library, pointer: Any) -> None:
+        self.library = library
+        self.exiting: list[bool] = []
+        self.keep: list[Any] = []
+        """Objects that must live as long as the client, such as callbacks passed to it."""
+        exiting, keep = self.exiting, self.keep
+
+        def destroy_client(raw: Any) -> None:
+            if not exiting:
+                run_outside_callbacks(functools.partial(_destroy_client, library, raw, keep))
+
+        self.pointer = own(pointer, destroy_client)
+        self.buffer_destroy: Slot = _slot_or_nothing(library, "Buffer_Destroy")
+        self.destroy_args: list[Any] = []
+        self.free_buffer = self._make_freer("Buffer_Destroy")
+        """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
+        self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
+        self.lock = new_lock()
+        """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
+        release external references, and to delete a buffer. A finaliser may run at any time, also
+        in the thread that holds it.
+
+        XLA keeps the references of a buffer in a vector that it changes without a lock
+        (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``), and to take one it looks at the buffer's
+        description after it has left the buffer's mutex, which a deletion frees meanwhile
+        (xla-cpu-pjrt 0.0.1: two threads, `Buffer.refer` beside `Buffer.delete`, crash in seconds).
+        """
+        self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount", self.lock)
+        """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
+        self.donates = False
+        """Whether a program was loaded whose launches take buffers: others' hold theirs then."""
+        self.host_readers: list[Any] = []
+        """`plugrt.capi.buffers.host_read.HostReader` objects that no thread is using."""
+        self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+        """Objects that keep functions of the library, to call them faster."""
+        self.known_pages: set[int] = set()
+        """Pages of memory known to be readable, so that not every buffer is looked up.
+
+        At most `_MAX_PAGES` (4 MB): then it is emptied as a whole, and
+        pages that are met again are looked up again, once each. A page that is unmapped meanwhile
+        stays in it, as one that is unmapped after its look-up would: the check is for addresses
+        that a library makes up, not for memory that it frees too early.
+        """
+        self.pending: list[tuple[Any, Any]] = []
+        """(event, array) of transfers whose source must live until the event is ready."""
+        self.core = None if core is None else self._make_core()
+        """What the compiled core needs of the library; None where Python does the same."""
+
+    def _make_core(self) -> Any:
+        library, exiting = self.library, self.exiting
+        functions = [library.slots[name] for name in _OF_CORE]
+        # What is no function of C, a ledger's say, is called by Python.
+        addresses = [
+            int(ffi.cast("uintptr_t", f)) if isinstance(f, ffi.CData) else 0 for f in functions
+        ]
+
+        # Neither refers to this object or to the client, and `keep`, to which `own` refers, keeps
+        # them: were they of one garbage with a buffer, they would be emptied before it is freed.
+        def free_at(address: int) -> None:
+            if not exiting:
+                library.dispose("Buffer_Destroy", "buffer", ffi.cast("PJRT_Buffer*", address))
+
+        log_failure = library.log_failure
+        assert core is not None
+        self.keep.append((free_at, log_failure))
+        _, size_of_options = struct_type("PJRT_ExecuteOptions", library.minor)
+        return core.Client(*addresses, free_at, log_failure, self.pointer, size_of_options)
+
+    def new_destroy_args(self) -> Any:
+        """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
+        return new_struct("struct PJRT_Buffer_Destroy_Args")
+
+    def _make_freer(
+        self, name: str, lock: AbstractContextManager[Any] | None = None
+    ) -> Callable[[Any], None]:
+        """Returns a fast function that calls the destructor ``name`` on a ``PJRT_Buffer*``."""
+        library, exiting = self.library, self.exiting
+        function = _slot_or_nothing(library, name)
+        if lock is not None:
+            function = _serialize(function, lock)
+        free_args: list[Any] = []
+
+        def free(pointer: Any, _client: object = self.pointer) -> None:
+            if exiting:
+                return
+            try:
+                args = free_args.pop()
+            except IndexError:
+                args = new_struct(f"struct PJRT_{name}_Args")
+            args.buffer = pointer
+            error = function(args)
+            if error:
+                library.log_failure(name, error)
+            free_args.append(args)
+
+        return free
+
+    def delete_buffer(self, pointer: Any) -> None:
+        """Has the library free the memory of a ``PJRT_Buffer*``.
+
+        One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
+        """
+
+        def delete() -> None:
+            with self.lock:
+                self.library.call("Buffer_Delete", buffer=pointer)
+
+        self.library.ways.take("delete", "", delete, lambda: None)
+
+    def own(self, name: str, field: str, pointer: Any) -> Any:
+        """Returns a child's pointer as an object that frees it (see `Table.own`)."""
+        return self.library.own(name, field, pointer, self, self.exiting)
+
+    def release(self, name: str, field: str, pointer: Any) -> None:
+        """Calls the destructor ``name`` on a child; errors are logged (callers are finalisers)."""
+        if not self.exiting:
+            self.library.dispose(name, field, pointer)
+
+    def is_memory(self, address: int, size: int) -> bool:
+        """Whether a buffer of ``size`` bytes can be at ``address``."""
+        pages = {address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS}
+        if pages <= self.known_pages:
+            return True
+        if not _has_memory(address, size):
+            return False
+        if len(self.known_pages) > _MAX_PAGES:
+            self.known_pages.clear()
+        self.known_pages |= pages
+        return True
+
+    def event_is_ready(self, event: Any) -> bool:
+        """Whether an event has happened."""
+        return bool(self.library.call("Event_IsReady", event=event).is_ready)
+
+    def hold(self, event: Any, source: Any) -> None:
+        """Keeps ``source`` until ``event`` is ready, then destroys the event."""
+        with self.lock:
+            self.pending.append((event, source))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Releases the sources of finished transfers."""
+        with self.lock:
+            waiting, self.pending = self.pending, []
+        for event, source in waiting:
+            if self.has_ended(event):
+                self.release("Event_Destroy", "event", event)
+            else:
+                with self.lock:
+                    self.pending.append((event, source))
+        if self.core is not None:
+            with self.lock:
+                self.core.pending = bool(self.pending)
+
+    def has_ended(self, event: Any) -> bool:
+        """Whether a transfer has ended; False if the library cannot tell."""
+        args = new_struct("struct PJRT_Event_IsReady_Args")
+        args.event = event
+        error = self._is_ready(args)
+        if error:
+            self.library.log_failure("Event_IsReady", error)
+        return not error and bool(args.is_ready)
+
+    def abandon(self) -> None:
+        """Makes every later destructor do nothing."""
+        self.exiting.append(True)
+        if self.core is not None:
+            self.core.abandon()
+        self.buffer_destroy = self._is_ready = _do_nothing
+
+    def destroy(self) -> None:
+        """Destroys the client now, and keeps for ever what the library may alias.
+
+        Later destructors do nothing: the interpreter is ending.
+        """
+        self.abandon()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.pending))
+        _destroy_client(self.library, self.pointer, self.keep)
+
+    def refuse(self, why: str, *, but_frees: bool = False, ends_daemons: bool = False) -> None:
+        """Makes every later call of the library raise, as `Library.refuse_calls` does."""
+        if self.core is not None:
+            self.core.refuse()
+        stub = self.library.refuse_calls(why, but_frees=but_frees, ends_daemons=ends_daemons)
+        self.host_readers.clear()
+        for launcher in list(self.launchers):
+            launcher.refuse(stub)
+
+
+def _slot_or_nothing(library: Library, name: str) -> Slot:
+    """Returns a function of a library; one that does nothing where the library has none."""
+    return library.get_hot_slot(name) if library.has(name) else _do_nothing
+
+
+def _serialize(function: Slot, lock: AbstractContextManager[Any]) -> Slot:
+    def call(args: Any) -> Any:
+        with lock:
+            return function(args)
+
+    return call
+
+
+def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
+    library.dispose("Client_Destroy", "client", pointer)
+    del keep  # the library may have called it until now

@@ -1,0 +1,104 @@
+"""`Event`: the completion, or failure, of a library's asynchronous work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from plugrt import interface
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.library.callback_threads import expect, expected, keep_forever, mark_callback
+from plugrt.capi.library.client_handle import ClientHandle
+from plugrt.capi.log import logger
+from plugrt.errors import InvalidReply, PjrtError
+from plugrt.interface_checks import require_callback
+
+
+class Event(interface.Event):
+    """A ``PJRT_Event`` that this object owns."""
+
+    __slots__ = ("_handle", "_pointer")
+
+    def __init__(self, handle: ClientHandle, pointer: Any) -> None:
+        self._handle = handle
+        self._pointer = handle.own("Event_Destroy", "event", pointer)
+
+    def is_ready(self) -> bool:
+        return self._handle.event_is_ready(self._pointer)
+
+    def has_happened(self) -> bool:
+        """As `is_ready`; False if the library cannot tell."""
+        return self._handle.has_ended(self._pointer)
+
+    def wait(self) -> None:
+        self._handle.library.call("Event_Await", event=self._pointer)
+        if self._handle.pending:
+            self._handle.sweep()
+
+    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        require_callback(callback)
+        key = expect((self, callback))
+        try:
+            self._handle.library.call(
+                "Event_OnReady",
+                event=self._pointer,
+                callback=_on_ready,
+                user_arg=ffi.cast("void*", key),
+            )
+        except PjrtError:
+            expected.pop(key, None)
+            raise
+
+
+@keep_forever
+@ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
+@mark_callback
+def _on_ready(error: Any, key: Any) -> None:
+    waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)
+    if waiting is None:
+        logger.debug("a library called back for an event again, or with a key that is not ours")
+        return
+    event, callback = waiting
+    callback(event._handle.library.take_error(error) if error else None)
+
+
+@contextmanager
+def lend(memory: object) -> Iterator[None]:
+    """Lends memory of the host to a library, which gives an event for the end of its use.
+
+    Where it gives none that is an event, the memory is kept for ever: nothing tells how long the
+    library reads or writes it.
+    """
+    try:
+        yield
+    except InvalidReply:
+        keep_forever(memory)
+        raise
+
+
+def await_transfer(handle: ClientHandle, pointer: Any, memory: object) -> None:
+    """Waits for the event of a transfer from or to the host's ``memory``, and destroys it.
+
+    Raises its error. Where it has not come when the library says that waiting has ended, the memory
+    is kept for ever, as the library may still use it.
+    """
+    library = handle.library
+    try:
+        waited = library.call("Event_Await", event=pointer)
+        if _is_under_way(handle, pointer):
+            raise library.invalid(waited, "the event was not ready when waiting for it had ended")
+    except PjrtError:
+        if not handle.has_ended(pointer):
+            keep_forever(memory)
+        raise
+    finally:
+        handle.release("Event_Destroy", "event", pointer)
+
+
+def _is_under_way(handle: ClientHandle, pointer: Any) -> bool:
+    """Whether the library says that an event has not come; False if it cannot tell."""
+    try:
+        return not handle.event_is_ready(pointer)
+    except PjrtError:
+        return False

@@ -1,0 +1,1 @@
+"""Trials of a library in a child process."""

@@ -1,0 +1,1 @@
+"""Executables of a library, and their launches."""
