@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from plugrt.interface import CompileOptions, Program
-from plugrt.plugins.backends import get_backend
+from plugrt.plugins.selection.backends import get_backend
 from plugrt_sdk.conformance.random_bits import FILE, program_of, stored_key, variants
 
 

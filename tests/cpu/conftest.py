@@ -10,7 +10,7 @@ import pytest
 from plugrt.execution.launches import compiled_runner
 from plugrt.execution.transfers import quick_puts
 from plugrt.interface import Client, CompileOptions
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.puts import Puts

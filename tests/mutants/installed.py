@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.packages.distributions import Distribution
 from plugrt_sdk.conformance.installation import Installation
 from plugrt_sdk.conformance.mutants.faults import Faults
 

@@ -116,7 +116,8 @@ def test_all_public_names_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["", "import plugrt.settings.declarations;", "import plugrt.plugins.backends;"]
+    "first",
+    ["", "import plugrt.settings.declarations;", "import plugrt.plugins.selection.backends;"],
 )
 def test_config_is_the_settings_however_it_was_imported(first: str) -> None:
     done = run_python(f"{first} import plugrt; plugrt.devices; print(plugrt.config.disable_jit)")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt.plugins.backends import Backends
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.selection.backends import Backends
 from plugrt.settings.declarations import Config
 
 

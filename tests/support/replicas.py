@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.execution.trees import tree
 from plugrt.interface import CompileOptions, DeviceAssignment, TensorType
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.tracing.entry import Parameter
 from plugrt.tracing.trace_function import stage
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from plugrt.capi.loading.load_errors import why_no_plugin
 from plugrt.errors import FileRefused, InvalidArgument
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from plugrt_sdk.package_names import PackageName
 
 

@@ -9,8 +9,8 @@ import sys
 from dataclasses import dataclass
 
 from plugrt.errors import InvalidArgument
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.platform_names import known_platforms
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.platform_names import known_platforms
 
 _FORM = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 _LONGEST = 30

@@ -20,33 +20,33 @@ _NAMES = {
     "Array": "plugrt.execution.arrays.array",
     "PyTreeSpec": "plugrt.execution.trees.tree",
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
-    "backends": "plugrt.plugins.backends",
+    "backends": "plugrt.plugins.selection.backends",
     "block_until_ready": "plugrt.execution.transfers.transfer",
     "broadcast_one_to_all": "plugrt.execution.transfers.broadcast_one_to_all",
-    "clear_backends": "plugrt.plugins.backends",
+    "clear_backends": "plugrt.plugins.selection.backends",
     "clear_caches": "plugrt.execution.launches.caches",
     "compile": "plugrt.programs",
     "config": "plugrt.settings.declarations",
     "debug_infs": "plugrt.settings.contexts",
     "debug_nans": "plugrt.settings.contexts",
-    "default_backend": "plugrt.plugins.backends",
+    "default_backend": "plugrt.plugins.selection.backends",
     "default_device": "plugrt.settings.contexts",
-    "device_count": "plugrt.plugins.backends",
+    "device_count": "plugrt.plugins.selection.backends",
     "device_get": "plugrt.execution.transfers.transfer",
     "device_put": "plugrt.execution.transfers.transfer",
     "device_put_replicated": "plugrt.execution.transfers.device_put_sharded",
     "device_put_sharded": "plugrt.execution.transfers.device_put_sharded",
-    "devices": "plugrt.plugins.backends",
+    "devices": "plugrt.plugins.selection.backends",
     "disable_jit": "plugrt.settings.contexts",
     "effects_barrier": "plugrt.execution.executables.effects",
     "from_jax": "plugrt.transforms.from_jax",
-    "get_backend": "plugrt.plugins.backends",
+    "get_backend": "plugrt.plugins.selection.backends",
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
     "live_arrays": "plugrt.execution.arrays.live_arrays",
     "load_program": "plugrt.programs",
-    "local_device_count": "plugrt.plugins.backends",
-    "local_devices": "plugrt.plugins.backends",
+    "local_device_count": "plugrt.plugins.selection.backends",
+    "local_devices": "plugrt.plugins.selection.backends",
     "log_compiles": "plugrt.settings.contexts",
     "make_array_from_callback": "plugrt.execution.transfers.array_parts",
     "make_array_from_process_local_data": "plugrt.execution.transfers.array_parts",
@@ -54,9 +54,9 @@ _NAMES = {
     "make_mesh": "plugrt.execution.shardings.mesh",
     "pmap": "plugrt.transforms.pmap",
     "process_allgather": "plugrt.execution.transfers.process_allgather",
-    "process_count": "plugrt.plugins.backends",
-    "process_index": "plugrt.plugins.backends",
-    "process_indices": "plugrt.plugins.backends",
+    "process_count": "plugrt.plugins.selection.backends",
+    "process_index": "plugrt.plugins.selection.backends",
+    "process_indices": "plugrt.plugins.selection.backends",
     "pure_callback": "plugrt.transforms.callbacks",
     "register_array_type": "plugrt.execution.arrays.array_types",
     "set_mesh": "plugrt.transforms.mesh_contexts",
@@ -143,17 +143,17 @@ if TYPE_CHECKING:
     from plugrt.lax.sharding_constraint import (
         with_sharding_constraint as with_sharding_constraint,
     )
-    from plugrt.plugins.backends import backends as backends
-    from plugrt.plugins.backends import clear_backends as clear_backends
-    from plugrt.plugins.backends import default_backend as default_backend
-    from plugrt.plugins.backends import device_count as device_count
-    from plugrt.plugins.backends import devices as devices
-    from plugrt.plugins.backends import get_backend as get_backend
-    from plugrt.plugins.backends import local_device_count as local_device_count
-    from plugrt.plugins.backends import local_devices as local_devices
-    from plugrt.plugins.backends import process_count as process_count
-    from plugrt.plugins.backends import process_index as process_index
-    from plugrt.plugins.backends import process_indices as process_indices
+    from plugrt.plugins.selection.backends import backends as backends
+    from plugrt.plugins.selection.backends import clear_backends as clear_backends
+    from plugrt.plugins.selection.backends import default_backend as default_backend
+    from plugrt.plugins.selection.backends import device_count as device_count
+    from plugrt.plugins.selection.backends import devices as devices
+    from plugrt.plugins.selection.backends import get_backend as get_backend
+    from plugrt.plugins.selection.backends import local_device_count as local_device_count
+    from plugrt.plugins.selection.backends import local_devices as local_devices
+    from plugrt.plugins.selection.backends import process_count as process_count
+    from plugrt.plugins.selection.backends import process_index as process_index
+    from plugrt.plugins.selection.backends import process_indices as process_indices
     from plugrt.programs import compile as compile
     from plugrt.programs import load_program as load_program
     from plugrt.settings.contexts import debug_infs as debug_infs

@@ -14,7 +14,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.trees import tree
 from plugrt.interface import Client, Device
-from plugrt.plugins.backends import get_backend
+from plugrt.plugins.selection.backends import get_backend
 from plugrt.programs.compiled_export import CompiledExport
 from plugrt.programs.loaded_function import LoadedFunction
 from plugrt.programs.saved_function import SavedFunction, load, save

@@ -15,7 +15,7 @@ from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.pmap import pmap
 from support.ops import add
 from support.puts import Puts

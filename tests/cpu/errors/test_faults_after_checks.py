@@ -21,7 +21,7 @@ from plugrt.capi.loading.function_table import Table
 from plugrt.errors import ArgumentError, Internal
 from plugrt.execution.compilation import compiler
 from plugrt.interface import CompileOptions, Program
-from plugrt.plugins import loading, starting
+from plugrt.plugins.starting import loading, starting
 from plugrt_cpu import interrupts
 from plugrt_sdk import compiling
 

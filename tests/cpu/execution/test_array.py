@@ -23,7 +23,7 @@ from plugrt.execution.arrays.array_base import ArrayBase
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.distributions import run_python
 from support.ops import add
@@ -368,7 +368,7 @@ def test_repr_is_short_and_says_the_dtype() -> None:
         "import threading; threading.Thread(target=lambda: add(x, 1)).start()",
         "y = [add(x, i) for i in range(20)]; builtins.kept = y",
         "v = np.asarray(x); x.delete(); builtins.kept = v",
-        "plugrt.plugins.backends.clear_backends(); builtins.kept = x",
+        "plugrt.plugins.selection.backends.clear_backends(); builtins.kept = x",
     ],
 )
 def test_the_process_ends_quietly(keep: str) -> None:
@@ -376,7 +376,7 @@ def test_the_process_ends_quietly(keep: str) -> None:
         f"""
         import atexit, builtins
         import numpy as np
-        import plugrt.plugins.backends
+        import plugrt.plugins.selection.backends
         from support.ops import add
         from plugrt.execution.transfers.transfer import device_put
         x = device_put(np.ones(3))

@@ -14,7 +14,7 @@ from plugrt import array_api as xp
 from plugrt import lax, monitoring, pmap
 from plugrt.errors import PlugrtError
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.effort import seeds

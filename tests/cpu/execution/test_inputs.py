@@ -13,7 +13,7 @@ import pytest
 import plugrt
 from plugrt import monitoring
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

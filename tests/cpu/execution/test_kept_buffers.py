@@ -16,7 +16,7 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.transfers import resharding, whole_arrays
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from plugrt.transforms.jit import jit

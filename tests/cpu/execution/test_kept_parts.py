@@ -18,7 +18,7 @@ from plugrt.execution.arrays import array_deletion, sharers
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches import donation
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from plugrt.transforms.jit import jit

@@ -24,7 +24,7 @@ from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceShardi
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import TensorType
 from plugrt.memory_layout import Layout
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.programs import compile as compile_program
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct

@@ -14,7 +14,7 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.puts import Puts

@@ -21,7 +21,7 @@ from plugrt import array_api as xp
 from plugrt import jit, lax, pmap
 from plugrt.errors import PluginBroken, ProgramError
 from plugrt.plugins import LoweringContext
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.settings.declarations import config
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.tracing import lowering_rules, platform_operations

@@ -25,7 +25,7 @@ from plugrt.errors import (
     PluginError,
     Unimplemented,
 )
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.profiler.xspace import PLANE, HostEvent, counts_from_1970, encode_xspace
 from plugrt.protobuf import integers, messages
 from plugrt.transforms.jit import jit

@@ -11,7 +11,7 @@ import pytest
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt.execution.compilation.quick_compile import compile_or_drop
 from plugrt.interface import CompileOptions, Program
-from plugrt.plugins.backends import get_backend
+from plugrt.plugins.selection.backends import get_backend
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour

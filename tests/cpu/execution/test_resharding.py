@@ -18,7 +18,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers import exchanges, host_assembly
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
 from support.compiles import counting

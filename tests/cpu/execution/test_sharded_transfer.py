@@ -15,7 +15,7 @@ from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import gather
 from plugrt.execution.transfers.transfer import device_get, device_put
 from plugrt.execution.transfers.whole_arrays import move
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from support.ops import add
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)

@@ -21,7 +21,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement import default_device
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import block_until_ready, device_get, device_put
-from plugrt.plugins.backends import backends, devices
+from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct

@@ -15,7 +15,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt.execution.arrays.array import Array
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.settings.declarations import config
 from plugrt.sharding import NamedSharding, PartitionSpec
 from plugrt.transforms.jit import jit

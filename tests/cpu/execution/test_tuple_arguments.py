@@ -16,7 +16,7 @@ from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.tuple_arguments import takes_one_tuple
 from plugrt.interface import Capabilities, Client, CompileOptions
-from plugrt.plugins.backends import get_backend
+from plugrt.plugins.selection.backends import get_backend
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap
 from plugrt_numpy.backend import NumpyBackend

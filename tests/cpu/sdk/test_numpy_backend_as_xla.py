@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt.interface import Client, CompileOptions, Program
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from support.apart import runs_apart

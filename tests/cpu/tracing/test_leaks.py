@@ -12,7 +12,7 @@ import pytest
 from plugrt import array_api, lax
 from plugrt.errors import ConcretizationError, LeakedTracer
 from plugrt.execution.transfers.transfer import device_get, device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.tracing.trace import current_trace
 from plugrt.transforms.jit import jit

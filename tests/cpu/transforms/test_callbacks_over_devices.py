@@ -13,7 +13,7 @@ import pytest
 import plugrt
 from plugrt import lax
 from plugrt.errors import ArgumentError, Unimplemented
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

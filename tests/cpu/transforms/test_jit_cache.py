@@ -13,7 +13,7 @@ import numpy as np
 from plugrt.execution.launches.caches import clear_caches
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.compiles import compilations

@@ -22,7 +22,7 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.launches import loaded_program
 from plugrt.execution.launches.donation import Donation, Taken, give_back
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.transforms.jit import jit
 from support.ops import add, total

@@ -14,7 +14,7 @@ from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import backends, devices
+from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.ops import add

@@ -15,7 +15,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import DeviceMismatch, FailedPrecondition, InvalidArgument
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import AbstractMesh, Mesh, NamedSharding, get_abstract_mesh, get_mesh, use_mesh
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

@@ -13,7 +13,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import ArgumentMismatch, Unimplemented, UnknownPlatform
 from plugrt.memory import Space
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

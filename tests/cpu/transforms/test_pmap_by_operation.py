@@ -14,7 +14,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import ConcretizationError, FloatingPointFault, UnboundAxis, Unimplemented
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import PmapSharding
 from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour

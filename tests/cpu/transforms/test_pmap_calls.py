@@ -19,7 +19,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.backends import backends, devices
+from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap

@@ -20,7 +20,7 @@ from plugrt.errors import (
 )
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.pmap import pmap
 from support.fake_client import FakeClient
 from support.ops import add

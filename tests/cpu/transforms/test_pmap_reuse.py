@@ -22,7 +22,7 @@ from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.settings.declarations import config
 from plugrt.transforms.pmap import pmap
 from support.compiles import compilations, counting

@@ -9,7 +9,7 @@ from plugrt.errors import ArgumentMismatch
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.pmap import pmap
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.ops import add

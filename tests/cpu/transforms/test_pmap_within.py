@@ -16,7 +16,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import DeviceMismatch, InvalidArgument, UnboundAxis, Unimplemented
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from plugrt.transforms.pmap import pmap

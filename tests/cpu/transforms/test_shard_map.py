@@ -19,7 +19,7 @@ from plugrt.errors import (
     StructureError,
     UnboundAxis,
 )
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import AbstractMesh, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

@@ -22,7 +22,7 @@ from plugrt.errors import (
 from plugrt.execution.placement import chosen_shardings
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.interface import Device
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import (
     Mesh,
     NamedSharding,

@@ -12,7 +12,7 @@ import pytest
 import plugrt
 from plugrt.debug import draw_array_sharding, draw_sharding
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support import chromium

@@ -14,7 +14,7 @@ from plugrt import monitoring, pmap
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.interface import TensorType
-from plugrt.plugins.backends import devices, get_backend
+from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct

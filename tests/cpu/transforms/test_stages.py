@@ -18,7 +18,7 @@ from plugrt import array_api, lax, monitoring, pmap
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct

@@ -13,7 +13,7 @@ import plugrt
 from plugrt import monitoring
 from plugrt.errors import ArgumentMismatch, InvalidArgument, Unimplemented
 from plugrt.layout import Format
-from plugrt.plugins.backends import devices
+from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from plugrt.transforms.compiled_function import Compiled
 from plugrt.transforms.jit_function import JitFunction

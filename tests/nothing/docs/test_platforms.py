@@ -14,8 +14,9 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading import process_map
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
-from plugrt.plugins import env_paths, fork_warning
+from plugrt.plugins.discovery import env_paths
 from plugrt.plugins.record import Record, Source
+from plugrt.plugins.selection import fork_warning
 from plugrt.processes import keeper
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plugrt.plugins import hookspecs
-from plugrt.plugins.discovery import HOOK_GROUPS
+from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
 from plugrt.plugins.record import Source, State
 from support.markdown import load_script
 

@@ -95,7 +95,7 @@ def test_devices_of_other_processes() -> None:
 )  # fmt: skip
 def test_a_pickled_mesh_names_its_backend_and_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     client = FakeClient(count=4)
-    monkeypatch.setattr("plugrt.plugins.backends.backends", lambda: {"mine": client})
+    monkeypatch.setattr("plugrt.plugins.selection.backends.backends", lambda: {"mine": client})
     mesh = Mesh(np.array(client.devices())[[2, 0]], "x")
     pickled = pickle.dumps(mesh)
     asked: list[Any] = []
@@ -104,10 +104,12 @@ def test_a_pickled_mesh_names_its_backend_and_ids(monkeypatch: pytest.MonkeyPatc
         asked.append(name)
         return list(client.devices())
 
-    monkeypatch.setattr("plugrt.plugins.backends.devices", find)
+    monkeypatch.setattr("plugrt.plugins.selection.backends.devices", find)
     assert pickle.loads(pickled) == mesh
     assert asked == ["mine"]
-    monkeypatch.setattr("plugrt.plugins.backends.devices", lambda name: client.devices()[:2])
+    monkeypatch.setattr(
+        "plugrt.plugins.selection.backends.devices", lambda name: client.devices()[:2]
+    )
     with pytest.raises(InvalidArgument, match=r"has the devices \[2\] of mine; here it has \[0, 1"):
         pickle.loads(pickled)
 

@@ -152,9 +152,11 @@ def test_saved_and_read() -> None:
 
 def test_pickled_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     sharding = over(3, 4).T.replicate(0).with_memory_kind("device")
-    monkeypatch.setattr("plugrt.plugins.backends.backends", lambda: {"fakes": DEVICES[0].client})
+    monkeypatch.setattr(
+        "plugrt.plugins.selection.backends.backends", lambda: {"fakes": DEVICES[0].client}
+    )
     known = {"fakes": list(DEVICES)}
-    monkeypatch.setattr("plugrt.plugins.backends.devices", known.__getitem__)
+    monkeypatch.setattr("plugrt.plugins.selection.backends.devices", known.__getitem__)
     assert pickle.loads(pickle.dumps(sharding)) == copy.deepcopy(sharding) == sharding
     content = pickle.dumps(sharding)
     known["fakes"] = known["fakes"][:10]

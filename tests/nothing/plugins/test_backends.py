@@ -1,4 +1,5 @@
-"""`plugrt.plugins.backends`: initialised once, the same for all threads, failing the same way."""
+"""`plugrt.plugins.selection.backends`: initialised once, the same for all threads, failing the same
+way."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import Availability, Backends, backends, hookimpl
+from plugrt.plugins import Availability, Backends, hookimpl
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
@@ -444,7 +446,7 @@ def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
 
 
 def test_a_plugin_that_asks_for_devices_when_it_is_imported_is_told(tmp_path: Path) -> None:
-    asks = "import plugrt.plugins.backends as b\nb.devices(of=b.asked_of)\n"
+    asks = "import plugrt.plugins.selection.backends as b\nb.devices(of=b.asked_of)\n"
     install_plugin(tmp_path, "asking", asks + PLUGIN.format(name="asking", priority=9))
     calls: list[Callable[[Backends], Any]] = [
         lambda of: backends.devices(of=of),

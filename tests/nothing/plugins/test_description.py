@@ -10,10 +10,11 @@ import pytest
 
 from plugrt.capi import ProbeResult
 from plugrt.errors import Internal, PluginIncompatible, PluginUnavailable, Unimplemented
-from plugrt.plugins import Backends, backends, vendors
+from plugrt.plugins import Backends, vendors
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
+from plugrt.plugins.selection import backends
+from plugrt.plugins.starting.loading import load
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc
 from support.distributions import install

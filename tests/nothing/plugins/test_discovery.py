@@ -1,4 +1,5 @@
-"""`plugrt.plugins.discovery`: every candidate is found, sick ones too, and nothing is imported."""
+"""`plugrt.plugins.discovery.installed_plugins`: every candidate is found, sick ones too, and
+nothing is imported."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins import backends
-from plugrt.plugins.discovery import discover
+from plugrt.plugins.discovery.installed_plugins import discover
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.selection import backends
 from support.distributions import PLUGIN, install, install_plugin
 from support.fake_client import FakePlugin
 from support.registries import registry

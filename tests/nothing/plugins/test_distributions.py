@@ -1,4 +1,5 @@
-"""`plugrt.plugins.distributions`: the same answers as importlib_metadata, without importing it."""
+"""`plugrt.plugins.packages.distributions`: the same answers as importlib_metadata, without
+importing it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 import importlib_metadata
 import pytest
 
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from support.distributions import install, run_python
 
 WHEEL = "Metadata-Version: 2.1\nName: chip\nVersion: {}\n"
@@ -137,7 +138,7 @@ def test_the_standard_case_imports_nothing_more() -> None:
     done = run_python(
         """
         import sys
-        from plugrt.plugins import distributions
+        from plugrt.plugins.packages import distributions
         before = set(sys.modules)
         assert distributions.version("numpy")
         print(sorted(set(sys.modules) - before))

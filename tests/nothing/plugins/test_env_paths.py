@@ -1,4 +1,4 @@
-"""`plugrt.plugins.env_paths`: PJRT_NAMES_AND_LIBRARY_PATHS, item by item."""
+"""`plugrt.plugins.discovery.env_paths`: PJRT_NAMES_AND_LIBRARY_PATHS, item by item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import ConfigError
-from plugrt.plugins.env_paths import parse_libraries, read_json
+from plugrt.plugins.discovery.env_paths import parse_libraries, read_json
 from plugrt.plugins.record import Source, State
 
 

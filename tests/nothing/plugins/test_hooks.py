@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins import Backends, backends
-from plugrt.plugins.loading import load
+from plugrt.plugins import Backends
 from plugrt.plugins.record import State
+from plugrt.plugins.selection import backends
+from plugrt.plugins.starting.loading import load
 from plugrt.settings.declarations import Config
 from support.distributions import install
 

@@ -217,7 +217,7 @@ def test_a_hundred_plugins_cost_a_few_milliseconds(tmp_path: Path) -> None:
     install_plugin(tmp_path, "good")
     code = """
         import sys, time
-        from plugrt.plugins.discovery import discover
+        from plugrt.plugins.discovery.installed_plugins import discover
         from plugrt.plugins import Backends
         discover()  # the files are in the cache of the operating system
         for path in ([sys.argv[1]], [sys.argv[1] + "/none"]):

@@ -20,11 +20,12 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.plugins import Backends, jax_plugins
+from plugrt.plugins import Backends
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load, load_for_names
-from plugrt.plugins.platform_names import expand_platform_alias, known_platforms
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.selection.platform_names import expand_platform_alias, known_platforms
+from plugrt.plugins.starting import jax_plugins
+from plugrt.plugins.starting.loading import load, load_for_names
 from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 

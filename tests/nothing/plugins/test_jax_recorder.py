@@ -15,8 +15,13 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginIncompatible
-from plugrt.plugins import jax_recorder
-from plugrt.plugins.jax_recorder import RECORDED, Recorder, import_fresh, record_registrations
+from plugrt.plugins.starting import jax_recorder
+from plugrt.plugins.starting.jax_recorder import (
+    RECORDED,
+    Recorder,
+    import_fresh,
+    record_registrations,
+)
 
 pytest.importorskip("jax")
 

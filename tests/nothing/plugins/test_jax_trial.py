@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken, PluginError
-from plugrt.plugins import Backends, jax_trial
+from plugrt.plugins import Backends
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
+from plugrt.plugins.starting import jax_trial
+from plugrt.plugins.starting.loading import load
 from plugrt.processes.run_in_child import Outcome
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc, tiny_library
@@ -262,7 +263,7 @@ def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path) -> None:
     code = """
         import sys
         from plugrt.plugins import Backends
-        from plugrt.plugins.loading import load
+        from plugrt.plugins.starting.loading import load
         made = Backends(path=sys.argv[1:])
         (row,) = made.table.rows
         print(load(row, made.table).library(), {"jax", "made_chip"} & set(sys.modules))

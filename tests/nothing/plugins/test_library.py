@@ -17,7 +17,7 @@ import plugrt_tpu.library
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import Backends, LibraryPlugin, Plugin
-from plugrt.plugins.env_paths import VARIABLE, explain_missing, parse_libraries
+from plugrt.plugins.discovery.env_paths import VARIABLE, explain_missing, parse_libraries
 from plugrt.settings.declarations import Config
 from plugrt_sdk import BackendPlugin
 from support.clib import needs_cc, tiny_library

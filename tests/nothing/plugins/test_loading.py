@@ -1,4 +1,5 @@
-"""`plugrt.plugins.loading`: a plugin's code runs, and whatever it does is told with its name."""
+"""`plugrt.plugins.starting.loading`: a plugin's code runs, and whatever it does is told with its
+name."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from plugrt import monitoring
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import Backends
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
+from plugrt.plugins.starting.loading import load
 from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin

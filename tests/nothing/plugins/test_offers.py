@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins import Backends, backends, hookspecs
-from plugrt.plugins.discovery import HOOK_GROUPS
-from plugrt.plugins.installed_rewriters import installed_rewriters
-from plugrt.plugins.offers import Kept, collect_offers
+from plugrt.plugins import Backends, hookspecs
+from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
+from plugrt.plugins.offers.installed_rewriters import installed_rewriters
+from plugrt.plugins.offers.offers import Kept, collect_offers
 from plugrt.plugins.record import Record
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support.distributions import install
 from support.registries import registry

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins import Backends, backends
+from plugrt.plugins import Backends
+from plugrt.plugins.selection import backends
 from plugrt.plugins.vendors import ALIASES
 from support.fake_client import FakeClient, FakePlugin
 from support.registries import registry

@@ -1,4 +1,5 @@
-"""`plugrt.plugins.platform_names`: names and versions, by JAX's names and with JAX's results."""
+"""`plugrt.plugins.selection.platform_names`: names and versions, by JAX's names and with JAX's
+results."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import pytest
 
 from plugrt import plugins
 from plugrt.errors import PluginError, UnknownPlatform
-from plugrt.plugins import Availability, backends, platform_names
+from plugrt.plugins import Availability
+from plugrt.plugins.selection import backends, platform_names
 from support.fake_client import FakePlugin
 from support.registries import registry
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import probe_cache
+from plugrt.plugins.starting import probe_cache
 from plugrt.settings.declarations import config
 
 

@@ -50,7 +50,7 @@ import plugrt
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken
 from plugrt.plugins import vendors
-from plugrt.plugins import probe_cache
+from plugrt.plugins.starting import probe_cache
 from plugrt_cuda.hardware import driver_branch
 from plugrt_tpu import hardware
 

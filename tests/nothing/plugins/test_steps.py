@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Availability, Backends, backends
+from plugrt.plugins import Availability, Backends
 from plugrt.plugins.record import Record
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support.distributions import install_plugin, run_python
 from support.fake_client import FakePlugin

@@ -11,8 +11,8 @@ import pytest
 import plugrt.plugins
 from plugrt.errors import PluginError, RegistrationError
 from plugrt.plugins import Plugin
-from plugrt.plugins.backends import clear_backends, get_backend
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.selection.backends import clear_backends, get_backend
 from support.distributions import install, install_plugin, run_python
 from support.fake_client import FakePlugin
 from support.registries import registry

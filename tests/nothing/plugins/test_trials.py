@@ -16,7 +16,7 @@ from plugrt.errors import PluginBroken, PluginError
 from plugrt.plugins import Backends, vendors
 from plugrt.plugins.coordination import Membership
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.starting import start
+from plugrt.plugins.starting.starting import start
 from plugrt.settings.declarations import Config, config
 from support.clib import needs_cc, tiny_library
 from support.distributions import install, run_cli

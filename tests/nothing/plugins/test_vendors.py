@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Availability, Backends, LibraryPlugin, backends, vendors
+from plugrt.plugins import Availability, Backends, LibraryPlugin, vendors
 from plugrt.plugins.record import State
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc
 from support.distributions import install, install_plugin

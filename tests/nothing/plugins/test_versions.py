@@ -8,7 +8,8 @@ import pytest
 
 from plugrt import interface
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, RegistrationError
-from plugrt.plugins import Backends, distributions
+from plugrt.plugins import Backends
+from plugrt.plugins.packages import distributions
 from plugrt.plugins.record import State
 from plugrt.settings.declarations import Config
 from support.distributions import install_plugin

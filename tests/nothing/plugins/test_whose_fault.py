@@ -20,8 +20,9 @@ from plugrt.errors import (
     PluginUnavailable,
     Unimplemented,
 )
-from plugrt.plugins import Backends, backends
+from plugrt.plugins import Backends
 from plugrt.plugins.record import Record, Source
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support import fake_client
 from support.clib import needs_cc, tiny_library

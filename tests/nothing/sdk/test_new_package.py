@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from plugrt import interface
 from plugrt.errors import FileRefused, InvalidArgument, PluginBroken, PluginIncompatible
-from plugrt.plugins.discovery import discover
+from plugrt.plugins.discovery.installed_plugins import discover
 from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
 from plugrt_sdk.conformance.command import command as conform

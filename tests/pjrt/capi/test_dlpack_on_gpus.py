@@ -27,7 +27,7 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from support.clib import needs_cc
 from support.gpu_library import FIRST_ID, STREAM, GpuLibrary
 

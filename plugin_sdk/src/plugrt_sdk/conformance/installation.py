@@ -9,8 +9,8 @@ from configparser import ConfigParser
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from plugrt.plugins import distributions
-from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.distributions import Distribution
 from plugrt_sdk.conformance.expect import Mismatch
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 

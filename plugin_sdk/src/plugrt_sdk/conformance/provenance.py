@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.errors import PlugrtError
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.manifest import manifest_hash
 from plugrt_sdk.conformance.target import Target

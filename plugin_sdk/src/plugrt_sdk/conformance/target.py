@@ -20,9 +20,9 @@ from plugrt.errors import (
 from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load
 from plugrt.plugins.plugin import Plugin, find_fault
 from plugrt.plugins.record import Record
+from plugrt.plugins.starting.loading import load
 from plugrt.plugins.table import Table
 
 _COMMAND = "plugrt conform"

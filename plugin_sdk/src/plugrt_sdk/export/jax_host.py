@@ -55,7 +55,7 @@ def register_with_jax(
 
 
 def _is_library(name: str) -> bool:
-    from plugrt.plugins.env_paths import VARIABLE, parse_libraries
+    from plugrt.plugins.discovery.env_paths import VARIABLE, parse_libraries
 
     return any(record.name == name for record in parse_libraries(os.environ.get(VARIABLE, "")))
 

@@ -23,9 +23,9 @@ from plugrt.errors import InvalidArgument, MissingSdkCore, UnknownPlatform
 from plugrt.files import write
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.starting.loading import load
 from plugrt_sdk.absent_core import explain_absence
 from plugrt_sdk.export.capsule import export_capsule
 from plugrt_sdk.export.jax_functions import connect_functions

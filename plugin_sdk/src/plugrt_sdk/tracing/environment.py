@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plugrt.errors import InvalidArgument
-from plugrt.plugins.env_paths import VARIABLE, parse_libraries
+from plugrt.plugins.discovery.env_paths import VARIABLE, parse_libraries
 from plugrt_sdk.tracing.library import FOLDER, library_path
 
 _FILE_NAME = re.compile(r"(?:lib)?(?:pjrt_c_api_|pjrt_)?(.+?)(?:_pjrt|_plugin|_pjrt_plugin)?\.so.*")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from plugrt.errors import UnknownPlatform
 from plugrt.plugins import LibraryPlugin
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.loading import load
 from plugrt.plugins.record import Source
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.starting.loading import load
 from plugrt_sdk.export.library import export_library
 from plugrt_sdk.tracing.environment import name_library
 

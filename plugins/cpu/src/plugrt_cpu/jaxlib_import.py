@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from plugrt.errors import PluginIncompatible
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from plugrt.uninterrupted_imports import import_native
 from plugrt.xla_environment import quiet_logging, require_mpi_wrapper
 

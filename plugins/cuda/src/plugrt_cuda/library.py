@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins import distributions
 from plugrt.plugins.library import named_library
+from plugrt.plugins.packages import distributions
 from plugrt_cuda import hardware
 
 CURE = 'pip install "plugrt[cuda12]" or "plugrt[cuda13]"'

@@ -24,7 +24,7 @@ from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client, Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DeviceLike, SupportsDLPack
 

@@ -10,7 +10,7 @@ from plugrt.array_api import dtypes
 from plugrt.array_api.data_types import isdtype
 from plugrt.execution.placement.default_device import default_device
 from plugrt.interface import Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.tracing.promotion import default_complex, default_float, default_int
 
 _NAMES = (

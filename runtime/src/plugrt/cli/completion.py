@@ -10,7 +10,7 @@ def complete_plugin(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Returns the names of plugins that begin with ``incomplete``; for a path, files."""
-    from plugrt.plugins.backends import process_backends
+    from plugrt.plugins.selection.backends import process_backends
 
     if "/" in incomplete or incomplete.startswith("."):
         return [CompletionItem(incomplete, type="file")]

@@ -67,7 +67,7 @@ def command(as_json: bool) -> int:
 
 def _show_plugins() -> None:
     import plugrt
-    from plugrt.plugins.backends import process_backends
+    from plugrt.plugins.selection.backends import process_backends
 
     choice = process_backends().initialise()
     rows = [

@@ -35,7 +35,7 @@ def command(platform: str | None, as_json: bool) -> None:
 
 
 def _rows(platform: str | None) -> list[dict[str, Any]]:
-    from plugrt.plugins.backends import get_backend, process_backends
+    from plugrt.plugins.selection.backends import get_backend, process_backends
 
     choice = process_backends().initialise()
     names = choice.names if platform is None else (platform,)

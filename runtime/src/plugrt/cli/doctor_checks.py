@@ -14,14 +14,16 @@ from typing import Any
 from plugrt.cli import doctor_jax
 from plugrt.cli.package_facts import ask_in_child
 from plugrt.errors import ConfigError
-from plugrt.plugins import distributions, env_paths, vendors
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.clients import Backends
-from plugrt.plugins.description import find_unannounced
-from plugrt.plugins.discovery import names_of_foreign_plugin
+from plugrt.plugins import vendors
+from plugrt.plugins.discovery import env_paths
+from plugrt.plugins.discovery.installed_plugins import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.platform_choice import parse_request
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.description import find_unannounced
 from plugrt.plugins.record import Record, Source, State, normalise_name
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.clients import Backends
+from plugrt.plugins.selection.platform_choice import parse_request
 from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt.settings.declarations import Config
 

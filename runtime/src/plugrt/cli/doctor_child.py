@@ -12,9 +12,9 @@ from typing import Any
 from plugrt.capi.probing.trial_computation import try_client
 from plugrt.errors import PlugrtError, Unimplemented, describe, read_message
 from plugrt.interface import Client
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.clients import Backends
 from plugrt.plugins.record import Record, State
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.clients import Backends
 
 Say = Callable[..., None]
 

@@ -13,11 +13,13 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from plugrt.plugins import distributions, env_paths, vendors
-from plugrt.plugins.discovery import entry_points
-from plugrt.plugins.distributions import Distribution, normalise_name
+from plugrt.plugins import vendors
+from plugrt.plugins.discovery import env_paths
+from plugrt.plugins.discovery.installed_plugins import entry_points
+from plugrt.plugins.discovery.versions import allows, requirements
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.distributions import Distribution, normalise_name
 from plugrt.plugins.record import Source, State
-from plugrt.plugins.versions import allows, requirements
 
 NOT_ANNOUNCED = "not announced"
 """The state of the row of an installed library that nothing names."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from plugrt.cli.doctor_child import report_log
 from plugrt.errors import PluginBroken
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.offers import collect_offers
+from plugrt.plugins.offers.offers import collect_offers
 from plugrt.plugins.record import Record
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.table import Table
 from plugrt.processes.run_in_child import Outcome, run_in_child
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.offers import collect_offers
+from plugrt.plugins.offers.offers import collect_offers
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.table import Table
 
 

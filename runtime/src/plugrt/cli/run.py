@@ -52,7 +52,7 @@ def command(
         raise click.UsageError("standard input can be read once: - was given twice")
     keep_stdout()
     import plugrt
-    from plugrt.plugins.backends import process_backends
+    from plugrt.plugins.selection.backends import process_backends
     from plugrt.programs import compile
 
     arrays = [array for path in inputs for array in read_arrays(path)]

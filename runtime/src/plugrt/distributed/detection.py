@@ -12,7 +12,7 @@ from plugrt.distributed.mpi import Mpi4py, OpenMpi
 from plugrt.distributed.ray import Ray
 from plugrt.distributed.slurm import Slurm
 from plugrt.errors import ArgumentError, DistributedError, PluginBroken
-from plugrt.plugins.offers import Kept
+from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
 

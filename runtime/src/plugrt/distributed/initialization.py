@@ -24,15 +24,16 @@ from plugrt.errors import (
     WrongType,
     describe,
 )
-from plugrt.plugins import backends, vendors
-from plugrt.plugins.clients import Backends
+from plugrt.plugins import vendors
 from plugrt.plugins.coordination import (
     Connection,
     Coordination,
     Coordinator,
     Membership,
 )
-from plugrt.plugins.installed_coordination import find_coordination
+from plugrt.plugins.offers.installed_coordination import find_coordination
+from plugrt.plugins.selection import backends
+from plugrt.plugins.selection.clients import Backends
 from plugrt.thread_work import ThreadWork
 
 _RETRY_SECONDS = 0.1

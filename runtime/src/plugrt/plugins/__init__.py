@@ -6,29 +6,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.clients import Backends
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.clients import Backends
 
 if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
     from plugrt.plugins.lowering import LoweringContext as LoweringContext
-    from plugrt.plugins.platform_names import (
+    from plugrt.plugins.selection.platform_names import (
         backend_pjrt_c_api_version as backend_pjrt_c_api_version,
     )
-    from plugrt.plugins.platform_names import backend_stablehlo_version as backend_stablehlo_version
-    from plugrt.plugins.platform_names import backend_xla_version as backend_xla_version
-    from plugrt.plugins.platform_names import backends_are_initialized as backends_are_initialized
-    from plugrt.plugins.platform_names import canonicalize_platform as canonicalize_platform
-    from plugrt.plugins.platform_names import expand_platform_alias as expand_platform_alias
-    from plugrt.plugins.platform_names import get_device_backend as get_device_backend
-    from plugrt.plugins.platform_names import is_gpu as is_gpu
-    from plugrt.plugins.platform_names import is_known_platform as is_known_platform
-    from plugrt.plugins.platform_names import known_platforms as known_platforms
-    from plugrt.plugins.platform_names import using_pjrt_c_api as using_pjrt_c_api
+    from plugrt.plugins.selection.platform_names import (
+        backend_stablehlo_version as backend_stablehlo_version,
+    )
+    from plugrt.plugins.selection.platform_names import backend_xla_version as backend_xla_version
+    from plugrt.plugins.selection.platform_names import (
+        backends_are_initialized as backends_are_initialized,
+    )
+    from plugrt.plugins.selection.platform_names import (
+        canonicalize_platform as canonicalize_platform,
+    )
+    from plugrt.plugins.selection.platform_names import (
+        expand_platform_alias as expand_platform_alias,
+    )
+    from plugrt.plugins.selection.platform_names import get_device_backend as get_device_backend
+    from plugrt.plugins.selection.platform_names import is_gpu as is_gpu
+    from plugrt.plugins.selection.platform_names import is_known_platform as is_known_platform
+    from plugrt.plugins.selection.platform_names import known_platforms as known_platforms
+    from plugrt.plugins.selection.platform_names import using_pjrt_c_api as using_pjrt_c_api
 
 _PLATFORMS = (
     "backend_pjrt_c_api_version",
@@ -47,7 +55,7 @@ _HOMES = {
     "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
     "LibraryPlugin": "plugrt.plugins.library",
     "LoweringContext": "plugrt.plugins.lowering",
-    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.platform_names"),
+    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.selection.platform_names"),
 }
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
 entry point names: of the group ``plugrt.plugins`` for the first two, for the others of the group
-that `plugrt.plugins.discovery.HOOK_GROUPS` has for the hook. Hooks serve registration and life
-cycle; no call of a computation passes through one. An implementation may omit arguments that it
-does not need. The object may state the ``interface_version`` that it is written for, as a `Plugin`
-does. What fails is named in a warning, and left out.
+that `plugrt.plugins.discovery.installed_plugins.HOOK_GROUPS` has for the hook. Hooks serve
+registration and life cycle; no call of a computation passes through one. An implementation may omit
+arguments that it does not need. The object may state the ``interface_version`` that it is written
+for, as a `Plugin` does. What fails is named in a warning, and left out.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plugrt.plugins.distributions import normalise_name
+from plugrt.plugins.packages.distributions import normalise_name
 from plugrt.plugins.record import Record, Source, State
 
 

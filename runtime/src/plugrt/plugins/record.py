@@ -11,8 +11,8 @@ from typing import Any
 
 from plugrt.errors import PluginError
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins.description import Description
-from plugrt.plugins.distributions import normalise_name
+from plugrt.plugins.packages.description import Description
+from plugrt.plugins.packages.distributions import normalise_name
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.vendors import Hardware, find_hardware
 

@@ -9,7 +9,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
-from plugrt.plugins import discovery, env_paths, precedence, vendors, versions
+from plugrt.plugins import precedence, vendors
+from plugrt.plugins.discovery import env_paths, versions
+from plugrt.plugins.discovery import installed_plugins as discovery
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State, sort_key

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from plugrt import files
 from plugrt.interface import OptionValue
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from plugrt.settings.declarations import Config
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}

@@ -7,8 +7,8 @@ from typing import Any
 
 from plugrt.errors import FailedPrecondition, PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Client
-from plugrt.plugins.backends import backends
 from plugrt.plugins.log import logger
+from plugrt.plugins.selection.backends import backends
 from plugrt.profiler.options import ProfileOptions
 
 Collect = Callable[[], bytes]

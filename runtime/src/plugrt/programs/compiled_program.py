@@ -33,7 +33,7 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.programs.compiled_export import CompiledExport
 from plugrt.programs.executables import EXECUTABLE, load_executable, refuse_topology
 from plugrt.programs.export_conversion import convert_export, find_devices

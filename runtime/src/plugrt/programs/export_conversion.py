@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Device, Program, TensorType, Topology
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.programs.exported import Exported, ExportedAval, ExportedProgram
 from plugrt.programs.parsing import convert_module, has_bindings, main_types
 

@@ -28,7 +28,7 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.placement.tuple_arguments import takes_one_tuple
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.programs.parameters import local_parameter_types
 from plugrt.programs.saved_header import SavedHeader, SavedLaunch, SavedType
 from plugrt.programs.saved_shardings import (

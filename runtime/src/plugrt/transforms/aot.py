@@ -26,7 +26,7 @@ from plugrt.interface import (
     Topology,
 )
 from plugrt.monitoring.stages import logger
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.program_formats import argument_formats, result_formats
 from plugrt.execution.trees import tree
 from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.passthrough import passthrough_module

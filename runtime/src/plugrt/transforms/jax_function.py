@@ -23,7 +23,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.trees import tree
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Client
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
 from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.emit import active_trace, convert, with_weakness

@@ -14,7 +14,7 @@ from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings import mesh_context
 from plugrt.execution.trees import tree
 from plugrt.interface import Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
 from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
 from plugrt.tracing.staged import Staged

@@ -12,7 +12,7 @@ from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.call_arguments import Bound
 from plugrt.transforms.pmap_axes import (

@@ -24,8 +24,8 @@ from plugrt.interface import (
     OptionValue,
     Topology,
 )
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.platform_names import expand_platform_alias
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.xla_computation import XlaComputation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 
 
 @with_argument_errors

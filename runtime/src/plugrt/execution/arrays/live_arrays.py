@@ -6,7 +6,7 @@ import gc
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.arrays.array import Array
-from plugrt.plugins.backends import get_backend
+from plugrt.plugins.selection.backends import get_backend
 
 
 @with_argument_errors

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 
 from plugrt import cpu_features
 from plugrt.interface import Client, CompileOptions, Program
-from plugrt.plugins import distributions
+from plugrt.plugins.packages import distributions
 from plugrt.settings.declarations import config
 
 _FLAGS = ("_flags", "_init_args")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import ArgumentTypeError, ProgramError
 from plugrt.interface import Client, Program
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.installed_rewriters import installed_rewriters
+from plugrt.plugins.offers.installed_rewriters import installed_rewriters
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import weakref
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.interface import Client
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 # Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
 _of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()

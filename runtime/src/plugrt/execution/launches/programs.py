@@ -41,7 +41,7 @@ from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.execution.trees import tree
 from plugrt.interface import Client, CompileOptions, Device, LoadedExecutable, Program, TensorType
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins.selection.backends import process_backends
 
 
 class TracedProgram(Protocol):

@@ -17,7 +17,7 @@ from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Device, TensorType
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 
 @dataclass(frozen=True, slots=True)

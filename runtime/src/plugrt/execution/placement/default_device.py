@@ -7,7 +7,7 @@ from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.trees.addressable import require_addressable
 from plugrt.interface import Client, Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

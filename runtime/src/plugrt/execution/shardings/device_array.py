@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.interface import Client, Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 DeviceArray: TypeAlias = npt.NDArray[Any]
 """An array of dtype object, whose elements are devices."""

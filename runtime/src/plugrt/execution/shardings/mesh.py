@@ -20,7 +20,7 @@ from plugrt.execution.shardings.device_array import (
 )
 from plugrt.execution.shardings.partition_spec import AxisName
 from plugrt.interface import Client, Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 
 class Mesh(AbstractMesh):

@@ -11,7 +11,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.shardings.tiling import Tiling, whole
 from plugrt.interface import Device
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 Index = tuple[slice | int, ...]
 """The position of a shard in the whole array, as a NumPy index."""

@@ -15,7 +15,7 @@ from plugrt.execution.transfers.process_allgather import (
     stack_processes,
 )
 from plugrt.execution.trees import tree
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 
 @with_argument_errors

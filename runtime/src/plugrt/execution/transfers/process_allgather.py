@@ -16,7 +16,7 @@ from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.array_parts import make_array_from_process_local_data
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.trees import tree
-from plugrt.plugins import backends
+from plugrt.plugins.selection import backends
 
 
 @with_argument_errors

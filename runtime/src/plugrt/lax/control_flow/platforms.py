@@ -12,8 +12,8 @@ from plugrt.execution.placement.default_device import default_device, gather_dev
 from plugrt.execution.trees import tree
 from plugrt.lax.control_flow.conditionals import trace_branches
 from plugrt.lax.control_flow.eager import launch
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.platform_names import expand_platform_alias
+from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.selection.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import hlo
 from plugrt.stablehlo.platform_cases import BranchPlatforms, choose_branch, platform_index
 from plugrt.tracing.emit import active_trace

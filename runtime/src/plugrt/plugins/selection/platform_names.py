@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
-from plugrt.plugins.backends import get_backend, process_backends
-from plugrt.plugins.clients import Backends
+from plugrt.plugins.selection.backends import get_backend, process_backends
+from plugrt.plugins.selection.clients import Backends
 
 
 @with_argument_errors

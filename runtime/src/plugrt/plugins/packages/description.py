@@ -14,8 +14,8 @@ from pathlib import Path
 
 from plugrt import files
 from plugrt.errors import PluginError, PluginIncompatible
-from plugrt.plugins import distributions
-from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.distributions import Distribution
 
 _FUNCTIONS = {"register_plugin": "plugin_name", "register_backend_factory": "name"}
 """JAX's functions that register a plugin, and their parameter for its name."""

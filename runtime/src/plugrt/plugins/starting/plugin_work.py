@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from plugrt.errors import PluginBroken
 from plugrt.interface import Client
 from plugrt.plugins.coordination import Connection
-from plugrt.plugins.loading import load
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
-from plugrt.plugins.starting import prepare_topologies, start
+from plugrt.plugins.starting.loading import load
+from plugrt.plugins.starting.starting import prepare_topologies, start
 from plugrt.plugins.table import Table
 
 
@@ -31,7 +31,7 @@ class PluginWork:
         return self._at_work is not None
 
     def load(self, row: Record) -> Plugin:
-        """Returns a row's plugin; see `plugrt.plugins.loading.load`."""
+        """Returns a row's plugin; see `plugrt.plugins.starting.loading.load`."""
         with self._working_on(row):
             return load(row, self._table)
 
@@ -41,7 +41,7 @@ class PluginWork:
             return prepare_topologies(row, self._table)
 
     def start(self, row: Record, distributed: Connection | None) -> Client:
-        """Returns a row's client; see `plugrt.plugins.starting.start`."""
+        """Returns a row's client; see `plugrt.plugins.starting.starting.start`."""
         with self._working_on(row):
             return start(row, self._table, distributed)
 

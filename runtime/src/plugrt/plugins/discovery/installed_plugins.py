@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 
-from plugrt.plugins import distributions
-from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.distributions import Distribution
 from plugrt.plugins.record import Record, Source, State, sort_key
 
 PLUGIN_GROUPS = {

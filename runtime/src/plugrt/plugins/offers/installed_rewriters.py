@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins.offers import Kept
+from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
 

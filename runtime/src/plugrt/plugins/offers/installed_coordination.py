@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins.coordination import Coordination
-from plugrt.plugins.offers import Kept
+from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from plugrt.plugins import vendors
-from plugrt.plugins.interruptions import is_interruption
 from plugrt.plugins.log import logger
+from plugrt.plugins.starting.interruptions import is_interruption
 
 BRIDGE = "jax._src.xla_bridge"
 # Process-wide: guards the code objects of JAX's functions.
@@ -132,7 +132,7 @@ def dispatch_call(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _stub(*arguments: Any, **named: Any) -> Any:
-    from plugrt.plugins.jax_recorder import dispatch_call
+    from plugrt.plugins.starting.jax_recorder import dispatch_call
 
     return dispatch_call("NAME", arguments, named)
 

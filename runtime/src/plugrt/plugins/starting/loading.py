@@ -18,11 +18,11 @@ from plugrt.errors import (
     describe,
     read_message,
 )
-from plugrt.plugins import env_paths, versions
-from plugrt.plugins.interruptions import is_interruption
+from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.table import Table
 
 
@@ -73,7 +73,7 @@ def _load(row: Record, table: Table) -> Plugin:
             return _load_registered(row, table)
         with row.noting_environment():
             if row.source is Source.TORCH:
-                from plugrt.plugins import torch_plugins
+                from plugrt.plugins.starting import torch_plugins
 
                 return torch_plugins.make_plugin(row, import_value(row))
             return _load_offered(row, import_value(row), table)
@@ -95,7 +95,7 @@ def import_value(row: Record) -> Any:
 
 def _load_registered(row: Record, table: Table) -> Plugin:
     """Returns the plugin that a JAX plugin registers; further registrations get their own rows."""
-    from plugrt.plugins import jax_plugins
+    from plugrt.plugins.starting import jax_plugins
 
     first, *others = jax_plugins.collect_registrations(row, table.config)
     for found in others:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from plugrt import interface
-from plugrt.plugins import distributions
-from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.packages import distributions
+from plugrt.plugins.packages.distributions import Distribution
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 

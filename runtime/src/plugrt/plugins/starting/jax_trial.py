@@ -19,10 +19,10 @@ from typing import Any
 
 from plugrt.capi.loading.elf import list_loaded
 from plugrt.errors import PluginError, describe, read_message
-from plugrt.plugins.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.plugins.library import ALONE
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record
+from plugrt.plugins.starting.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.processes.run_in_child import run_in_child
 from plugrt.settings.declarations import Config
 from plugrt.settings.option_types import CREATE_OPTIONS
@@ -56,7 +56,7 @@ def try_initialize(record: Record, config: Config) -> Trial:
         return Trial()
     request = {"module": record.module, "path": sys.path, "seconds": config.probe_seconds}
     whole = _IMPORT_SECONDS + config.probe_seconds
-    outcome = run_in_child("plugrt.plugins.jax_trial:examine", request, whole, env=ALONE)
+    outcome = run_in_child("plugrt.plugins.starting.jax_trial:examine", request, whole, env=ALONE)
     said = {name: value for line in outcome.lines for name, value in line.items()}
     if "began" not in said or outcome.how == "lost":
         return Trial()  # jax cannot be imported, or not in time

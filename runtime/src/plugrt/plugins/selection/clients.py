@@ -15,16 +15,16 @@ from plugrt.errors import (
     WrongType,
 )
 from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins.caller import describe_caller
-from plugrt.plugins.clients_by_name import ClientsByName
 from plugrt.plugins.coordination import Connection
-from plugrt.plugins.fork_warning import warn_of_forks
-from plugrt.plugins.loading import copy_error, load_for_names, without_frames
-from plugrt.plugins.platform_choice import Choice, Request, choose, parse_request
 from plugrt.plugins.plugin import Plugin
-from plugrt.plugins.plugin_work import PluginWork
 from plugrt.plugins.record import Record
-from plugrt.plugins.starting import fold_errors, start_first_working, stop
+from plugrt.plugins.selection.caller import describe_caller
+from plugrt.plugins.selection.clients_by_name import ClientsByName
+from plugrt.plugins.selection.fork_warning import warn_of_forks
+from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
+from plugrt.plugins.starting.loading import copy_error, load_for_names, without_frames
+from plugrt.plugins.starting.plugin_work import PluginWork
+from plugrt.plugins.starting.starting import fold_errors, start_first_working, stop
 from plugrt.plugins.table import Table
 from plugrt.settings.declarations import Config
 

@@ -2,9 +2,9 @@
 
 A module of the group ``jax_plugins`` has a function ``initialize()`` that calls
 ``jax._src.xla_bridge.register_plugin``. Where jax is installed it is run, and what it registers is
-recorded instead of given to jax (`plugrt.plugins.jax_recorder`). Where jax is not installed, where
-that function raises or registers nothing, and for the group ``xla_plugins`` (which has no such
-function), the library is searched among the files of the distribution.
+recorded instead of given to jax (`plugrt.plugins.starting.jax_recorder`). Where jax is not
+installed, where that function raises or registers nothing, and for the group ``xla_plugins`` (which
+has no such function), the library is searched among the files of the distribution.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from plugrt.errors import (
     read_message,
 )
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins import jax_trial
-from plugrt.plugins.interruptions import is_interruption
-from plugrt.plugins.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record, Source
+from plugrt.plugins.starting import jax_trial
+from plugrt.plugins.starting.interruptions import is_interruption
+from plugrt.plugins.starting.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.settings.declarations import Config, config
 
 

@@ -12,7 +12,7 @@ from plugrt import bounded_cache
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, WrongType
 from plugrt.interface import Client, Device
-from plugrt.plugins.clients import Backends
+from plugrt.plugins.selection.clients import Backends
 
 _own = Backends()
 

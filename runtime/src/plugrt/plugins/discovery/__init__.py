@@ -1,0 +1,1 @@
+"""Finds candidates in metadata and in the environment, without running their code."""

@@ -1,0 +1,1 @@
+"""Objects that installed packages add to plugrt through hooks."""

@@ -1,0 +1,1 @@
+"""Installed packages: their metadata, and descriptions of plugins from their files."""

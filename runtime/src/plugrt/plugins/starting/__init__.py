@@ -1,0 +1,1 @@
+"""Imports a candidate's plugin, tries its library and creates its client."""
