@@ -14,8 +14,8 @@ from floor import Floor
 
 import plugrt
 from harness import Timer, find_library, timed
+from plugrt.base.xla_environment import reserve_threads
 from plugrt.execution.launches.programs import compile_options
-from plugrt.xla_environment import reserve_threads
 from plugrt_cpu import adapter
 
 

@@ -7,7 +7,7 @@ results" is that without the wait, rows "jaxlib's copies alone" have so the copi
 that a reshard moves, and "memcpy" those by NumPy to memory in use; of a device_put, that of all
 parts. On a library, plugrt's client
 has two threads a device and JAX's one, where there are fewer cores than that
-(`plugrt.xla_environment.reserve_threads`): the launch alone is measured with either.
+(`plugrt.base.xla_environment.reserve_threads`): the launch alone is measured with either.
 """
 
 from __future__ import annotations

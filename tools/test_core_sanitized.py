@@ -43,7 +43,7 @@ def tests_of_core() -> list[str]:
     found = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "\nfrom plugrt.compiled_core import core" in path.read_text(encoding="utf-8")
+        if "\nfrom plugrt.native.compiled_core import core" in path.read_text(encoding="utf-8")
     ]
     return [path for path in found if not path.startswith(CALLS)]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt import source_stamps
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.generate import c_header
+from plugrt.native import source_stamps
 
 HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"

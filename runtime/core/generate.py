@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt import source_stamps
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.generate import c_header
+from plugrt.native import source_stamps
 
 HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"
@@ -70,7 +70,7 @@ def core_sources_py() -> str:
 
 SOURCE_FILES = {
     HERE / source_stamps.HEADER: sources_h,
-    HERE.parent / "src/plugrt/core_sources.py": core_sources_py,
+    HERE.parent / "src/plugrt/native/core_sources.py": core_sources_py,
 }
 """Made last, since the headers are sources too."""
 

@@ -16,7 +16,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, profiler, random
 from plugrt.interface import Device
-from plugrt.protobuf import messages
+from plugrt.wire.protobuf import messages
 from support.requirements import needs_jax
 
 RNG = np.random.default_rng(0)

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.library.capsule import address_in, capsule_at
 from plugrt.capi.loading.extension_chain import read_chain
-from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.function_table import SLOTS
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from plugrt import bounded_cache
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base import bounded_cache
+from plugrt.base.bounded_cache import BoundedCache
 
 
 def test_the_oldest_is_evicted() -> None:

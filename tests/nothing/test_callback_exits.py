@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.callback_exits import keep_exit, raise_exit
+from plugrt.callbacks.callback_exits import keep_exit, raise_exit
 from plugrt.errors import Internal
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from plugrt import compiled_core
-from plugrt.compiled_core import choose_core
 from plugrt.errors import ConfigError, SettingInUse
+from plugrt.native import compiled_core
+from plugrt.native.compiled_core import choose_core
 from plugrt.settings.declarations import Config, config
 from support import children
 from support.compiled_core import needs_core

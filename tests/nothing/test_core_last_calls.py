@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.compiled_core import core, reason
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.launches.runner_cache import RunnerCache
+from plugrt.native.compiled_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 

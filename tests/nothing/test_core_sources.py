@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from plugrt import core_sources
-from plugrt.source_stamps import HEADER, explain_other_sources, source_lines
+from plugrt.native import core_sources
+from plugrt.native.source_stamps import HEADER, explain_other_sources, source_lines
 from plugrt_sdk.export import core_sources as sdk_core_sources
 from support.compiled_core import needs_core
 from support.markdown import ROOT

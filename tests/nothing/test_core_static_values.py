@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from plugrt.compiled_core import core, reason
 from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.native.compiled_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.tracing.static_args import static_key
 from plugrt.transforms import call_base  # tells the core what the keys are

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import FileRefused, PlugrtError
 
 

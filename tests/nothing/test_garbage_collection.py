@@ -6,7 +6,7 @@ import gc
 import threading
 from typing import Any
 
-from plugrt.garbage_collection import is_collecting_here, running
+from plugrt.lifetime.garbage_collection import is_collecting_here, running
 from support.distributions import run_python
 
 

@@ -49,7 +49,7 @@ def test_the_graph_has_what_only_strings_and_annotations_name(graph: Graph) -> N
     assert "plugrt.array_api" in graph["plugrt"]
     assert "plugrt.capi.client.create" in graph["plugrt.capi"]
     assert "plugrt.capi.probing.probe_child" in graph["plugrt.capi.probing.probe"]
-    assert "plugrt.interface" in graph["plugrt.settings.contexts"]
+    assert "plugrt.interface" in graph["plugrt.transforms.setting_contexts"]
     assert "plugrt.interface" in graph["plugrt_cpu.client"]
 
 

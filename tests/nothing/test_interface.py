@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import interface, interface_checks, interface_names, memory_layout
+from plugrt import interface
 from plugrt.errors import Internal, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
     Capabilities,
@@ -20,7 +20,10 @@ from plugrt.interface import (
     HostBufferSemantics,
     ReadyEvent,
     TensorType,
+    memory_layout,
 )
+from plugrt.interface import checks as interface_checks
+from plugrt.interface import names as interface_names
 from support.fake_client import FakeClient
 
 
@@ -126,8 +129,8 @@ def test_a_ready_event_tells_at_once() -> None:
 
 
 def test_the_interface_imports_nothing_of_ours_but_errors_and_its_checks() -> None:
-    below = ["plugrt.errors", "plugrt.memory_layout"]
-    checks = ["plugrt.interface_checks", "plugrt.interface_names"]
+    below = ["plugrt.errors", "plugrt.interface.memory_layout"]
+    checks = ["plugrt.interface.checks", "plugrt.interface.names"]
     assert _imports_of(interface) == [below[0], *checks, below[1]]
     assert _imports_of(interface_names) == []
     assert _imports_of(interface_checks) == below

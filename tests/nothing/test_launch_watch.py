@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from plugrt import launch_watch, thread_work
+from plugrt.callbacks import launch_watch
+from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition, Internal
 from plugrt.execution.executables import watched_launches
 from plugrt.execution.executables.watched_launches import Launched, WatchedLaunches
-from plugrt.launch_watch import Watch, WatchedFunction
+from plugrt.lifetime import thread_work
 
 
 def raise_failure() -> str:

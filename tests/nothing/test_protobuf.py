@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugrt import protobuf
+from plugrt.wire import protobuf
 
 
 def test_fields() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.callbacks.host_callbacks import NumberedCallback
+from plugrt.callbacks.shared_callbacks import SharedCallback, share_callbacks
 from plugrt.errors import Internal
 from plugrt.execution.executables.tracked_executable import track_launches
-from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import LoadedExecutable, Program
-from plugrt.shared_callbacks import SharedCallback, share_callbacks
 from support.fake_client import FakeClient
 
 

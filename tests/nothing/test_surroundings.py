@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from plugrt.compiled_core import core, reason
 from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.native.compiled_core import core, reason
 from plugrt.settings import options
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token

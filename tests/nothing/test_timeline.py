@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from plugrt import files, monitoring
+from plugrt import monitoring
+from plugrt.base import files
 from plugrt.errors import ArgumentError, FileRefused
 from plugrt.settings.declarations import config
 

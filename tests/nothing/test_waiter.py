@@ -1,4 +1,4 @@
-"""`plugrt.waiter`: the thread that waits, and tells of each end."""
+"""`plugrt.lifetime.waiter`: the thread that waits, and tells of each end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from plugrt import waiter as waiter_module
-from plugrt.waiter import ProcessWaiter, Waiter
+from plugrt.lifetime import waiter as waiter_module
+from plugrt.lifetime.waiter import ProcessWaiter, Waiter
 
 
 class Step:

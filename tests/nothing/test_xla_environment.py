@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from plugrt.xla_environment import quiet_logging, reserve_threads
+from plugrt.base.xla_environment import quiet_logging, reserve_threads
 
 
 def test_info_lines_are_kept_away_for_the_block_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ import pytest
 import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client.client import Client
-from plugrt.compiled_core import core, reason
 from plugrt.errors import (
     ArgumentMismatch,
     DeletedBuffer,
@@ -32,6 +31,7 @@ from plugrt.errors import (
     UnhashableStaticArgument,
 )
 from plugrt.execution.trees import tree
+from plugrt.native.compiled_core import core, reason
 from support.alone import alone
 from support.xla_cpu import library_path, needs_library
 

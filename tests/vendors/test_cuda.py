@@ -106,7 +106,7 @@ def test_a_trace_is_read_from_where_the_profiler_has_it(path: str) -> None:
         import json, sys
         from plugrt import capi
         from plugrt.capi.extensions.profiler import Profiler, encode_options
-        from plugrt.protobuf import messages
+        from plugrt.wire.protobuf import messages
         library, found = capi.load_library(sys.argv[1]), []
         for options in (encode_options({}), b""):
             profiler = Profiler(library, options)

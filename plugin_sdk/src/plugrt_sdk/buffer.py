@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base.dlpack_types import CPU
 from plugrt.capi.buffers import dlpack
-from plugrt.dlpack_types import CPU
 from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device, Event, Layout, Memory, ReadyEvent, TensorType
-from plugrt.interface_checks import require_callback
+from plugrt.interface.checks import require_callback
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice, BackendMemory
 from plugrt_sdk.held_arrays import address_of, hold

@@ -10,9 +10,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.callbacks.host_callbacks import CallbackTable, refuse_partitioned
 from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
-from plugrt.host_callbacks import CallbackTable, refuse_partitioned
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.frames.traceback_filter import hide_frames
 from plugrt.interface import (
     HOST_CALLBACK,
     Capabilities,
@@ -27,7 +28,6 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.traceback_filter import hide_frames
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.capabilities import capabilities_of

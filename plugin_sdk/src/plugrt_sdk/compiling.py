@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plugrt.argument_errors import after_checks
 from plugrt.errors import InvalidArgument, ProgramError, Unimplemented
+from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import CompileOptions, Layout, Program, TensorType
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.memory_layout import AutoLayout
 from plugrt.programs.parsing import convert_to_version, parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled, Launch

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from plugrt.errors import PjrtError
 from plugrt.interface import Event
-from plugrt.interface_checks import require_callback
+from plugrt.interface.checks import require_callback
 from plugrt_sdk.error_codes import as_pjrt_error
 from plugrt_sdk.log import logger
 

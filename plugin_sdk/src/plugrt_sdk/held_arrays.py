@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.base.dlpack_types import CPU
 from plugrt.capi.buffers import dlpack
 from plugrt.capi.buffers.dlpack_host import host_array
-from plugrt.dlpack_types import CPU
 from plugrt.errors import InvalidArgument
 
 

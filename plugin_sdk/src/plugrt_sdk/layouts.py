@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import Unimplemented
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Layout, Program, TensorType
-from plugrt.interface_checks import require_rank
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.checks import require_rank
+from plugrt.interface.memory_layout import AutoLayout
 from plugrt_sdk.reading import attributes_of, read_module
 
 if TYPE_CHECKING:

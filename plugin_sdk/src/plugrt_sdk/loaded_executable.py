@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.capi.buffers.donation import refuse_repeated
 from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.interface import (
     Buffer,
     Client,
@@ -21,7 +21,7 @@ from plugrt.interface import (
     Shards,
     TensorType,
 )
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice

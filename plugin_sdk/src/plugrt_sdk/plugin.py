@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
 from plugrt_sdk.backend import Backend

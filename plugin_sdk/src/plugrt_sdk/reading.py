@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Program, TensorType
 from plugrt.programs.parsing import parse_program
 

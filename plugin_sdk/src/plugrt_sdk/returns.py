@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from plugrt.errors import Internal
 from plugrt.interface import TensorType
-from plugrt.interface_checks import is_iterable
+from plugrt.interface.checks import is_iterable
 from plugrt.plugins.packages import distributions
 
 T = TypeVar("T")

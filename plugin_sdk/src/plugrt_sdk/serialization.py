@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.checked_fields import Count, Shape, built, require, require_bytes, require_indices
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import (
     TOKEN_TYPE,
@@ -23,7 +22,8 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt.programs.parsing import has_bindings, parse_program
-from plugrt.sealed_bytes import SealedFormat
+from plugrt.wire.checked_fields import Count, Shape, built, require, require_bytes, require_indices
+from plugrt.wire.sealed_bytes import SealedFormat
 from plugrt_sdk import returns
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled

@@ -16,7 +16,7 @@ from plugrt.errors import (
     UnsupportedDtype,
 )
 from plugrt.interface import Client, CompileOptions, Device, DeviceDescription, Event, Memory
-from plugrt.interface_checks import require_auto_partitioning
+from plugrt.interface.checks import require_auto_partitioning
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.declaration import declared_methods

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import (
     CompileOptions,
     DeviceAssignment,
@@ -17,7 +17,7 @@ from plugrt.interface import (
     Program,
     Topology,
 )
-from plugrt.interface_checks import require_auto_partitioning
+from plugrt.interface.checks import require_auto_partitioning
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiling import compile_program
 from plugrt_sdk.declaration import FIELDS, declared_methods

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plugrt.execution.arrays import method_source
-from plugrt.uninterrupted_imports import import_native
+from plugrt.lifetime.uninterrupted_imports import import_native
 
 __version__ = "0.1.0"
 
@@ -27,17 +27,17 @@ _NAMES = {
     "clear_caches": "plugrt.execution.launches.caches",
     "compile": "plugrt.programs",
     "config": "plugrt.settings.declarations",
-    "debug_infs": "plugrt.settings.contexts",
-    "debug_nans": "plugrt.settings.contexts",
+    "debug_infs": "plugrt.transforms.setting_contexts",
+    "debug_nans": "plugrt.transforms.setting_contexts",
     "default_backend": "plugrt.plugins.selection.backends",
-    "default_device": "plugrt.settings.contexts",
+    "default_device": "plugrt.transforms.setting_contexts",
     "device_count": "plugrt.plugins.selection.backends",
     "device_get": "plugrt.execution.transfers.transfer",
     "device_put": "plugrt.execution.transfers.transfer",
     "device_put_replicated": "plugrt.execution.transfers.device_put_sharded",
     "device_put_sharded": "plugrt.execution.transfers.device_put_sharded",
     "devices": "plugrt.plugins.selection.backends",
-    "disable_jit": "plugrt.settings.contexts",
+    "disable_jit": "plugrt.transforms.setting_contexts",
     "effects_barrier": "plugrt.execution.executables.effects",
     "from_jax": "plugrt.transforms.from_jax",
     "get_backend": "plugrt.plugins.selection.backends",
@@ -47,7 +47,7 @@ _NAMES = {
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.selection.backends",
     "local_devices": "plugrt.plugins.selection.backends",
-    "log_compiles": "plugrt.settings.contexts",
+    "log_compiles": "plugrt.transforms.setting_contexts",
     "make_array_from_callback": "plugrt.execution.transfers.array_parts",
     "make_array_from_process_local_data": "plugrt.execution.transfers.array_parts",
     "make_array_from_single_device_arrays": "plugrt.execution.transfers.array_parts",
@@ -62,10 +62,10 @@ _NAMES = {
     "set_mesh": "plugrt.transforms.mesh_contexts",
     "shard_map": "plugrt.transforms.shard_map",
     "topology": "plugrt.transforms.topology",
-    "transfer_guard": "plugrt.settings.contexts",
-    "transfer_guard_device_to_device": "plugrt.settings.contexts",
-    "transfer_guard_device_to_host": "plugrt.settings.contexts",
-    "transfer_guard_host_to_device": "plugrt.settings.contexts",
+    "transfer_guard": "plugrt.transforms.setting_contexts",
+    "transfer_guard_device_to_device": "plugrt.transforms.setting_contexts",
+    "transfer_guard_device_to_host": "plugrt.transforms.setting_contexts",
+    "transfer_guard_host_to_device": "plugrt.transforms.setting_contexts",
     "with_sharding_constraint": "plugrt.lax.sharding_constraint",
     "xla_computation": "plugrt.transforms.xla_computation",
 }
@@ -156,21 +156,6 @@ if TYPE_CHECKING:
     from plugrt.plugins.selection.backends import process_indices as process_indices
     from plugrt.programs import compile as compile
     from plugrt.programs import load_program as load_program
-    from plugrt.settings.contexts import debug_infs as debug_infs
-    from plugrt.settings.contexts import debug_nans as debug_nans
-    from plugrt.settings.contexts import default_device as default_device
-    from plugrt.settings.contexts import disable_jit as disable_jit
-    from plugrt.settings.contexts import log_compiles as log_compiles
-    from plugrt.settings.contexts import transfer_guard as transfer_guard
-    from plugrt.settings.contexts import (
-        transfer_guard_device_to_device as transfer_guard_device_to_device,
-    )
-    from plugrt.settings.contexts import (
-        transfer_guard_device_to_host as transfer_guard_device_to_host,
-    )
-    from plugrt.settings.contexts import (
-        transfer_guard_host_to_device as transfer_guard_host_to_device,
-    )
     from plugrt.settings.declarations import config as config
     from plugrt.transforms.callbacks import io_callback as io_callback
     from plugrt.transforms.callbacks import pure_callback as pure_callback
@@ -178,6 +163,21 @@ if TYPE_CHECKING:
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.mesh_contexts import set_mesh as set_mesh
     from plugrt.transforms.pmap import pmap as pmap
+    from plugrt.transforms.setting_contexts import debug_infs as debug_infs
+    from plugrt.transforms.setting_contexts import debug_nans as debug_nans
+    from plugrt.transforms.setting_contexts import default_device as default_device
+    from plugrt.transforms.setting_contexts import disable_jit as disable_jit
+    from plugrt.transforms.setting_contexts import log_compiles as log_compiles
+    from plugrt.transforms.setting_contexts import transfer_guard as transfer_guard
+    from plugrt.transforms.setting_contexts import (
+        transfer_guard_device_to_device as transfer_guard_device_to_device,
+    )
+    from plugrt.transforms.setting_contexts import (
+        transfer_guard_device_to_host as transfer_guard_device_to_host,
+    )
+    from plugrt.transforms.setting_contexts import (
+        transfer_guard_host_to_device as transfer_guard_host_to_device,
+    )
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
     from plugrt.transforms.shard_map import shard_map as shard_map
     from plugrt.transforms.topology import topology as topology

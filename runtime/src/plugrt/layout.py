@@ -5,6 +5,6 @@
 """
 
 from plugrt.execution.shardings.format import Format
-from plugrt.memory_layout import Layout
+from plugrt.interface.memory_layout import Layout
 
 __all__ = ["Format", "Layout"]

@@ -5,9 +5,9 @@ None is a container without leaves. Whatever does not fit raises an `ArgumentErr
 
 from __future__ import annotations
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.trees import tree as _tree
 from plugrt.execution.trees.tree import PyTreeSpec as PyTreeSpec
+from plugrt.frames.argument_errors import with_argument_errors
 
 # The runtime itself calls execution.tree, without the translation of argument errors.
 all = with_argument_errors(_tree.all)

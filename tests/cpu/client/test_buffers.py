@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.aligned_arrays import LARGE_BYTES
+from plugrt.base.aligned_arrays import LARGE_BYTES
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,

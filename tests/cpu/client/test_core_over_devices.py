@@ -13,9 +13,9 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.executables.client_launches import client_launches
+from plugrt.native.compiled_core import core, reason
 from plugrt.plugins.selection.backends import devices
 from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable

@@ -62,7 +62,7 @@ LINGERING = """
 import gc, threading, types
 import numpy as np
 import plugrt
-from plugrt.thread_work import ThreadWork
+from plugrt.lifetime.thread_work import ThreadWork
 
 one = np.ones(8, np.float32)
 plugrt.device_put(one)

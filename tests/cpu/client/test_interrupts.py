@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import pytest
 
-from plugrt import thread_work
-from plugrt.thread_frames import current_frames
+from plugrt.lifetime import thread_work
+from plugrt.lifetime.thread_frames import current_frames
 from plugrt_cpu import interrupts
 from support.apart import runs_apart
 from support.distributions import run_python
@@ -407,7 +407,7 @@ import numpy as np
 import plugrt
 from plugrt import ffi
 from plugrt.execution.executables.client_launches import client_launches
-from plugrt.host_callbacks import calls_under_way
+from plugrt.callbacks.host_callbacks import calls_under_way
 
 class Leave(BaseException):
     pass

@@ -9,12 +9,12 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import protobuf
 from plugrt.capi.programs.independent_parts import are_independent, is_small
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
+from plugrt.wire import protobuf
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device

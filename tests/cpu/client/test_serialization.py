@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import cpu_features
 from plugrt.errors import DataLoss, FailedPrecondition, Internal, InvalidArgument
+from plugrt.execution.compilation import cpu_features
 from plugrt.interface import Client, CompileOptions, DeviceAssignment
 from plugrt_cpu import adapter, plugin, serialization
 from support.cpu_programs import add, all_reduce

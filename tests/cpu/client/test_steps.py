@@ -10,8 +10,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
+from plugrt.native.compiled_core import core, reason
 from plugrt_cpu import adapter
 from plugrt_cpu.shards import CpuShards
 

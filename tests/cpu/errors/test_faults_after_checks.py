@@ -16,10 +16,10 @@ from unittest.mock import Mock
 import pytest
 
 import plugrt
-from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.loading.function_table import Table
 from plugrt.errors import ArgumentError, Internal
 from plugrt.execution.compilation import compiler
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins.starting import loading, starting
 from plugrt_cpu import interrupts

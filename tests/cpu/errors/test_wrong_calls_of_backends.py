@@ -266,7 +266,7 @@ def test_whose_error_it_is_follows_from_the_decorated_package(
     (folder / "helper.py").write_text("def look(x):\n    return x.no_such_attribute\n")
     decorator = "@with_argument_errors" if checked else ""
     (folder / "api.py").write_text(
-        "from plugrt.argument_errors import with_argument_errors\n"
+        "from plugrt.frames.argument_errors import with_argument_errors\n"
         f"from {name}.helper import look\n{decorator}\ndef ask(x):\n    return look(x)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from plugrt.array_api import from_dlpack
-from plugrt.compiled_core import core
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_base import ArrayBase
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
+from plugrt.native.compiled_core import core
 from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.distributions import run_python

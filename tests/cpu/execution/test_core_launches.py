@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, FailedPrecondition
 from plugrt.execution.transfers import transfer
+from plugrt.native.compiled_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 H = np.arange(4, dtype=np.float32)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.compiled_core import core, reason
 from plugrt.execution.launches import pipeline
+from plugrt.native.compiled_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 H = np.arange(4, dtype=np.float32)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import array_holding
 from plugrt.execution.arrays.compiled_reader import _format
 from plugrt.execution.arrays.signature import Signature
+from plugrt.native.compiled_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 

@@ -13,7 +13,7 @@ import pytest
 
 import plugrt
 from plugrt import Array, device_put
-from plugrt.aligned_arrays import ALIGNMENT, LARGE_BYTES
+from plugrt.base.aligned_arrays import ALIGNMENT, LARGE_BYTES
 
 SHAPE = (4, LARGE_BYTES // 16)
 donating = plugrt.jit(lambda a: a + 1, donate_argnums=0)

@@ -23,7 +23,7 @@ from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import TensorType
-from plugrt.memory_layout import Layout
+from plugrt.interface.memory_layout import Layout
 from plugrt.plugins.selection.backends import devices
 from plugrt.programs import compile as compile_program
 from plugrt.transforms.jit import jit

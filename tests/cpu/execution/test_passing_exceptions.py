@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.compiled_core import core
 from plugrt.interface import TensorType
+from plugrt.native.compiled_core import core
 
 _sizes = itertools.count(1031)
 

@@ -27,8 +27,8 @@ from plugrt.errors import (
 )
 from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.profiler.xspace import PLANE, HostEvent, counts_from_1970, encode_xspace
-from plugrt.protobuf import integers, messages
 from plugrt.transforms.jit import jit
+from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour
 from support.requirements import needs_jax
 

@@ -35,7 +35,7 @@ PROGRAM = """
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if calls:
-        from plugrt import thread_work
+        from plugrt.lifetime import thread_work
         start = thread_work.start_new_thread
         run_all = lambda run: (sys.setprofile(profile), run())
         thread_work.start_new_thread = lambda run, _: start(run_all, (run,))

@@ -27,7 +27,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.export import ExportedProgram, deserialize
-from plugrt.flatbuffers import root_table
+from plugrt.wire.flatbuffers import root_table
 from support.behaviour import behaviour
 from support.jax_oracle import jax, same
 

@@ -13,10 +13,11 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import hlo_proto, lax
+from plugrt import lax
 from plugrt.errors import ProgramError, Unimplemented, UnknownPlatform
 from plugrt.interface import Program
-from plugrt.protobuf import message
+from plugrt.wire import hlo_proto
+from plugrt.wire.protobuf import message
 from support.distributions import run_cli
 
 TABLE = np.arange(100, dtype=np.float32)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ProgramError, Unimplemented
-from plugrt.op_sharding_proto import WHOLE, write_tiles
 from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.shardings import read_gspmd, read_shardy
+from plugrt.wire.op_sharding_proto import WHOLE, write_tiles
 from plugrt_cpu.jaxlib_import import import_jaxlib
 from support.requirements import needs_jax
 

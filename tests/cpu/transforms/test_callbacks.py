@@ -19,6 +19,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -29,7 +30,6 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
-from plugrt.host_callbacks import NumberedCallback
 from support.behaviour import behaviour
 
 FRAME = re.compile(r'File "(.*)", line')

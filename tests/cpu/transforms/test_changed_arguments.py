@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.compiled_core import core
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.trees.container_copies import copy_containers
+from plugrt.native.compiled_core import core
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
 Change = Callable[[dict[Any, Any]], None]

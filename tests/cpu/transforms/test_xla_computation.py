@@ -26,10 +26,10 @@ from plugrt.errors import (
     UnboundAxis,
     UnknownPlatform,
 )
-from plugrt.hlo_proto import read_module
 from plugrt.interface import Program
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from plugrt.transforms.xla_computation import xla_computation
+from plugrt.wire.hlo_proto import read_module
 from support.behaviour import behaviour
 
 Pair = namedtuple("Pair", "a b")  # as users write it

@@ -6,7 +6,7 @@ import pytest
 
 from plugrt.capi.buffers.donation import donated_parameters, may_donate
 from plugrt.interface import Program
-from plugrt.protobuf import integer, message
+from plugrt.wire.protobuf import integer, message
 from support.shown_program import Shown
 
 ALIASES = message(8, message(1, integer(2, 3)) + message(1, b""))

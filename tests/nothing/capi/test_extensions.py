@@ -28,7 +28,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import CompileOptions, Program, TensorType
-from plugrt.protobuf import fields, messages
+from plugrt.wire.protobuf import fields, messages
 from support.changed_headers import rewrite_header
 from support.clib import needs_cc, tiny_library
 

@@ -18,8 +18,8 @@ from plugrt.capi.abi import declarations
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.generate import HANDLES_TARGET, handles_module
+from plugrt.capi.abi.process_map import AddressMap, is_memory, read_memory
 from plugrt.capi.loading.library import library_at
-from plugrt.capi.loading.process_map import AddressMap, is_memory, read_memory
 from plugrt.errors import InvalidReply, PjrtError, PluginBroken, PlugrtError, Unimplemented
 from plugrt.interface import CompileOptions, Program
 from support.clib import needs_cc, tiny_library
@@ -192,7 +192,7 @@ class TestStrings:
     def test_memory_of_a_forked_child_is_its_own(self) -> None:
         code = """
 import os, numpy as np
-from plugrt.capi.loading.process_map import read_memory
+from plugrt.capi.abi.process_map import read_memory
 room = np.zeros(8, np.uint8)
 if not (child := os.fork()):
     room[:] = 7

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from plugrt import cpu_features, files
+from plugrt.base import files
+from plugrt.capi.abi import process_map
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.loading import process_map
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
+from plugrt.execution.compilation import cpu_features
 from plugrt.plugins.discovery import env_paths
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.selection import fork_warning

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from plugrt import host_callbacks
+from plugrt.callbacks import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.execution.executables import calling_launch
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.bounded_executable import BoundedExecutable, bound_launches
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.interface import Capabilities, LoadedExecutable, Program
-from plugrt.thread_work import ThreadWork
-from plugrt.waiter import ended
+from plugrt.lifetime.thread_work import ThreadWork
+from plugrt.lifetime.waiter import ended
 
 
 class Recorded(LoadedExecutable):

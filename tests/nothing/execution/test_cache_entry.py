@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from plugrt import cpu_features
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
+from plugrt.execution.compilation import cpu_features
 from plugrt.execution.compilation.cache_entry import decode_entry, encode_entry
 from plugrt.execution.compilation.cache_key import Facts, collect_facts
 from plugrt.interface import CompileOptions, DeviceAssignment, Program

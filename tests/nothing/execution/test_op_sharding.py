@@ -15,7 +15,7 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.op_sharding import read_op_sharding, write_op_sharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec as P
 from plugrt.execution.shardings.tiling import Tiling
-from plugrt.protobuf import integer, message, varint
+from plugrt.wire.protobuf import integer, message, varint
 from support.fake_client import FakeClient
 
 SIZES = {"x": 2, "y": 3, "z": 1, "w": 2}

@@ -36,9 +36,9 @@ from plugrt.export import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from plugrt.flatbuffers import Table, root_table
 from plugrt.programs import export_file
 from plugrt.programs.loading import load_program
+from plugrt.wire.flatbuffers import Table, root_table
 from support.behaviour import behaviour
 
 FILE = Path(__file__).with_name("symbolic.export")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi import register_c_handler
 from plugrt.capi.library.capsule import library_in
@@ -24,7 +25,6 @@ from plugrt.errors import (
     ResourceExhausted,
     Unimplemented,
 )
-from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, CompileOptions, Program
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import Backend, BackendClient

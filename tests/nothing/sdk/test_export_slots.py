@@ -33,8 +33,8 @@ from plugrt.errors import (
     ResourceExhausted,
     Unimplemented,
 )
-from plugrt.hlo_proto import shape_proto
 from plugrt.interface import Client, CompileOptions, Program, TensorType
+from plugrt.wire.hlo_proto import shape_proto
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule

@@ -17,7 +17,6 @@ from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.client.client import Client
 from plugrt.capi.devices.devices import Device
-from plugrt.compiled_core import core
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
@@ -26,6 +25,7 @@ from plugrt.errors import (
     UnsupportedDtype,
 )
 from plugrt.interface import CompileOptions, HostBufferSemantics, Program
+from plugrt.native.compiled_core import core
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",

@@ -12,12 +12,11 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import dlpack_types
+from plugrt.base import dlpack_types
 from plugrt.capi import create_client
 from plugrt.capi.buffers import dlpack
 from plugrt.capi.client.client import Client
 from plugrt.capi.loading.library import Library
-from plugrt.compiled_core import core
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -27,6 +26,7 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
+from plugrt.native.compiled_core import core
 from plugrt.plugins.selection import backends
 from support.clib import needs_cc
 from support.gpu_library import FIRST_ID, STREAM, GpuLibrary

@@ -16,9 +16,9 @@ from plugrt.capi.buffers import launch_holds
 from plugrt.capi.buffers.launch_holds import call_holding_in_python, delete_later_in_python
 from plugrt.capi.client.client import Client
 from plugrt.capi.devices.devices import Device
-from plugrt.compiled_core import core
 from plugrt.errors import Internal
 from plugrt.interface import CompileOptions
+from plugrt.native.compiled_core import core
 from support.interruption import Interruption
 from support.library_calls import LibraryCalls
 from support.xla_cpu import DONATED, add, needs_library, run_python

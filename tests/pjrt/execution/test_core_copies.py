@@ -16,8 +16,8 @@ from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.client.client import Client
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidReply, NotAnArray, PjrtError
+from plugrt.native.compiled_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

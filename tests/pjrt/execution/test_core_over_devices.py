@@ -17,11 +17,11 @@ from plugrt.capi.client.client import Client
 from plugrt.capi.programs import program_launches
 from plugrt.capi.programs.launch_order import launches_one_by_one
 from plugrt.capi.programs.loaded_executable import LoadedExecutable
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.client_launches import client_launches
 from plugrt.interface import CompileOptions
+from plugrt.native.compiled_core import core, reason
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H

@@ -24,8 +24,8 @@ from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.buffers.host_put import Transfers
 from plugrt.capi.client.client import Client
 from plugrt.capi.library.client_handle import _OF_CORE
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
+from plugrt.native.compiled_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

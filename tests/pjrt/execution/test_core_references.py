@@ -16,8 +16,8 @@ import pytest
 import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client.client import Client
-from plugrt.compiled_core import core, reason
 from plugrt.errors import DeletedBuffer
+from plugrt.native.compiled_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

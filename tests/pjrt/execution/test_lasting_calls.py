@@ -105,7 +105,7 @@ try:
     import plugrt._core
 except ImportError as error:
     print(error, flush=True)
-from plugrt.main_interpreter import require_main_interpreter
+from plugrt.lifetime.main_interpreter import require_main_interpreter
 for use in (lambda: require_main_interpreter("optree"), lambda: plugrt.device_put(1)):
     try:
         use()

@@ -11,10 +11,10 @@ import pytest
 
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client.client import Client
-from plugrt.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
 from plugrt.programs.parameters import parameter_types
-from plugrt.protobuf import integer, message, messages
+from plugrt.wire.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
+from plugrt.wire.protobuf import integer, message, messages
 from support.requirements import cannot
 from support.shown_program import Shown
 from support.xla_cpu import library_path, program

@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import text
 from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.library.capsule import address_in
-from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.subject import PluginSubject

@@ -13,9 +13,9 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import data, named_values
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.abi.proto_wire import compile_options
 from plugrt.capi.loading.extension_chain import read_chain
-from plugrt.capi.loading.process_map import AddressMap
 from plugrt.interface import CompileOptions
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.function_table import (

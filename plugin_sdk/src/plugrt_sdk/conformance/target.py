@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from plugrt.base.files import why_no_file
 from plugrt.errors import (
     InvalidArgument,
     PluginBroken,
@@ -17,7 +18,6 @@ from plugrt.errors import (
     PlugrtError,
     describe,
 )
-from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin, find_fault

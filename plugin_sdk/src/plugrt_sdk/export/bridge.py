@@ -21,7 +21,6 @@ from plugrt.capi.abi.proto_wire import read_compile_options
 from plugrt.capi.client.key_value_store import KeyValueStore
 from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
-from plugrt.hlo_proto import shape_proto
 from plugrt.interface import (
     Buffer,
     Client,
@@ -37,7 +36,8 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.protobuf import message, messages
+from plugrt.wire.hlo_proto import shape_proto
+from plugrt.wire.protobuf import message, messages
 from plugrt_sdk.export.describing import (
     describe_client,
     describe_executable,

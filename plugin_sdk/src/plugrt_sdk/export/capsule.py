@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.abi.declarations import API_MINOR, functions
 from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import OptionValue
 from plugrt.programs.parsing import has_bindings
 from plugrt_sdk.export.bridge import Bridge, ClientFactory

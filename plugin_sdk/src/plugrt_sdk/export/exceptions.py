@@ -1,14 +1,15 @@
 """Exceptions as PJRT errors: a code, and a text with the traceback.
 
 An interrupt, or what else is to end the process, is an error for the host, as any exception. Where
-the host is plugrt in this process, it raises the exception itself (`plugrt.callback_exits`).
+the host is plugrt in this process, it raises the exception itself
+(`plugrt.callbacks.callback_exits`).
 """
 
 from __future__ import annotations
 
 import traceback
 
-from plugrt.callback_exits import keep_exit
+from plugrt.callbacks.callback_exits import keep_exit
 from plugrt.errors import PjrtError
 from plugrt_sdk.error_codes import pjrt_class
 

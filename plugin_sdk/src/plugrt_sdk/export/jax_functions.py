@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.capi.extensions.ffi import register_c_handler, register_handler
 from plugrt.capi.extensions.ffi_registration import (
     register,
@@ -16,7 +17,6 @@ from plugrt.capi.extensions.ffi_registration import (
 )
 from plugrt.capi.library.capsule import library_in
 from plugrt.capi.loading.library import Library
-from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, HandlerStages
 from plugrt.transforms.ffi_targets import read_handler, read_type
 

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base.files import write
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.loading.library import OLDEST_MINOR
 from plugrt.errors import InvalidArgument, MissingSdkCore, UnknownPlatform
-from plugrt.files import write
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
 from plugrt.plugins.record import Record, Source

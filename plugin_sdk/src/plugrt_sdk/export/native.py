@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.errors import MissingSdkCore
-from plugrt.source_stamps import explain_other_sources
+from plugrt.native.source_stamps import explain_other_sources
 from plugrt_sdk.absent_core import explain_absence
 from plugrt_sdk.export.core_sources import SOURCES
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plugrt.traceback_filter import hide_frames
+from plugrt.frames.traceback_filter import hide_frames
 from plugrt_cpu.plugin import CpuPlugin, plugin
 
 __all__ = ["CpuPlugin", "plugin"]

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.compiled_core import new_lock
 from plugrt.errors import FailedPrecondition
 from plugrt.interface import HandlerStages
+from plugrt.lifetime.uninterrupted_imports import import_native
+from plugrt.native.compiled_core import new_lock
 from plugrt.processes.forks import FORKED, in_child
-from plugrt.uninterrupted_imports import import_native
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
+from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
 from plugrt_cpu import adapter, dlpack

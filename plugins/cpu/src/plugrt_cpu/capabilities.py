@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from plugrt.interface import Capabilities
-from plugrt.uninterrupted_imports import import_native
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu.types import DTYPES
 
 

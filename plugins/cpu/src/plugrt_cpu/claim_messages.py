@@ -13,7 +13,7 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plugrt.checked_fields import Count, decode_json, encode
+from plugrt.wire.checked_fields import Count, decode_json, encode
 
 LONGEST = 4096
 """Bytes of a message."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, FailedPrecondition, InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import (
     HOST_CALLBACK,
     Buffer,

@@ -9,8 +9,8 @@ import numpy as np
 from plugrt.capi.abi.proto_wire import assignment_in
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment
-from plugrt.interface_checks import require_auto_partitioning
-from plugrt.protobuf import fields
+from plugrt.interface.checks import require_auto_partitioning
+from plugrt.wire.protobuf import fields
 from plugrt_cpu import adapter
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
-from plugrt.checked_fields import built
 from plugrt.errors import InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import (
     HOST_CALLBACK,
     CompileOptions,
@@ -16,6 +15,7 @@ from plugrt.interface import (
     HostCallback,
     Program,
 )
+from plugrt.wire.checked_fields import built
 from plugrt_cpu import adapter, compile_options, lapack, serialization
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate

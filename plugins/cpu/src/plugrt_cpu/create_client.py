@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from plugrt.base.xla_environment import reserve_threads
 from plugrt.errors import AlreadyExists, FailedPrecondition, InvalidArgument
 from plugrt.interface import OptionValue
 from plugrt.plugins.coordination import Connection
 from plugrt.settings.option_types import forced_cpu_devices
-from plugrt.xla_environment import reserve_threads
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate

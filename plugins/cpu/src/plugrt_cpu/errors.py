@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from plugrt.callback_exits import keep_exit
+from plugrt.callbacks.callback_exits import keep_exit
 from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError
 
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
@@ -24,7 +24,8 @@ _INTERRUPTED = re.compile(
     r"CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b",
     re.DOTALL | re.MULTILINE,
 )
-"""Without the core: Ctrl-C came at the entry of the function of `plugrt.compiled_core.catching`."""
+"""Without the core: Ctrl-C came at the entry of the function of
+`plugrt.native.compiled_core.catching`."""
 
 _EXCHANGE = "Gloo "
 """What names jaxlib's exchange with other processes in the errors of programs."""

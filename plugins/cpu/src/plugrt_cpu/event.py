@@ -7,8 +7,8 @@ from typing import Any
 
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Event
-from plugrt.interface_checks import require_callback
-from plugrt.waiter import ProcessWaiter
+from plugrt.interface.checks import require_callback
+from plugrt.lifetime.waiter import ProcessWaiter
 from plugrt_cpu import adapter
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.hlo_proto import donated_parameters
 from plugrt.interface import (
     DeviceAssignment,
     Executable,
@@ -17,6 +16,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.wire.hlo_proto import donated_parameters
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.types import layout_of, type_in_layout

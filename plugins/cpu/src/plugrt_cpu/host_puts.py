@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import InvalidArgument
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import Device, HostBufferSemantics, Layout, Memory, TensorType
-from plugrt.interface_checks import check_parts, require_rank
+from plugrt.interface.checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer
 from plugrt_cpu.device import ClientBase, CpuMemory, Place, require_device

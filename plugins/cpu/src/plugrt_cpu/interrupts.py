@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from plugrt.argument_errors import after_checks
-from plugrt.thread_frames import current_frames
-from plugrt.thread_work import ThreadWork, is_ending
+from plugrt.frames.argument_errors import after_checks
+from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.thread_work import ThreadWork, is_ending
 
 T = TypeVar("T")
 

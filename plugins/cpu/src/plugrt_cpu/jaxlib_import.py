@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
+from plugrt.base.xla_environment import quiet_logging, require_mpi_wrapper
 from plugrt.errors import PluginIncompatible
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.plugins.packages import distributions
-from plugrt.uninterrupted_imports import import_native
-from plugrt.xla_environment import quiet_logging, require_mpi_wrapper
 
 MINIMUM_JAXLIB = (0, 9)
 

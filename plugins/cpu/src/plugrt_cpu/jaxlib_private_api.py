@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.uninterrupted_imports import import_native
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu.jaxlib_import import import_jaxlib
 
 PRIVATE_NAMES = (

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from plugrt.uninterrupted_imports import import_native
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu import adapter
 
 _PREFIX = b"lapack_"

@@ -8,7 +8,6 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, NoReturn
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.errors import (
     ArgumentTypeError,
     DeletedBuffer,
@@ -16,8 +15,9 @@ from plugrt.errors import (
     InvalidArgument,
     PlugrtError,
 )
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import ExecuteOptions, LaunchSteps, Lender, LoadedExecutable, Shards
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
 from plugrt_cpu import adapter
 from plugrt_cpu.adapter import is_due
 from plugrt_cpu.calls_within import this_thread

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument
 from plugrt.interface import ExecuteOptions, Shards, TensorType
+from plugrt.native.compiled_core import core
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate

@@ -9,8 +9,8 @@ import sys
 from functools import cache
 from typing import Any
 
+from plugrt.base.xla_environment import MPI_CURE, MPI_VARIABLE
 from plugrt.errors import FailedPrecondition, InvalidArgument
-from plugrt.xla_environment import MPI_CURE, MPI_VARIABLE
 from plugrt_cpu import adapter
 
 _SETTING = "the setting JAX_CPU_COLLECTIVES_IMPLEMENTATION=mpi"

@@ -13,7 +13,7 @@ The bytes are a ``SerializedXlaExecutableMetadata``, after its length, and an
 from __future__ import annotations
 
 from plugrt.errors import Unimplemented
-from plugrt.protobuf import integers, read_varint, varint, without
+from plugrt.wire.protobuf import integers, read_varint, varint, without
 
 _VERSION, _KNOWN_VERSION = 1, 3
 _IN_METADATA = {5: {5: None}, 6: {2: None}}

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from plugrt.aligned_arrays import allocate_aligned
+from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.interface import Client, Lender, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plugrt import cpu_features
-from plugrt.checked_fields import Count, built
 from plugrt.errors import FailedPrecondition
+from plugrt.execution.compilation import cpu_features
 from plugrt.interface import DeviceAssignment
-from plugrt.sealed_bytes import SealedFormat
+from plugrt.wire.checked_fields import Count, built
+from plugrt.wire.sealed_bytes import SealedFormat
 from plugrt_cpu.jaxlib_import import jaxlib_version
 
 

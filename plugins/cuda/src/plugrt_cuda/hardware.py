@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.plugins.plugin import Availability
 from plugrt.plugins.vendors import NVIDIA_FILES
 

@@ -59,7 +59,7 @@ class CudaPlugin(LibraryPlugin):
 
     def open(self) -> Library:
         """Returns the loaded PJRT library."""
-        from plugrt.xla_environment import quiet_logging
+        from plugrt.base.xla_environment import quiet_logging
 
         with quiet_logging():
             return super().open()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
-from plugrt.argument_errors import PYTHON_ERRORS
 from plugrt.errors import Internal, InvalidArgument, PlugrtError
+from plugrt.frames.argument_errors import PYTHON_ERRORS
 from plugrt_numpy.data_types import Function
 from plugrt_numpy.operation import Lowering, Operation
 from plugrt_numpy.source import FILE

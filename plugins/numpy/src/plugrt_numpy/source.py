@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.traceback_filter import hide_frames
+from plugrt.frames.traceback_filter import hide_frames
 from plugrt_numpy.data_types import Function
 
 FILE = "<numpy backend: "

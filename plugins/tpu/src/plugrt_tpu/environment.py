@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from plugrt import xla_environment
+from plugrt.base import xla_environment
 from plugrt.plugins.vendors import START_VARIABLES
 from plugrt_tpu.hardware import Hardware
 

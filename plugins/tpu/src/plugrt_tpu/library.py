@@ -6,7 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import Aborted, NotFound, PjrtError, PluginBroken
 from plugrt.plugins.library import named_library
 from plugrt_tpu import hardware

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse, require_flag
 from plugrt.array_api.data_types import convert_dtype, is_weak
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
@@ -20,7 +19,8 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.host_data import host_array, scalar_dtype
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.traceback_filter import filter_traceback
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse, require_flag
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import concatenate, convert, reshape
 from plugrt.tracing.operation import operation

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device, shard_like
 from plugrt.array_api.dtypes import as_dtype
@@ -15,6 +14,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.host_data import scalar_dtype
 from plugrt.execution.transfers.host_values import as_array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.captures import as_tracer

@@ -10,13 +10,13 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import dtypes
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.emit import convert
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt import dlpack_types
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import dlpack_types
 from plugrt.errors import (
     ArgumentError,
     InvalidArgument,
@@ -23,6 +22,7 @@ from plugrt.execution.arrays.array_making import array_on
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection import backends
 from plugrt.tracing.tracer import Tracer

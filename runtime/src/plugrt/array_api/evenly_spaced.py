@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device
@@ -17,6 +16,7 @@ from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind, inexact, result_dtype

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.diagonals import diagonal
 from plugrt.array_api.elementwise.arithmetic import abs
@@ -22,6 +21,7 @@ from plugrt.array_api.sorting import sort
 from plugrt.array_api.utility import all, any
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape, with_weakness
 from plugrt.tracing.operation import operation

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import matrix_products
 from plugrt.array_api.elementwise import arithmetic, bitwise, comparison, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
@@ -21,8 +20,9 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import install
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.transfers.host_values import scalar_operand
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.frames.traceback_filter import filter_traceback, with_user_frames
 from plugrt.settings.declarations import config
-from plugrt.traceback_filter import filter_traceback, with_user_frames
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 from plugrt.tracing.tracer import Tracer

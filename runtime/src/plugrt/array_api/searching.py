@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.operands import (
     ANY,
     INTEGER,
@@ -25,6 +24,7 @@ from plugrt.array_api.ordering import sorts_before
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (
     active_trace,

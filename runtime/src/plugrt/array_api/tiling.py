@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.operands import INTEGER, admit
 from plugrt.array_api.fold import accumulate, binary_combiner
 from plugrt.array_api.host_fallback import require_concrete
@@ -17,6 +16,7 @@ from plugrt.array_api.indexing.read import dynamic_slice, gather
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.cli.doctor_checks import Examination, describe_owner, examine
 from plugrt.cli.doctor_jax import describe_jax, explain_missing_jax
 from plugrt.cli.output import json_option, print_json, print_line, print_table

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import FileRefused
 
 READABLE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from plugrt.checked_fields import decode_json, require
 from plugrt.distributed.initialization import current_run
 from plugrt.distributed.watch import logger
 from plugrt.errors import DeadlineExceeded, DistributedError, escape_controls
 from plugrt.plugins.coordination import Connection
+from plugrt.wire.checked_fields import decode_json, require
 
 _WAIT_MS = 500
 _SHOWN = 4

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.distributed.parameters import Parameters, find_parameters, host_and_port
 from plugrt.distributed.watch import Watch, logger
 from plugrt.errors import (
@@ -24,6 +23,8 @@ from plugrt.errors import (
     WrongType,
     describe,
 )
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.lifetime.thread_work import ThreadWork
 from plugrt.plugins import vendors
 from plugrt.plugins.coordination import (
     Connection,
@@ -34,7 +35,6 @@ from plugrt.plugins.coordination import (
 from plugrt.plugins.offers.installed_coordination import find_coordination
 from plugrt.plugins.selection import backends
 from plugrt.plugins.selection.clients import Backends
-from plugrt.thread_work import ThreadWork
 
 _RETRY_SECONDS = 0.1
 _EXIT_SECONDS = 20.0

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.stablehlo.bindings import hlo, ir
 
 

@@ -9,10 +9,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, LeakedTracer, Unimplemented
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.python_control_flow import run_chosen
 from plugrt.lax.custom_calls import call_attribute

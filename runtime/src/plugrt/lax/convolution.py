@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype

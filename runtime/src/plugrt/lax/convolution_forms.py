@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.convolution import (
     ConvDimensionsLike,
     conv_dimension_numbers,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir

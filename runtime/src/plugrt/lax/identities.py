@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, Unimplemented
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.lax.custom_calls import custom_call
 from plugrt.lax.parallel.replica_groups import AxisName, group_size
 from plugrt.tracing.operation import ARRAYS, operation

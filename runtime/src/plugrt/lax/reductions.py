@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.exponential import logaddexp
 from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import describe

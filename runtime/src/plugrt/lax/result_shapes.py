@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.convolution import ConvDimensionNumbers, conv_dimension_numbers
 from plugrt.lax.convolution_forms import transpose_padding
 from plugrt.lax.dimension_arguments import per_dimension

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import DtypeError, InvalidOperation
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode

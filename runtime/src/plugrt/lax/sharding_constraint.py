@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.launches.programs import resolve_launch
@@ -19,6 +18,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import manipulation, tiling
 from plugrt.array_api.elementwise import operands as elementwise
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.tracing.emit import reshape
 from plugrt.tracing.operation import operation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 
 
 class Sent(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import per_dimension

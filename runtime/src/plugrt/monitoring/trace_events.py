@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from plugrt import files
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import files
 from plugrt.errors import ArgumentError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.monitoring import listeners
 from plugrt.settings.declarations import config
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base.files import why_no_file
 from plugrt.errors import PluginBroken, RegistrationError
-from plugrt.files import why_no_file
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.coordination import Connection

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plugrt.errors import escape_controls
-from plugrt.thread_frames import current_frames
-from plugrt.thread_work import start_thread
+from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.thread_work import start_thread
 
 if TYPE_CHECKING:
     from plugrt.plugins.record import Record

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from plugrt.base.xla_environment import set_variables
 from plugrt.plugins import vendors
-from plugrt.xla_environment import set_variables
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.interface import OptionValue
 from plugrt.plugins.packages import distributions
 from plugrt.settings.declarations import Config

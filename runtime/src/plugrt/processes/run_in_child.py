@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.files import parse_json
+from plugrt.base.files import parse_json
 from plugrt.processes.child_main import LOST_REPORT, STARTUP_SECONDS, UNTIL
 
 _PROGRAM = "from plugrt.processes.keeper import main; main()"

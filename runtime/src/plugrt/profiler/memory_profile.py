@@ -10,11 +10,11 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from plugrt import files
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import files
 from plugrt.errors import FileRefused
 from plugrt.execution.arrays.live_arrays import live_arrays
-from plugrt.protobuf import integer, message, varint
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.wire.protobuf import integer, message, varint
 
 
 @with_argument_errors

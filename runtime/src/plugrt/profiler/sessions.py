@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from plugrt import files, monitoring
-from plugrt.argument_errors import require_flag, with_argument_errors
+from plugrt import monitoring
+from plugrt.base import files
 from plugrt.errors import ArgumentError, FailedPrecondition, FileRefused
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.monitoring.trace_events import recording
 from plugrt.profiler.backend_profiles import begin_profiles, collect_profile
 from plugrt.profiler.options import ProfileOptions, read_options

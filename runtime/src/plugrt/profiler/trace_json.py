@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from plugrt.protobuf import Content, fields, integers, messages
+from plugrt.wire.protobuf import Content, fields, integers, messages
 
 Event = dict[str, Any]
 _PICO_IN_MICRO = 10**6

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from plugrt.protobuf import integer, integers, message, messages
+from plugrt.wire.protobuf import integer, integers, message, messages
 
 PLANE = "/device:CUSTOM:plugrt"
 """xprof shows the planes ``/host:CPU``, which is the backend's, and those that begin with

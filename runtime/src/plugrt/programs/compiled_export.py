@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from plugrt.argument_errors import with_checked_methods
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import (
     ArgumentError,
     ArgumentMismatch,
@@ -24,6 +23,7 @@ from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     Device,
     Executable,

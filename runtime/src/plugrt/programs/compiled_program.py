@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from plugrt.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
@@ -24,6 +23,7 @@ from plugrt.execution.placement.launch_layouts import read_layouts
 from plugrt.execution.placement.placement import single_device_launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import (
     CompileOptions,
     Device,

@@ -11,8 +11,8 @@ import numpy as np
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.flatbuffers import Table, require
 from plugrt.programs.exported import Dimension, ExportedAval, StatedSharding
+from plugrt.wire.flatbuffers import Table, require
 
 T = TypeVar("T")
 

@@ -8,12 +8,12 @@ convention of its module is known, which has a version of its own
 
 from __future__ import annotations
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ProgramError
-from plugrt.flatbuffers import Table, require, root_table
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.programs.export_arrays import ARGUMENTS, RESULTS, read_avals, read_shardings
 from plugrt.programs.exported import Exported
 from plugrt.programs.exported_trees import ExportedTree
+from plugrt.wire.flatbuffers import Table, require, root_table
 
 MLIR_MAGIC = b"ML\xefR"
 CALLING_CONVENTIONS = range(9, 11)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, StructureError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 
 T = TypeVar("T")
 FromChildren = Callable[[Any, Sequence[Any]], Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from plugrt import hlo_proto
 from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Program, TensorType
 from plugrt.programs.parsing import has_bindings
+from plugrt.wire import hlo_proto
 
 _TEXT = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b([^\n]*)", re.DOTALL)
 _LEFT_OUT = re.compile(rb"\bconstant\(\{\.\.\.\}\)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, TensorType
 from plugrt.programs.saved_function import SavedFunction
 

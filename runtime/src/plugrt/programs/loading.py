@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from plugrt import files
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import files
 from plugrt.errors import FileRefused, ProgramError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Program
 from plugrt.programs.executables import EXECUTABLE, find_maker
 from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export

@@ -6,9 +6,9 @@ sizes only: integers given for floats would be read as other numbers.
 
 from __future__ import annotations
 
-from plugrt import hlo_proto
 from plugrt.errors import Unimplemented
 from plugrt.interface import Executable, TensorType
+from plugrt.wire import hlo_proto
 
 
 def parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.checked_fields import built, require
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.signature import intern_signature
@@ -37,7 +36,8 @@ from plugrt.programs.saved_shardings import (
     encode_layout,
     encode_sharding,
 )
-from plugrt.sealed_bytes import SealedFormat
+from plugrt.wire.checked_fields import built, require
+from plugrt.wire.sealed_bytes import SealedFormat
 
 FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""

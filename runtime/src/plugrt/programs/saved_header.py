@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plugrt.checked_fields import Count, Shape, require, require_bytes, require_indices
 from plugrt.programs.saved_shardings import SavedLayout, SavedSharding
+from plugrt.wire.checked_fields import Count, Shape, require, require_bytes, require_indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from plugrt.checked_fields import Count, Shape, Size, built, require
 from plugrt.errors import Unimplemented
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
@@ -19,6 +18,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Layout
+from plugrt.wire.checked_fields import Count, Shape, Size, built, require
 
 SavedSharding = (
     tuple[Literal["device"], str | None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.random.threefry import UINT32, add_barrier, key_words, split_key, threefry2x32
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape

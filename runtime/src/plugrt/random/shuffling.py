@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.gathering import take_rows
 from plugrt.random.continuous import Shape, gumbel, read_row, uniform
 from plugrt.random.discrete import randint

@@ -13,7 +13,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import ConfigError
 from plugrt.interface import Device, OptionValue
 from plugrt.settings.option import OptionType

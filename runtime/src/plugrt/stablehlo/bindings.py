@@ -5,9 +5,9 @@ from __future__ import annotations
 import atexit
 from typing import Any
 
+from plugrt.base.xla_environment import quiet_logging, require_mpi_wrapper
 from plugrt.errors import MissingTraceExtra
-from plugrt.uninterrupted_imports import import_native
-from plugrt.xla_environment import quiet_logging, require_mpi_wrapper
+from plugrt.lifetime.uninterrupted_imports import import_native
 
 try:
     require_mpi_wrapper()

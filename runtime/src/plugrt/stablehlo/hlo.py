@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from plugrt.base.xla_environment import quiet_logging
 from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
-from plugrt.hlo_proto import read_module
 from plugrt.interface import Executable, OptionValue, Program
-from plugrt.uninterrupted_imports import import_native
-from plugrt.xla_environment import quiet_logging
+from plugrt.lifetime.uninterrupted_imports import import_native
+from plugrt.wire.hlo_proto import read_module
 
 ESTIMATE = "XLA's HloCostAnalysis of the optimised program, in jaxlib; custom calls count as 0"
 

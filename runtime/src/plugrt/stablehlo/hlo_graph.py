@@ -15,10 +15,10 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import Unimplemented
-from plugrt.hlo_proto import PRIMITIVE_TYPES, read_module
 from plugrt.interface import Program
-from plugrt.protobuf import Content, integers, messages
 from plugrt.stablehlo.dot import DotWriter
+from plugrt.wire.hlo_proto import PRIMITIVE_TYPES, read_module
+from plugrt.wire.protobuf import Content, integers, messages
 
 _OTHER_TYPES = {13: "tuple", 14: "opaque", 17: "token"}
 _TUPLE = 13

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrt.op_sharding_proto import WHOLE, write_tiles
 from plugrt.stablehlo.attributes import symbol_of, text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import TensorSharding, read_gspmd, read_shardy
+from plugrt.wire.op_sharding_proto import WHOLE, write_tiles
 
 _COUNT = "mhlo.num_partitions"
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from plugrt.errors import ProgramError, ShapeError
 from plugrt.interface import TensorType
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, hlo, ir
 from plugrt.stablehlo.entry_attributes import move_attributes
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.types import tensor_type
-from plugrt.uninterrupted_imports import import_native
 
 _CALLED = "_plugrt_exported_main"
 _SHARDY = b"sdy"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ProgramError
+from plugrt.frames.argument_errors import with_checked_methods
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import strip_locations
-from plugrt.uninterrupted_imports import import_native
 
 
 @with_checked_methods

@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.execution.user_frames import user_frame
+from plugrt.frames.user_frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.monitoring.stages import logger
 from plugrt.settings.declarations import config

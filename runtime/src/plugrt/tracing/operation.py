@@ -10,7 +10,6 @@ from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVa
 
 import numpy as np
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
@@ -19,9 +18,10 @@ from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
-from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import strong, with_weakness
 from plugrt.tracing.promotion import is_weak_result

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import monitoring
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
+from plugrt.callbacks.shared_callbacks import share_callbacks
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.placement.device_claims import Claim
@@ -19,7 +20,6 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.trees import tree
 from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.monitoring.stages import record_stage
-from plugrt.shared_callbacks import share_callbacks
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.callbacks import call_from_each
 from plugrt.stablehlo.entry_attributes import EntryAttributes

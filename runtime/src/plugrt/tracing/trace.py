@@ -14,9 +14,9 @@ from plugrt.execution.arrays.casting import cast
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.user_frames import user_frame
-from plugrt.garbage_collection import is_collecting_here
+from plugrt.frames.user_frames import user_frame
 from plugrt.interface import HostCallback, TensorType
+from plugrt.lifetime.garbage_collection import is_collecting_here
 from plugrt.settings.surroundings import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name

@@ -14,7 +14,7 @@ from plugrt.execution.arrays.array_methods import Methods
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.shardings.sharding import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
-from plugrt.execution.user_frames import describe_call_site
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import constrain
 from plugrt.tracing.constraint_checks import check_constraint

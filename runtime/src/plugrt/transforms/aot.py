@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt import monitoring
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
@@ -17,6 +16,7 @@ from plugrt.execution.launches.compiled import CompiledBase
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     CompileOptions,
     Executable,

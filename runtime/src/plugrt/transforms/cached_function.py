@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.arrays.arguments import (
     Aval,
     ParameterType,
@@ -18,6 +17,7 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.placement.placement import Launch
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.settings.declarations import config
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.staged import Staged

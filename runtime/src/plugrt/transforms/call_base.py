@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from plugrt.compiled_core import core
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import tree
+from plugrt.frames.traceback_filter import filter_traceback
+from plugrt.native.compiled_core import core
 from plugrt.settings.declarations import config
-from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state, current_trace
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.executables.callback_refusals import refuse_order
@@ -21,8 +21,8 @@ from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.whole_arrays import put_beside
 from plugrt.execution.trees import tree
-from plugrt.execution.user_frames import describe_call_site
-from plugrt.host_callbacks import NumberedCallback
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.stablehlo.callbacks import add_callback
 from plugrt.tracing.captures import as_tracer

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.arguments import parameter_types
 from plugrt.execution.compilation.compiler import compile_program
@@ -14,6 +13,7 @@ from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.program_formats import argument_formats, result_formats
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact

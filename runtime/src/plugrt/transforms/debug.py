@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.operation import ARRAYS
 from plugrt.transforms.callback_results import ResultTypes
 from plugrt.transforms.callbacks import call_python, require_function

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.custom_calls import custom_call
 from plugrt.transforms.callback_results import read_result_type
 from plugrt.transforms.callbacks import VMAP_METHODS

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, MissingTraceExtra, Unimplemented
 from plugrt.execution.executables.custom_call_targets import register_target as _register_target
 from plugrt.execution.executables.custom_call_targets import register_type as _register_type
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Handler, HandlerStages
 
 _TYPED = 1

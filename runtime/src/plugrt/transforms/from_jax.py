@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, MissingJaxExtra
 from plugrt.execution.placement.placement import read_compiler_options
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function

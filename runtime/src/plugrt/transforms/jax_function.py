@@ -21,11 +21,11 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.trees import tree
-from plugrt.execution.user_frames import warn_user
+from plugrt.frames.traceback_filter import filter_traceback
+from plugrt.frames.user_frames import warn_user
 from plugrt.interface import Client
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
-from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.emit import active_trace, convert, with_weakness
 from plugrt.tracing.inserted_modules import inline_main
 from plugrt.tracing.mapped_axes import AxisKey

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import TypedDict, Unpack, overload
 
-from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument
 from plugrt.execution.placement.device_claims import compare_claims
 from plugrt.execution.placement.placement import read_compiler_options
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function, function_name

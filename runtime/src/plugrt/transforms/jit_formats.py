@@ -23,7 +23,7 @@ from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.memory_layout import AutoLayout
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.call_arguments import Bound
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.mesh_context import MeshContext
+from plugrt.frames.argument_errors import with_argument_errors
 
 _NO_MESH = AbstractMesh((), ())
 

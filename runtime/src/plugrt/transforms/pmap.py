@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.launches.float_checks import Rerun
@@ -13,7 +12,8 @@ from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.replica_sharding import current_replicas
-from plugrt.execution.user_frames import describe_call_site
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.interface import Device, TensorType
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.arrays.arguments import Aval, intern_host_aval, read_arguments
 from plugrt.execution.arrays.array import Array
@@ -21,6 +20,7 @@ from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.frames.argument_errors import with_argument_errors
 
 
 @dataclass(frozen=True, slots=True)

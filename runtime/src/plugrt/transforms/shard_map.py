@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import Any, TypeVar, overload
 
-from plugrt.argument_errors import require_flag, with_argument_errors
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -26,7 +25,8 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import AxisName, PartitionSpec
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
-from plugrt.execution.user_frames import describe_call_site
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.varying_axes import varying_axes

@@ -7,10 +7,10 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding import Sharding
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.transforms.visualize import ColorMap, Part, check_drawn, choose_colors, find_parts
 
 _SMALLEST, _LARGEST = 5, 14  # sizes of letters, in pixels

@@ -10,9 +10,9 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
 from plugrt.execution.placement.placement import CompilerOptions
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
-from plugrt.traceback_filter import with_user_frames
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.mapped_axes import AxisKey
 from plugrt.tracing.staged import Staged

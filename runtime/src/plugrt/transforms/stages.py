@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
@@ -17,6 +16,7 @@ from plugrt.execution.placement.placement import CompilerOptions, Launch, read_c
 from plugrt.execution.placement.result_signatures import result_signatures
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     Client,
     CompileOptions,

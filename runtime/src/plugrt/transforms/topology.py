@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.selection.backends import process_backends
 

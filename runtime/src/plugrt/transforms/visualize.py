@@ -6,11 +6,11 @@ import colorsys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding import Index, Sharding, read_shape
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 
 ColorMap = Callable[[float], Sequence[float]]
 """Takes a number from 0 to 1 and returns red, green and blue in that range."""

@@ -10,15 +10,15 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, overload
 
-from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnknownPlatform
 from plugrt.execution.arrays.arguments import parameter_types
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
+from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.plugins.selection.backends import get_backend, process_backends
 from plugrt.plugins.selection.platform_names import expand_platform_alias, known_platforms
 from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.xla_computation import XlaComputation
-from plugrt.traceback_filter import with_user_frames
 from plugrt.tracing.closures import embed_captured
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import make_parameters, stage

@@ -19,7 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from plugrt import files
+from plugrt.base import files
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.command import command
 from plugrt_sdk.conformance.manifest import manifest_hash

@@ -7,9 +7,9 @@ from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import text
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.loading.extension_chain import extension_name, read_chain
 from plugrt.capi.loading.library import OLDEST_MINOR
-from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import PluginBroken
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import PjrtError, PlugrtError, describe
-from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, CompileOptions, HostBufferSemantics, Program
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import (

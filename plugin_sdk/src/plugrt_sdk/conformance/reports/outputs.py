@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from plugrt.base.files import write
 from plugrt.errors import InvalidArgument
-from plugrt.files import write
 from plugrt_sdk.conformance.reports.badge import badge
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plugrt.files import parse_json
+from plugrt.base.files import parse_json
 from plugrt_sdk.conformance.check import Level
 from plugrt_sdk.conformance.reports.report import FORMAT
 from plugrt_sdk.conformance.verdict import Verdict

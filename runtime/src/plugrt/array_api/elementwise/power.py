@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.operands import (
     NUMERIC,
     binary,
@@ -12,6 +11,7 @@ from plugrt.array_api.elementwise.operands import (
 from plugrt.array_api.fold import highest
 from plugrt.errors import DtypeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     compare,

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.complex import conj
@@ -18,6 +17,7 @@ from plugrt.array_api.manipulation import moveaxis
 from plugrt.array_api.tiling import roll
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.fourier import fft as transform
 from plugrt.lax.shapes import pad
 from plugrt.tracing.argument_checks import check_dtype_kind, normalize_axes

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.indexing.items import Spec
 from plugrt.array_api.indexing.key import Key, parse
 from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, kind_rank

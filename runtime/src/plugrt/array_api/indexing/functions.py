@@ -16,7 +16,7 @@ from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.host_values import scalar_operand
-from plugrt.traceback_filter import filter_traceback
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from typing import Literal, NamedTuple
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import triu
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import sqrt
@@ -24,6 +23,7 @@ from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import max, sum
 from plugrt.errors import ArgumentError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.slicing import dynamic_index_in_dim
 from plugrt.tracing.emit import broadcast_to, constant, convert

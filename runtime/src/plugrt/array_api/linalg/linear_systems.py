@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import tril, triu
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import log
@@ -23,6 +22,7 @@ from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import prod, sum
 from plugrt.errors import ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import tril
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.indexing.functions import take_along_axis
@@ -37,6 +36,7 @@ from plugrt.array_api.sorting import argsort
 from plugrt.array_api.statistics import max, sum
 from plugrt.array_api.utility import any
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.lax.shapes import pad

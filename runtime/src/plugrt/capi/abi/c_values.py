@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.process_map import read_memory
 from plugrt.capi.abi.structs import struct_type
-from plugrt.capi.loading.process_map import read_memory
 from plugrt.errors import InvalidArgument, InvalidReply
 from plugrt.interface import OptionValue
 

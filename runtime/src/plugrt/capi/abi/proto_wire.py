@@ -12,8 +12,17 @@ from collections.abc import Callable, Mapping
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment
-from plugrt.interface_checks import require_auto_partitioning
-from plugrt.protobuf import Content, fields, fixed64, integer, integers, message, messages, varint
+from plugrt.interface.checks import require_auto_partitioning
+from plugrt.wire.protobuf import (
+    Content,
+    fields,
+    fixed64,
+    integer,
+    integers,
+    message,
+    messages,
+    varint,
+)
 
 _BUILD_OPTIONS, _BUILD_ASSIGNMENT = 3, 9
 _COMPUTATION_DEVICES, _REPLICA_IDS = 3, 1

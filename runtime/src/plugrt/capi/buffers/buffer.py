@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt import dlpack_types, interface
-from plugrt.argument_errors import with_argument_errors
+from plugrt import interface
+from plugrt.base import dlpack_types
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import dlpack, host_read
@@ -31,6 +31,7 @@ from plugrt.errors import (
     Unimplemented,
     UnsupportedDtype,
 )
+from plugrt.frames.argument_errors import with_argument_errors
 
 _Place = TypeVar("_Place", Device, Memory)
 

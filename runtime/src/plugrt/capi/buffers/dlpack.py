@@ -14,8 +14,8 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.library.callback_threads import keep_forever
 from plugrt.capi.loading.ownership import own
-from plugrt.compiled_core import core
 from plugrt.errors import InvalidArgument, UnsupportedDtype
+from plugrt.native.compiled_core import core
 
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""

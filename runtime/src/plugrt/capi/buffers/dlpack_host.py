@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.base.dlpack_types import CPU, ON_HOST
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import dlpack
 from plugrt.capi.loading.ownership import own
-from plugrt.dlpack_types import CPU, ON_HOST
 from plugrt.errors import InvalidArgument
 
 

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from plugrt import dlpack_types, interface
+from plugrt import interface
+from plugrt.base import dlpack_types
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import dlpack
 from plugrt.capi.buffers.buffer import Buffer

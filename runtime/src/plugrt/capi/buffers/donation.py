@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from plugrt import hlo_proto
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import Executable, Program, Shards
+from plugrt.wire import hlo_proto
 
 _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.aligned_arrays import LARGE_BYTES, copy_aligned
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.abi.structs import new_struct

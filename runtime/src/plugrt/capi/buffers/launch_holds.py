@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from plugrt.capi.buffers.buffer_base import BufferBase
 from plugrt.capi.buffers.donation import Donation
-from plugrt.compiled_core import core
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
+from plugrt.native.compiled_core import core
 
 T = TypeVar("T")
 Buffers = tuple[Any, ...]

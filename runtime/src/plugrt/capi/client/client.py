@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.callbacks.host_callbacks import refuse_partitioned
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
@@ -46,7 +46,7 @@ from plugrt.errors import (
     PluginBroken,
     Unimplemented,
 )
-from plugrt.host_callbacks import refuse_partitioned
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import (
     Capabilities,
     CompileOptions,
@@ -59,7 +59,7 @@ from plugrt.interface import (
     Program,
     Shards,
 )
-from plugrt.interface_checks import require_rank
+from plugrt.interface.checks import require_rank
 
 _LONGEST_NAME = 256
 """Of a platform, in characters; known platforms have under 20."""

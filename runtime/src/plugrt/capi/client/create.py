@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from plugrt.base.xla_environment import reserve_threads
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client.client import Client
@@ -16,7 +17,6 @@ from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.library import Library, load_library
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import forced_cpu_devices
-from plugrt.xla_environment import reserve_threads
 
 _USUAL_CPU_DEVICES = 4
 """The default in ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc``."""

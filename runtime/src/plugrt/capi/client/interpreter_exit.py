@@ -14,9 +14,9 @@ from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.library.callback_threads import await_outside, expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.ownership import free_group, stop_freeing
-from plugrt.compiled_core import core, new_lock
+from plugrt.lifetime.thread_frames import current_frames
+from plugrt.native.compiled_core import core, new_lock
 from plugrt.processes.forks import FORKED
-from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
 _ENDING = "was stopped because the interpreter is ending"

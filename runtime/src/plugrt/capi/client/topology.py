@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import interface
-from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.devices.capabilities import CHOOSES
 from plugrt.capi.devices.devices import describe
@@ -15,6 +14,7 @@ from plugrt.capi.extensions.memories import MemoryDescription, memory_descriptio
 from plugrt.capi.library.serialized_envelope import Origin
 from plugrt.capi.loading.library import Library
 from plugrt.capi.programs.executable import Executable, program_struct
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
 
 

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from plugrt.base.dlpack_types import OF_DEVICES, ON_HOST
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.capi.devices.devices import ClientBase
 from plugrt.capi.extensions.ffi import takes_handlers
 from plugrt.capi.loading.library import Library
-from plugrt.dlpack_types import OF_DEVICES, ON_HOST
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics, OptionValue
 
 _BLOCKING_LAUNCHES = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
-when they are full and its threads too few (see `plugrt.xla_environment.reserve_threads`)."""
+when they are full and its threads too few (see `plugrt.base.xla_environment.reserve_threads`)."""
 TUPLE_ARGUMENTS_ABOVE = {"tpu": 2000}
 """By platform name, for libraries that say nothing: as in JAX."""
 CHOOSES = "auto_partitioning"

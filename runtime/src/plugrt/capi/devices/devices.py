@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plugrt import interface
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.capi.extensions import stream
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.library.serialized_envelope import Origin

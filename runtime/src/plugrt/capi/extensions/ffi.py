@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callback_exits import as_failure
+from plugrt.callbacks.callback_exits import as_failure
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits, element_type_to_dtype
 from plugrt.capi.abi.packed_elements import pack_elements, packed_size, unpack_elements
 from plugrt.capi.library.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
-from plugrt.compiled_core import catching
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
+from plugrt.native.compiled_core import catching
 
 ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4
 METADATA = 1

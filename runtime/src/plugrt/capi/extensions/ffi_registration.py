@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plugrt.callbacks.host_callbacks import CallbackTable
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi import (
@@ -23,7 +24,6 @@ from plugrt.capi.library.callback_threads import expect, mark_callback
 from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.host_callbacks import CallbackTable
 from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages, HostCallback
 
 # Process-wide: a library keeps a handler until the process ends, whichever client registered it.

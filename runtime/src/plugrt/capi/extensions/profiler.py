@@ -11,11 +11,11 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
-from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import FailedPrecondition, Unimplemented
-from plugrt.protobuf import find_end, integer, message
+from plugrt.wire.protobuf import find_end, integer, message
 
 _FIELDS = {
     "include_dataset_ops": 1,

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from plugrt.thread_work import ThreadWork
+from plugrt.lifetime.thread_work import ThreadWork
 
 Kept = TypeVar("Kept")
 

@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.process_map import is_memory
 from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.library.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.ownership import own
-from plugrt.capi.loading.process_map import is_memory
-from plugrt.compiled_core import core, new_lock
+from plugrt.native.compiled_core import core, new_lock
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16

@@ -12,7 +12,7 @@ from plugrt.capi.library.callback_threads import expect, expected, keep_forever,
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.log import logger
 from plugrt.errors import InvalidReply, PjrtError
-from plugrt.interface_checks import require_callback
+from plugrt.interface.checks import require_callback
 
 
 class Event(interface.Event):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from plugrt.capi.loading.library import Library
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.interface import OptionValue
-from plugrt.sealed_bytes import SealedFormat
+from plugrt.wire.sealed_bytes import SealedFormat
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from plugrt.base.files import open_regular
 from plugrt.errors import FileRefused
-from plugrt.files import open_regular
 
 _MACHINES = {
     "x86_64": "EM_X86_64",

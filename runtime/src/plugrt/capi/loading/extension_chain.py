@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.loading.process_map import AddressMap
+from plugrt.capi.abi.process_map import AddressMap
 from plugrt.errors import PluginBroken
 
 EXTENSION_NAMES = (

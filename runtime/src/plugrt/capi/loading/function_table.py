@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
-from plugrt.argument_errors import after_checks
-from plugrt.callback_exits import raise_exit
+from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.abi.process_map import AddressMap, is_memory
 from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
 from plugrt.capi.loading.ownership import own
-from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.capi.loading.replies import Replies
 from plugrt.capi.log import logger
 from plugrt.errors import (
@@ -30,6 +29,7 @@ from plugrt.errors import (
     describe,
     error_from_code,
 )
+from plugrt.frames.argument_errors import after_checks
 
 Slot = Callable[[Any], Any]
 _UNIMPLEMENTED = 12

@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations.ownership import DESTROYS
+from plugrt.capi.abi.process_map import AddressMap, file_at
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
 from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
 from plugrt.capi.loading.load_errors import no_function, why_not_loaded
-from plugrt.capi.loading.process_map import AddressMap, file_at
 from plugrt.errors import (
     FailedPrecondition,
     FileRefused,

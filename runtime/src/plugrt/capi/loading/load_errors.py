@@ -6,9 +6,9 @@ import platform
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from plugrt.base.files import open_regular, why_no_file
 from plugrt.capi.loading.elf import NotElf, get_machine_name, missing_libraries, read_elf
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
-from plugrt.files import open_regular, why_no_file
 
 _MAGICS = {
     b"MZ": "a Windows library",

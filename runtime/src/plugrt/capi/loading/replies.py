@@ -8,8 +8,8 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.process_map import AddressMap, is_memory
 from plugrt.capi.loading.exception_guard import guard
-from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.errors import InvalidReply, escape_controls
 from plugrt.interface import OptionValue
 

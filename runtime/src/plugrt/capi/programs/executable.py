@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from plugrt import hlo_proto, interface
+from plugrt import interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
@@ -19,7 +19,8 @@ from plugrt.capi.library.serialized_envelope import Origin, encode_envelope
 from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument, InvalidReply, Unimplemented, UnsupportedDtype
 from plugrt.interface import Layout, MemoryAnalysis, OptionValue, Program, TensorType
-from plugrt.protobuf import Content
+from plugrt.wire import hlo_proto
+from plugrt.wire.protobuf import Content
 
 T = TypeVar("T")
 _MAX_BYTES = (1 << 63) - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrt import hlo_proto
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.devices.devices import ClientBase, Device
 from plugrt.capi.library.client_handle import ClientHandle
@@ -13,6 +12,7 @@ from plugrt.capi.programs.executable import Executable
 from plugrt.capi.programs.independent_parts import are_independent, is_small
 from plugrt.capi.programs.launch_args import LaunchArgs
 from plugrt.errors import PjrtError
+from plugrt.wire import hlo_proto
 
 _PLATFORMS = frozenset({"cpu"})
 """Whose launch on several devices passes each part to a thread, which takes longer than a small

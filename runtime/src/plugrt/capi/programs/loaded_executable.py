@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 from plugrt import interface
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.donation import Donation
 from plugrt.capi.devices.devices import ClientBase, Device
@@ -24,10 +23,11 @@ from plugrt.capi.programs.executable_placement import (
 )
 from plugrt.capi.programs.launch_faults import LaunchFaults
 from plugrt.capi.programs.program_launches import ProgramLaunches
-from plugrt.compiled_core import core
 from plugrt.errors import PjrtError
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
+from plugrt.native.compiled_core import core
 
 _get_signature = attrgetter("_spec.signature")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import (
@@ -19,6 +18,7 @@ from plugrt.execution.arrays.host_data import (
 )
 from plugrt.execution.arrays.signature import Signature
 from plugrt.interface import TensorType
+from plugrt.native.compiled_core import KNOWN_DTYPES, core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

@@ -13,8 +13,6 @@ from typing import Any, Never, Self
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors, with_checked_methods
-from plugrt.compiled_core import core
 from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.array_base import ArrayBase
 from plugrt.execution.arrays.array_deletion import Deletable
@@ -25,8 +23,10 @@ from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import Device, Shards
 from plugrt.monitoring.listeners import listening
+from plugrt.native.compiled_core import core
 from plugrt.processes.forks import in_child
 from plugrt.settings.declarations import config
 

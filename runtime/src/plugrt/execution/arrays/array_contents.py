@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import monitoring
-from plugrt.argument_errors import with_checked_methods
-from plugrt.callback_exits import raise_exit
-from plugrt.compiled_core import core
+from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays.array_conversions import Conversions
 from plugrt.execution.arrays.compiled_reader import compile_reader
@@ -22,8 +20,10 @@ from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Buffer, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
+from plugrt.native.compiled_core import core
 from plugrt.settings.declarations import config
 
 _token = config.token

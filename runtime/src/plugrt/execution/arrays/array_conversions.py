@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from plugrt import dlpack_types
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.base import dlpack_types
 from plugrt.errors import ArgumentError, ArgumentTypeError, BufferUnavailable
 from plugrt.execution.arrays.array_methods import Methods
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Buffer
-from plugrt.traceback_filter import filter_traceback
 
 _DLPACK_CPU = (dlpack_types.CPU, 0)
 

@@ -8,11 +8,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array_contents import Contents
 from plugrt.execution.arrays.deletion import Deletion
 from plugrt.execution.arrays.sharers import find_sharers, keep_ended, tie_parts
+from plugrt.frames.argument_errors import with_checked_methods
 
 # Process-wide: arrays of all clients share buffers by the same steps.
 sharers_lock = threading.RLock()

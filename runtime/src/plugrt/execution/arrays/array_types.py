@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, NotAnArray
+from plugrt.frames.argument_errors import with_argument_errors
 
 C = TypeVar("C")
 _TAKEN = (bool, int, float, complex, np.ndarray, np.generic, tuple, list, dict, type(None))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.compiled_core import core
 from plugrt.interface import Client, Memory, TensorType
+from plugrt.native.compiled_core import core
 
 
 def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:

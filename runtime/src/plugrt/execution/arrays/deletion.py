@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from plugrt.compiled_core import core
-from plugrt.execution.user_frames import user_frame
-from plugrt.traceback_filter import our_files
+from plugrt.frames.traceback_filter import our_files
+from plugrt.frames.user_frames import user_frame
+from plugrt.native.compiled_core import core
 
 
 class PythonDeletion:

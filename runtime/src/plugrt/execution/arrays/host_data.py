@@ -9,11 +9,11 @@ import numpy as np
 import numpy.ma
 import numpy.typing as npt
 
-from plugrt.compiled_core import KNOWN_DTYPES
 from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
 from plugrt.execution.arrays.array_types import convert
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.user_frames import warn_user
+from plugrt.frames.user_frames import warn_user
+from plugrt.native.compiled_core import KNOWN_DTYPES
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.arrays.array import Array
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection.backends import get_backend
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
-from plugrt.compiled_core import core
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.shardings.sharding import Sharding
 from plugrt.interface import Layout, Shards, TensorType
+from plugrt.native.compiled_core import core
 
 
 class PythonSignature:

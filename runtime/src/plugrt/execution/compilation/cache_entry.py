@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from plugrt.errors import FailedPrecondition
 from plugrt.execution.compilation.cache_key import Facts
-from plugrt.sealed_bytes import SealedFormat
+from plugrt.wire.sealed_bytes import SealedFormat
 
 
 @dataclass(frozen=True, slots=True)

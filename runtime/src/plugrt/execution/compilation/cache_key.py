@@ -7,7 +7,7 @@ import importlib.util
 import json
 from dataclasses import asdict, dataclass, fields
 
-from plugrt import cpu_features
+from plugrt.execution.compilation import cpu_features
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins.packages import distributions
 from plugrt.settings.declarations import config

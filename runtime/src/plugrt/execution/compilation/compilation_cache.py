@@ -16,11 +16,12 @@ import re
 import time
 from pathlib import Path
 
-from plugrt import files, monitoring
+from plugrt import monitoring
+from plugrt.base import files
 from plugrt.errors import Internal, PjrtError
 from plugrt.execution.compilation.cache_entry import decode_entry, encode_entry
 from plugrt.execution.compilation.cache_key import Facts, collect_facts
-from plugrt.execution.user_frames import warn_user
+from plugrt.frames.user_frames import warn_user
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt.settings.declarations import config
 

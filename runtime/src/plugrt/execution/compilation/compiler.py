@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt import monitoring
-from plugrt.argument_errors import after_checks
 from plugrt.errors import PjrtError
 from plugrt.execution.compilation.compilation_cache import entry_for
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
@@ -18,6 +17,7 @@ from plugrt.execution.executables.bounded_executable import bound_launches
 from plugrt.execution.executables.callback_refusals import require_host_callbacks
 from plugrt.execution.executables.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.executables.tracked_executable import track_launches
+from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config

@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import cache
 
 from plugrt.errors import Unimplemented
-from plugrt.execution import mlir_bytecode
 from plugrt.execution.compilation.narrow_faults import FAULTS, TRIED
 from plugrt.interface import Client, CompileOptions, Program, Topology
 from plugrt.monitoring.stages import logger
+from plugrt.wire import mlir_bytecode
 
 _IN_TEXT = re.compile(rb"\b(?:u?i[24]|f4E2M1FN)\b(?=[>,])|x(u?i[24]|f4E2M1FN)\b")
 EXCHANGES = ("all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.shardings.index_boxes import Box, box_shape, first_split, relative_box
 from plugrt.interface import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrt.errors import Unimplemented
 from plugrt.execution.compilation.part_programs import LoadedPartProgram, layout_program
 from plugrt.interface import Buffer, Device, Layout, TensorType
-from plugrt.interface_checks import require_rank
+from plugrt.interface.checks import require_rank
 
 
 def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Layout | None:

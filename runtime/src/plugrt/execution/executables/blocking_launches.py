@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.compiled_core import core, new_lock
+from plugrt.callbacks.host_callbacks import calls_under_way
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.executables import calling_launch
 from plugrt.execution.executables.calling_launch import CallingLaunch
-from plugrt.host_callbacks import calls_under_way
 from plugrt.interface import Client, Device, LoadedExecutable, Shards
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
+from plugrt.native.compiled_core import core, new_lock
 
 _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""

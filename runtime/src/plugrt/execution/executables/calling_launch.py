@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from plugrt.host_callbacks import calls_of_thread
+from plugrt.callbacks.host_callbacks import calls_of_thread
 from plugrt.interface import Device, Program
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
 
 PATIENCE = 30.0
 """Seconds that a launch waits for one that calls Python, which may be waiting for it."""
@@ -61,7 +61,7 @@ class CallingLaunch:
         self.is_remembered = False
         """Whether a thread sees its end."""
         self.making = threading.Lock()
-        self._ended = threading.Lock()  # not an event: see `plugrt.thread_work`
+        self._ended = threading.Lock()  # not an event: see `plugrt.lifetime.thread_work`
         self._ended.acquire()
         self._releasing = threading.RLock()
         self.entry = (partial(self.ends_within, 0.01), True)

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.callback_exits import as_failure
+from plugrt.callbacks.callback_exits import as_failure
+from plugrt.callbacks.host_callbacks import call_noted
+from plugrt.callbacks.launch_watch import WatchedFunction
 from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError
 from plugrt.execution.executables.target_names import named_targets
-from plugrt.host_callbacks import call_noted
 from plugrt.interface import Client, Handler, HandlerStages, Program
-from plugrt.launch_watch import WatchedFunction
 
 # Process-wide: guards the three below.
 _lock = threading.Lock()

@@ -6,8 +6,8 @@ ones on the same devices. So a launch that failed leaves nothing behind that the
 for its token, which JAX hands from launch to launch.
 
 A thread waits for each launch, and releases the program with its functions when that has ended. At
-exit the interpreter waits for that thread (`plugrt.waiter`): afterwards no callback could run. It
-does so before the clients are destroyed, since plugrt was imported before this module.
+exit the interpreter waits for that thread (`plugrt.lifetime.waiter`): afterwards no callback could
+run. It does so before the clients are destroyed, since plugrt was imported before this module.
 
 `plugrt.execution.executables.tracked_executable` makes the launches that are awaited here.
 """
@@ -17,13 +17,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from plugrt.argument_errors import with_argument_errors
-from plugrt.callback_exits import raise_exit
+from plugrt.callbacks.callback_exits import raise_exit
+from plugrt.callbacks.host_callbacks import calls_under_way, take_failure
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.execution.executables.client_launches import calling_launches, client_launches
-from plugrt.host_callbacks import calls_under_way, take_failure
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
-from plugrt.waiter import ProcessWaiter
+from plugrt.lifetime.waiter import ProcessWaiter
 
 _MOST_THREADS = 64
 """That wait for ends, so that each is seen at once; it is more than a bounded client has."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from plugrt.execution import mlir_bytecode
 from plugrt.interface import Program
-from plugrt.protobuf import varint
+from plugrt.wire import mlir_bytecode
+from plugrt.wire.protobuf import varint
 
 _SYMBOL = rb"[\w$.-]"
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+from plugrt.callbacks.host_callbacks import forget_failures
+from plugrt.callbacks.shared_callbacks import SharedCallback
 from plugrt.errors import PjrtError
 from plugrt.execution.executables.callback_refusals import refuse_callbacks
 from plugrt.execution.executables.calling_launch import CallingLaunch
@@ -16,10 +18,8 @@ from plugrt.execution.executables.custom_call_targets import handlers_in
 from plugrt.execution.executables.effects import await_ordered, remember_launch
 from plugrt.execution.executables.watched_launches import WatchedLaunches, functions_to_watch
 from plugrt.execution.executables.wrapped_executable import WrappedExecutable
-from plugrt.host_callbacks import forget_failures
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
-from plugrt.shared_callbacks import SharedCallback
-from plugrt.waiter import ended
+from plugrt.lifetime.waiter import ended
 
 
 def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from plugrt.callbacks.host_callbacks import NumberedCallback, calls_under_way, logger
+from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition
 from plugrt.execution.executables.custom_call_targets import handlers_in
-from plugrt.host_callbacks import NumberedCallback, calls_under_way, logger
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
-from plugrt.launch_watch import Watch, WatchedFunction
-from plugrt.thread_work import ThreadWork
+from plugrt.lifetime.thread_work import ThreadWork
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 LaunchWithWait = Callable[[Sequence[Shards], ExecuteOptions | None], Launched]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt import bounded_cache
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import bounded_cache
+from plugrt.frames.argument_errors import with_argument_errors
 
 
 @with_argument_errors

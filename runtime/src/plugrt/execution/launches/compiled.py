@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import ml_dtypes
 
-from plugrt.argument_errors import with_checked_methods
-from plugrt.compiled_core import core
 from plugrt.errors import ArgumentError, ArgumentMismatch, IntegerOverflow, NotAnArray
 from plugrt.execution.arrays.arguments import (
     Aval,
@@ -34,9 +32,11 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.container_copies import copy_containers
+from plugrt.frames.argument_errors import with_checked_methods
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
+from plugrt.native.compiled_core import core
 from plugrt.settings.declarations import config
-from plugrt.traceback_filter import filter_traceback
 
 _MOST_NAMED = 5
 _token = config.token

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.compiled_core import core
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays import array_deletion
 from plugrt.execution.arrays.array import Array, array_holding, duplicate
@@ -16,6 +15,7 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.deletion import Deletion
 from plugrt.execution.arrays.sharers import find_sharers
 from plugrt.execution.placement.plan import Plan
+from plugrt.native.compiled_core import core
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
 

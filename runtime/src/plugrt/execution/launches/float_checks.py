@@ -16,7 +16,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches.float_origins import find_origin
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.user_frames import describe_call_site
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[Any]], Sequence[Array]]

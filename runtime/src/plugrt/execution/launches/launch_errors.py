@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from plugrt.callback_exits import raise_exit
+from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.plan import Plan

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import ShapeError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.arrays.array import Array

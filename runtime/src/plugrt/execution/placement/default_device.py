@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.trees.addressable import require_addressable

@@ -12,7 +12,7 @@ from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.interface import Executable, Layout, LoadedExecutable, TensorType
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.memory_layout import AutoLayout
 
 
 def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:

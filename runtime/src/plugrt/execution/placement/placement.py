@@ -9,8 +9,8 @@ from typing import Any
 from plugrt.errors import ArgumentTypeError
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
-from plugrt.interface_checks import check_overrides
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.checks import check_overrides
+from plugrt.interface.memory_layout import AutoLayout
 from plugrt.settings.declarations import config
 
 AnyLayout = Layout | AutoLayout | None

@@ -15,7 +15,7 @@ from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.trees.addressable import require_addressable
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.memory_layout import AutoLayout
 
 
 class Space(enum.Enum):

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.partition_spec import AxisName
+from plugrt.frames.argument_errors import with_argument_errors
 
 
 class AbstractMesh:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
+from plugrt.frames.argument_errors import with_argument_errors
 
 
 class AUTO(TiledSharding):

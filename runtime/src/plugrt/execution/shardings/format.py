@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.sharding import Sharding
 from plugrt.interface import Layout
-from plugrt.memory_layout import AutoLayout
+from plugrt.interface.memory_layout import AutoLayout
 
 
 class Format:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.op_sharding import read_op_sharding, states_whole, write_op_sharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.shardings.tiling import Tiling
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
 
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh, read_axis_names
@@ -19,6 +18,7 @@ from plugrt.execution.shardings.device_array import (
     read_devices,
 )
 from plugrt.execution.shardings.partition_spec import AxisName
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection import backends
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
 from plugrt.execution.shardings.tiling import Tiling, whole
-from plugrt.op_sharding_proto import (
+from plugrt.wire.op_sharding_proto import (
     COPIES_LAST,
     DEVICES,
     DIMENSIONS,
@@ -20,7 +20,7 @@ from plugrt.op_sharding_proto import (
     TYPE,
     write_tiles,
 )
-from plugrt.protobuf import Content, fields, integers
+from plugrt.wire.protobuf import Content, fields, integers
 
 _NAMES = {1: "maximal", 4: "manual", 5: "unknown", 6: "unreduced"}
 

@@ -9,11 +9,11 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import AxisError, ShapeError
 from plugrt.execution.shardings.device_array import find_devices, name_client, read_devices
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.shardings.tiling import Tiling, whole
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
 
 

@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.shardings.tiling import Tiling, whole
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.shardings.sharding import Index, Sharding, read_shape
 from plugrt.execution.shardings.tiling import Tiling
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
 
 

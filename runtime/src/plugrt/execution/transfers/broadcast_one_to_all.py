@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import DistributedError
 from plugrt.execution.transfers.process_allgather import (
     is_everywhere,
@@ -15,6 +14,7 @@ from plugrt.execution.transfers.process_allgather import (
     stack_processes,
 )
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection import backends
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
@@ -15,6 +14,7 @@ from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device, Shards, TensorType
 
 

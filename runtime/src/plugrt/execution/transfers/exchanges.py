@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plugrt import monitoring
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.compilation.buffer_copy import copy_buffer

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.aligned_arrays import allocate_aligned
+from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.execution.shardings.index_boxes import Box, box_shape, relative_box
 from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
 

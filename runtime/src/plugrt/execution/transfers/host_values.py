@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.shardings.divided import replicate
@@ -16,6 +15,7 @@ from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.array_parts import make_array_from_process_local_data
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection import backends
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.distributed.agreement import require_agreement
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_parts

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
-from plugrt.compiled_core import core
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import Aval, HostAval, quick_avals
 from plugrt.execution.arrays.array import Array, launch_form
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Shards
+from plugrt.native.compiled_core import core
 from plugrt.settings.declarations import config
 
 _known: BoundedCache[Any, Any] = BoundedCache(4096)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers, share_parts

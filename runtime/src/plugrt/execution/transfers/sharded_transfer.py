@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.aligned_arrays import allocate_aligned
-from plugrt.bounded_cache import BoundedCache
+from plugrt.base.aligned_arrays import allocate_aligned
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array, new_array
 from plugrt.execution.arrays.array_making import array_of_shards, share_parts

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import monitoring
-from plugrt.argument_errors import require_flag
-from plugrt.compiled_core import KNOWN_DTYPES, core
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.transfer_guard import check_transfer, moves
 from plugrt.execution.arrays.waiting import await_held, await_together
@@ -28,10 +26,12 @@ from plugrt.execution.transfers.tree_puts import (
     space_of,
 )
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import require_flag
+from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
+from plugrt.native.compiled_core import KNOWN_DTYPES, core
 from plugrt.settings.declarations import config
-from plugrt.traceback_filter import with_user_frames
 from plugrt.typing import ArrayLike, Container, PutTarget
 
 T = TypeVar("T")

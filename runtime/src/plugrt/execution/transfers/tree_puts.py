@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.argument_errors import require_flag
 from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution.arrays.array import Array, duplicate, new_array
 from plugrt.execution.arrays.array_layouts import change_layout
@@ -39,6 +38,7 @@ from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move, put
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import require_flag
 from plugrt.interface import Device, HostBufferSemantics, TensorType
 from plugrt.monitoring.listeners import listening
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
-from plugrt.main_interpreter import require_main_interpreter
+from plugrt.lifetime.main_interpreter import require_main_interpreter
 
 require_main_interpreter("optree")
 

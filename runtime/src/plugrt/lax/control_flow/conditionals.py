@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, StructureError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch, require_array
 from plugrt.lax.control_flow.loop_carry import describe

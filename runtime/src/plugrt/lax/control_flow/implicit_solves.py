@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, ShapeError, StructureError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import active_trace

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.default_device import default_device, gather_device
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.conditionals import trace_branches
 from plugrt.lax.control_flow.eager import launch
 from plugrt.plugins.selection.backends import process_backends

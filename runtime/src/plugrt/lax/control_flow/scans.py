@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.python_control_flow import run_map, run_scan

@@ -8,7 +8,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches.pipeline import Pipeline
@@ -16,6 +15,7 @@ from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
 from plugrt.execution.trees import tree
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.static_args import static_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import ConfigError
 from plugrt.interface import OptionValue
 from plugrt.plugins.plugin import NAME, NAME_RULE

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import PluginError, PluginIncompatible
 from plugrt.plugins.packages import distributions
 from plugrt.plugins.packages.distributions import Distribution

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plugrt import files
+from plugrt.base import files
 
 _SUFFIXES = (".dist-info", ".egg-info")
 

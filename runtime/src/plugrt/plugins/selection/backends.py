@@ -8,9 +8,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
-from plugrt import bounded_cache
-from plugrt.argument_errors import with_argument_errors
+from plugrt.base import bounded_cache
 from plugrt.errors import InvalidArgument, WrongType
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection.clients import Backends
 

@@ -6,7 +6,7 @@ its last argument ``of``. All errors are subclasses of ``RuntimeError``, as ther
 
 from __future__ import annotations
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection.backends import get_backend, process_backends
 from plugrt.plugins.selection.clients import Backends

@@ -106,7 +106,7 @@ def _load_table(path: str) -> object | None:
     In that case starting the backend reports the reason.
     """
     from plugrt import capi
-    from plugrt.xla_environment import quiet_logging
+    from plugrt.base.xla_environment import quiet_logging
 
     try:
         with quiet_logging():

@@ -8,7 +8,6 @@ import traceback
 from typing import Any
 
 from plugrt import monitoring
-from plugrt.argument_errors import after_checks
 from plugrt.errors import (
     ConfigError,
     PluginBroken,
@@ -18,6 +17,7 @@ from plugrt.errors import (
     describe,
     read_message,
 )
+from plugrt.frames.argument_errors import after_checks
 from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks

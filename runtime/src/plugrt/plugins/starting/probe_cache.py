@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from plugrt import files
+from plugrt.base import files
 from plugrt.errors import FileRefused
 from plugrt.interface import OptionValue
 from plugrt.plugins.log import logger

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from plugrt import monitoring
-from plugrt.argument_errors import after_checks
 from plugrt.errors import (
     HARDWARE_ABSENT,
     ConfigError,
@@ -20,6 +19,7 @@ from plugrt.errors import (
     describe,
     read_message,
 )
+from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, Device, OptionValue
 from plugrt.monitoring.distributed_debug import log_step
 from plugrt.plugins import vendors

@@ -11,12 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.core_sources import SOURCES
 from plugrt.errors import ConfigError
-from plugrt.main_interpreter import is_main_interpreter
+from plugrt.lifetime.main_interpreter import is_main_interpreter
+from plugrt.native.core_sources import SOURCES
+from plugrt.native.source_stamps import explain_other_sources
 from plugrt.settings.declarations import config
 from plugrt.settings.surroundings import surroundings
-from plugrt.source_stamps import explain_other_sources
 
 
 def choose_core(asked: str | None) -> tuple[Any, str]:

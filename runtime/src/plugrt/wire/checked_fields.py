@@ -20,9 +20,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import ml_dtypes
 import numpy as np
 
+from plugrt.base.files import parse_json
 from plugrt.errors import DataLoss, PlugrtError, describe
-from plugrt.files import parse_json
-from plugrt.hlo_proto import PRIMITIVE_TYPES
+from plugrt.wire.hlo_proto import PRIMITIVE_TYPES
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import hashlib
 import platform
 from functools import cache
 
-from plugrt import files
+from plugrt.base import files
 
 _DESCRIPTION = "/proc/cpuinfo"
 

@@ -1,7 +1,7 @@
 """Reads, writes and edits the protocol buffer wire format, as far as XLA's messages need it.
 
 https://protobuf.dev/programming-guides/encoding/ has the format. The meaning of fields is
-documented where they are read: `plugrt.hlo_proto`, `plugrt.capi.abi.proto_wire`.
+documented where they are read: `plugrt.wire.hlo_proto`, `plugrt.capi.abi.proto_wire`.
 """
 
 from __future__ import annotations

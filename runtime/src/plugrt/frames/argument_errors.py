@@ -24,7 +24,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, BufferUnavailable, Internal, PlugrtError, describe
-from plugrt.traceback_filter import filter_traceback
+from plugrt.frames.traceback_filter import filter_traceback
 
 P = ParamSpec("P")
 R = TypeVar("R")

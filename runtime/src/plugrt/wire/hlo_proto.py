@@ -13,7 +13,7 @@ import numpy as np
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Layout, Program, TensorType
-from plugrt.protobuf import Content, fields, integer, integers, message, messages, varint
+from plugrt.wire.protobuf import Content, fields, integer, integers, message, messages, varint
 
 FORMATS = ("hlo", "hlo_with_config")
 

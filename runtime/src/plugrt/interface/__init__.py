@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, Unimplemented
-from plugrt.interface_checks import (
+from plugrt.interface.checks import (
     INTEGER,
     check_assignable,
     check_auto_mesh,
@@ -39,8 +39,8 @@ from plugrt.interface_checks import (
     require_number,
     require_types,
 )
-from plugrt.interface_names import OF_CLIENTS, OF_DEVICES, find_attribute
-from plugrt.memory_layout import Layout
+from plugrt.interface.memory_layout import Layout
+from plugrt.interface.names import OF_CLIENTS, OF_DEVICES, find_attribute
 
 __all__ = [
     "HOST_CALLBACK",

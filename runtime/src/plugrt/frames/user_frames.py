@@ -6,8 +6,8 @@ import sys
 import warnings
 from types import FrameType
 
-from plugrt.traceback_filter import OUR_FOLDERS
-from plugrt.traceback_filter import our_files as _ours
+from plugrt.frames.traceback_filter import OUR_FOLDERS
+from plugrt.frames.traceback_filter import our_files as _ours
 
 
 def user_frame() -> FrameType | None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.errors import Internal, PjrtError
-from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HostCallback
 
 Arrays = Sequence[npt.NDArray[Any]]

@@ -12,7 +12,7 @@ import threading
 from importlib import import_module
 from types import ModuleType
 
-from plugrt.thread_work import ThreadWork
+from plugrt.lifetime.thread_work import ThreadWork
 
 
 def import_native(*names: str) -> list[ModuleType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callback_exits import as_failure
+from plugrt.callbacks.callback_exits import as_failure
+from plugrt.callbacks.launch_watch import WatchedFunction
 from plugrt.errors import Internal, PjrtError, Unimplemented
+from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Client, CompileOptions, HostCallback, Program
-from plugrt.launch_watch import WatchedFunction
-from plugrt.traceback_filter import filter_traceback
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class NumberedCallback(WatchedFunction):
     ``partitioned``, by each device with the parts that it has.
 
     While a launch on several devices has a ``watch`` here, a failure is noted there and ``blank()``
-    is returned (`plugrt.launch_watch`).
+    is returned (`plugrt.callbacks.launch_watch`).
     """
 
     __slots__ = (

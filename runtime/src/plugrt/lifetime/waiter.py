@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any, Protocol
 
-from plugrt.thread_work import ThreadWork
+from plugrt.lifetime.thread_work import ThreadWork
 
 _UNTAKEN = 0.01
 """Seconds after which something that no thread waits for gets a further thread."""

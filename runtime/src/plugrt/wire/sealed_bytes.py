@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from plugrt.checked_fields import decode_json, encode, require
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
+from plugrt.wire.checked_fields import decode_json, encode, require
 
 Header = TypeVar("Header")
 _DIGITS = 64

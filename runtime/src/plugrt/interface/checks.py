@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
-from plugrt.memory_layout import Layout
+from plugrt.interface.memory_layout import Layout
 
 INTEGER = (int, np.integer)
 """The types of integers, for `isinstance`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from plugrt.protobuf import integer, message, varint
+from plugrt.wire.protobuf import integer, message, varint
 
 TYPE, DIMENSIONS, DEVICES, COPIES_LAST, LAST_DIMENSIONS = 1, 3, 4, 6, 8
 IOTA_SHAPE, IOTA_ORDER = 9, 10

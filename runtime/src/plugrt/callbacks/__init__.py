@@ -1,0 +1,1 @@
+"""Python functions that programs call, and the launches that call them."""

@@ -1,0 +1,1 @@
+"""Threads, imports and interpreters: work that signals and exits must not break."""

@@ -1,0 +1,1 @@
+"""The core in C: whether calls run in it, and which sources it is built from."""

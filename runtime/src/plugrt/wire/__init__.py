@@ -1,0 +1,1 @@
+"""Binary formats: protocol buffers, FlatBuffers, HLO protos, MLIR bytecode, saved bytes."""
