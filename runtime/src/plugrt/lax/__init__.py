@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from plugrt.lax.accuracy import AccuracyMode, Tolerance
 from plugrt.lax.approximate_top_k import approx_max_k, approx_min_k
-from plugrt.lax.bessel import bessel_i0e
 from plugrt.lax.binary import (
     add,
     atan2,
@@ -66,9 +65,6 @@ from plugrt.lax.filled_arrays import broadcasted_iota, empty, full, full_like, i
 from plugrt.lax.fourier import FftType, fft
 from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from plugrt.lax.identities import dce_sink, pcast, stage, stop_gradient
-from plugrt.lax.incomplete_beta import betainc
-from plugrt.lax.incomplete_gamma import igamma, igammac
-from plugrt.lax.incomplete_gamma_derivative import igamma_grad_a, random_gamma_grad
 from plugrt.lax.index_taking import index_take
 from plugrt.lax.parallel.all_reduce import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.parallel.exchanges import (
@@ -148,6 +144,13 @@ from plugrt.lax.slicing import (
     slice_in_dim,
 )
 from plugrt.lax.sorting import sort, sort_key_val, top_k
+from plugrt.lax.special_functions.bessel import bessel_i0e
+from plugrt.lax.special_functions.incomplete_beta import betainc
+from plugrt.lax.special_functions.incomplete_gamma import igamma, igammac
+from plugrt.lax.special_functions.incomplete_gamma_derivative import (
+    igamma_grad_a,
+    random_gamma_grad,
+)
 from plugrt.lax.stacking import broadcast_shapes, broadcast_to_rank, stack, tile, unstack
 from plugrt.lax.tokens import after_all, create_token
 from plugrt.lax.unary import (

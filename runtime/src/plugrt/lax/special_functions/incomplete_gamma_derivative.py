@@ -14,9 +14,9 @@ from plugrt.array_api.elementwise.exponential import exp, log, log1p, sqrt
 from plugrt.array_api.elementwise.float_properties import isnan, maximum
 from plugrt.array_api.searching import where
 from plugrt.lax.binary import prepare_operands
-from plugrt.lax.gamma_function import LARGE, log1p_minus, stirling_remainder
-from plugrt.lax.incomplete_gamma import HUGE, density, uniform_correction
-from plugrt.lax.iterations import State, iterate, keep_from_zero
+from plugrt.lax.special_functions.gamma_function import LARGE, log1p_minus, stirling_remainder
+from plugrt.lax.special_functions.incomplete_gamma import HUGE, density, uniform_correction
+from plugrt.lax.special_functions.iterations import State, iterate, keep_from_zero
 from plugrt.lax.unary import digamma
 from plugrt.tracing.emit import full
 from plugrt.tracing.operation import operation

@@ -14,14 +14,14 @@ from plugrt.array_api.elementwise.exponential import exp, expm1, log, sqrt
 from plugrt.array_api.elementwise.float_properties import clip, isnan, maximum, minimum
 from plugrt.array_api.searching import where
 from plugrt.lax.binary import prepare_operands
-from plugrt.lax.gamma_function import (
+from plugrt.lax.special_functions.gamma_function import (
     LARGE,
     log1p_minus,
     log_gamma_ratio,
     reciprocal_gamma,
     stirling_remainder,
 )
-from plugrt.lax.iterations import continued_fraction, power_series
+from plugrt.lax.special_functions.iterations import continued_fraction, power_series
 from plugrt.lax.unary import erfc
 from plugrt.tracing.emit import full
 from plugrt.tracing.operation import operation

@@ -8,9 +8,14 @@ from plugrt.array_api.elementwise.exponential import exp, log, log1p, sqrt
 from plugrt.array_api.elementwise.float_properties import isnan, maximum, minimum
 from plugrt.array_api.elementwise.rounding import floor
 from plugrt.array_api.searching import where
-from plugrt.lax.gamma_function import LARGE, log1p_minus, reciprocal_gamma, stirling_remainder
-from plugrt.lax.iterations import continued_fraction
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
+from plugrt.lax.special_functions.gamma_function import (
+    LARGE,
+    log1p_minus,
+    reciprocal_gamma,
+    stirling_remainder,
+)
+from plugrt.lax.special_functions.iterations import continued_fraction
 from plugrt.tracing.emit import full
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer

@@ -1,0 +1,1 @@
+"""Bessel, incomplete beta and incomplete gamma functions."""
