@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,42 +21,17 @@ MODULES = modules(RUNTIME)
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 LAYERS = [
-    {
-        "aligned_arrays",
-        "argument_errors",
-        "bounded_cache",
-        "checked_fields",
-        "dlpack_types",
-        "errors",
-        "files",
-        "garbage_collection",
-        "processes",
-        "interface",
-        "interface_checks",
-        "interface_names",
-        "memory_layout",
-        "thread_frames",
-        "thread_work",
-        "main_interpreter",
-        "uninterrupted_imports",
-        "settings",
-        "monitoring",
-        "protobuf",
-        "sealed_bytes",
-        "flatbuffers",
-        "hlo_proto",
-        "independent_parts",
-        "op_sharding_proto",
-        "callback_exits",
-        "host_callbacks",
-        "launch_watch",
-        "shared_callbacks",
-        "traceback_filter",
-        "waiter",
-    },
-    {"_core", "core_sources", "source_stamps", "compiled_core"},
-    {"trial_computation"},
-    {"cpu_features", "xla_environment"},
+    {"errors"},
+    {"base"},
+    {"processes"},
+    {"interface"},
+    {"settings"},
+    {"lifetime"},
+    {"frames"},
+    {"wire"},
+    {"monitoring"},
+    {"_core", "native"},
+    {"callbacks"},
     {"capi"},
     {"plugins"},
     {"distributed"},
@@ -74,6 +51,27 @@ LAYERS = [
 What it names for annotations, in functions and as a string counts as much as an import at the top.
 """
 
+STEPS = {
+    "capi": (
+        "log", "abi", "loading", "library", "extensions", "devices", "buffers", "programs",
+        "client", "probing", "__init__",
+    ),
+    "plugins": (
+        "packages",
+        ("coordination", "lowering", "plugin", "vendors", "record", "log", "start_variables",
+         "library", "hookspecs", "hooks"),
+        "discovery", ("precedence", "table"), "starting", "selection", "offers", "__init__",
+    ),
+    "execution": (
+        "trees", "shardings", "executables", "compilation", "arrays", "placement", "transfers",
+        "launches", "__init__",
+    ),
+}  # fmt: skip
+"""Within a package that is divided: a step imports from earlier ones and from its own modules."""
+
+MOST = 40
+"""Modules in a folder, ``__init__.py`` apart."""
+
 VENDORS = re.compile(r"nvidia|cuda|cupti|rocm|\bamd\b|libtpu|metal|neuron|oneapi|habana", re.I)
 PRIVATE = re.compile(r"\bjaxlib\._|from jaxlib import _|jaxlib\.mlir\._mlir_libs")
 
@@ -89,24 +87,41 @@ def layer_number(name: str) -> int:
     raise AssertionError(f"{name!r} is in no layer of LAYERS")
 
 
+def step_number(module: str) -> int:
+    """Returns the step of a module within its package; 0 where that is not divided."""
+    _, package, inner, *_ = [*module.split("."), "__init__", "__init__"]
+    for number, names in enumerate(STEPS.get(package, ())):
+        if inner == names or (isinstance(names, tuple) and inner in names):
+            return number
+    assert package not in STEPS, f"{module} is in no step of STEPS"
+    return 0
+
+
 def package_of(module: str) -> str:
     """Returns the package of a module; the public names are for what is a program like others."""
     return module.split(".")[1] if "." in module else "demo"
 
 
 def name_of(path: Path) -> str:
-    """Returns the package of the runtime that a file is in."""
-    first = path.relative_to(RUNTIME).parts[0]
-    return first.removesuffix(".py")
+    """Returns the full name of the module of the runtime in a file."""
+    parts = path.relative_to(RUNTIME.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_above(module: str, here: str) -> bool:
+    """Whether ``here`` may not import ``module``."""
+    package = here.split(".")[1] if "." in here else "__init__"
+    if package_of(module) != package:
+        return layer_number(package_of(module)) > layer_number(package)
+    return step_number(module) > step_number(here)
 
 
 @pytest.mark.parametrize("path", sources(RUNTIME), ids=lambda p: str(p.relative_to(RUNTIME)))
 def test_a_layer_imports_from_earlier_layers(path: Path) -> None:
-    here = layer_number(name_of(path))
     wrong = [
-        f"{path}:{line} names {module}, which lies above its layer"
+        f"{path}:{line} names {module}, which is above its layer or step"
         for module, line in references(path, MODULES)
-        if layer_number(package_of(module)) > here
+        if is_above(module, name_of(path))
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -115,19 +130,36 @@ def test_every_package_is_in_a_layer() -> None:
     for path in RUNTIME.iterdir():
         if path.suffix == ".py" or (path.is_dir() and (path / "__init__.py").exists()):
             layer_number(path.stem)
+    for package in STEPS:
+        for path in (RUNTIME / package).iterdir():
+            if path.suffix == ".py" or (path / "__init__.py").exists():
+                step_number(f"plugrt.{package}.{path.stem}")
+
+
+def test_each_step_is_there() -> None:
+    for package, steps in STEPS.items():
+        for name in itertools.chain.from_iterable([n] if isinstance(n, str) else n for n in steps):
+            assert f"plugrt.{package}.{name}".removesuffix(".__init__") in MODULES
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    folders = Counter(p.parent for p in sources(RUNTIME) if p.name != "__init__.py")
+    assert {folder: n for folder, n in folders.items() if n > MOST} == {}
+    assert max(folders.values()) > MOST / 2
 
 
 def test_the_architecture_has_these_layers() -> None:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = page.partition("| layer (`plugrt.…`) |")[2].partition("\n\n")[0]
+    table = page.partition("| package (`plugrt.…`) |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     of_each = [set(re.findall(r"`([^`]+?)/?`", re.sub(r"\(.*?\)", "", row))) for row in rows]
     assert of_each == LAYERS
-    inner = re.findall(r"`(\w+)/` \((.*?)\)", "".join(rows))
-    assert inner
-    for package, names in inner:
-        for name in re.findall(r"`(\w+)/`", names):
-            assert (RUNTIME / package / name).is_dir(), f"{package}/{name}"
+    folders = {
+        package: [n for n in steps if (RUNTIME / package / str(n)).is_dir()]
+        for package, steps in STEPS.items()
+    }
+    stated = dict(re.findall(r"`(\w+)/` \((`.*?→.*?)\)", "".join(rows)))
+    assert {p: re.findall(r"`(\w+)/`", names) for p, names in stated.items()} == folders
 
 
 def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
@@ -264,7 +296,7 @@ def test_vendors_are_named_in_one_module() -> None:
     allowed = {
         RUNTIME / "plugins/vendors.py",
         RUNTIME / "settings/declarations.py",
-        RUNTIME / "dlpack_types.py",
+        RUNTIME / "base/dlpack_types.py",
     }
     wrong = [
         f"{path}:{line}: {text!r}"
@@ -288,6 +320,8 @@ def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
     assert [t for t in texts if VENDORS.search(t)] == ["cuda"]
     assert [t for t in texts if PRIVATE.search(t)] == ["import jaxlib._jax"]
     assert layer_number("cli") > layer_number("execution")
+    assert is_above("plugrt.execution.launches.programs", "plugrt.execution.trees.tree")
+    assert not is_above("plugrt.execution.trees.tree", "plugrt.execution.launches.programs")
 
 
 @pytest.mark.parametrize(

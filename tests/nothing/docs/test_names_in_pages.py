@@ -71,7 +71,7 @@ def test_names_in_the_architecture_are_defined() -> None:
     named = [n for n in in_ticks(ARCHITECTURE) if re.fullmatch(r"[\w.]*\w(\(.*\))?", n)]
     named = [n for n in named if not is_path(n)]
     words = {w for n in named for w in n.partition("(")[0].split(".") if w}
-    assert len(words) > 50
+    assert len(words) > 30
     settings = {"CI", "make", "py", "plugrt"}
     missing = words - defined() - settings
     assert not missing, f"docs/architecture.md names {sorted(missing)}"
@@ -79,7 +79,7 @@ def test_names_in_the_architecture_are_defined() -> None:
 
 def test_modules_in_the_picture_of_a_call_are_there() -> None:
     [picture] = [b.text for b in all_blocks(ARCHITECTURE) if "Signature" in b.text]
-    named = re.findall(r"\b(?:execution|tracing|stablehlo|transforms)/\w+", picture)
+    named = re.findall(r"\b(?:execution|tracing|stablehlo|transforms)/[\w/]+", picture)
     assert len(named) > 6
     missing = [name for name in named if not (ROOT / f"runtime/src/plugrt/{name}.py").exists()]
     assert not missing, f"docs/architecture.md draws {missing}"
