@@ -1,0 +1,147 @@
+"""`Program`, and the options to compile and to launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface.checks import (
+    INTEGER,
+    check_auto_mesh,
+    check_counts,
+    check_execute_options,
+    check_overrides,
+    device_id_rows,
+    require_types,
+)
+from plugrt.interface.handlers import HostCallback
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program as a backend takes it.
+
+    ``format`` is PJRT's: ``"mlir"`` (StableHLO as text, MLIR bytecode or portable artifact),
+    ``"hlo"`` or ``"hlo_with_config"`` (serialised XLA protos).
+
+    ``callbacks`` are the Python functions that the program calls, by number. The call of number n
+    is a ``stablehlo.custom_call @plugrt_host_callback`` with ``api_version = 4`` and
+    ``backend_config = {index = n : ui64}``; one that is ordered has a token as its first operand
+    and its first result, which the function neither gets nor returns. The numbers are unique in
+    the process. Whoever compiles the program keeps it for as long as launches may run.
+    """
+
+    code: bytes = field(repr=False)
+    format: str = "mlir"
+    name: str = "main"
+    callbacks: Mapping[int, HostCallback] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        require_types(self, {"code": bytes, "format": str, "name": str, "callbacks": Mapping})
+
+    @property
+    def may_name_layouts(self) -> bool:
+        """Whether arguments or results may lie otherwise than by default.
+
+        StableHLO says so in a word, which stands in each of its forms; HLO always states layouts.
+        """
+        return self.format != "mlir" or b"layout_mode" in self.code
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAssignment:
+    """Which device runs which replica and partition: ``device_ids[replica][partition]``."""
+
+    device_ids: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device_ids", device_id_rows(self.device_ids))
+
+    @property
+    def num_replicas(self) -> int:
+        """The number of replicas (rows)."""
+        return len(self.device_ids)
+
+    @property
+    def num_partitions(self) -> int:
+        """The number of partitions of each replica (columns)."""
+        return len(self.device_ids[0])
+
+    @property
+    def flat(self) -> tuple[int, ...]:
+        """All device ids, replica-major: the order of `LoadedExecutable.addressable_devices`."""
+        return tuple(i for row in self.device_ids for i in row)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How to compile a `Program` (the parts of XLA's ``CompileOptionsProto`` that hosts use).
+
+    ``device_assignment`` None means the client's default for the replica and partition counts.
+    The two ``allow_spmd_sharding_propagation`` fields say of each parameter and each result whether
+    the partitioner may choose how it is divided, where the program says nothing; one value counts
+    for all, and none is as the partitioner likes. With ``use_auto_spmd_partitioning`` the compiler
+    chooses freely over a mesh of that shape, whose devices are named by their partition numbers.
+    ``env_overrides`` are XLA debug options by name. ``encoded`` is a whole serialised
+    ``CompileOptionsProto`` for callers that need more; the other fields are then ignored.
+    """
+
+    num_replicas: int = 1
+    num_partitions: int = 1
+    device_assignment: DeviceAssignment | None = None
+    use_spmd_partitioning: bool = False
+    use_shardy_partitioner: bool = False
+    allow_spmd_sharding_propagation_to_parameters: tuple[bool, ...] = ()
+    allow_spmd_sharding_propagation_to_output: tuple[bool, ...] = ()
+    use_auto_spmd_partitioning: bool = False
+    auto_spmd_partitioning_mesh_shape: tuple[int, ...] = ()
+    auto_spmd_partitioning_mesh_ids: tuple[int, ...] = ()
+    parameter_is_tupled: bool = False
+    env_overrides: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    encoded: bytes | None = None
+
+    def __post_init__(self) -> None:
+        require_types(self, _OPTION_TYPES)
+        check_overrides(self.env_overrides)
+        a = self.device_assignment
+        assigned = (a.num_replicas, a.num_partitions) if a else None
+        check_counts(self.num_replicas, self.num_partitions, assigned)
+        if self.use_auto_spmd_partitioning:
+            check_auto_mesh(
+                self.num_partitions,
+                self.auto_spmd_partitioning_mesh_shape,
+                self.auto_spmd_partitioning_mesh_ids,
+            )
+
+
+_OPTION_TYPES: Mapping[str, Any] = {
+    "num_replicas": int | np.integer,
+    "num_partitions": int | np.integer,
+    "device_assignment": DeviceAssignment | None,
+    "allow_spmd_sharding_propagation_to_parameters": tuple,
+    "allow_spmd_sharding_propagation_to_output": tuple,
+    "auto_spmd_partitioning_mesh_shape": tuple,
+    "auto_spmd_partitioning_mesh_ids": tuple,
+    "env_overrides": Mapping,
+    "encoded": bytes | None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteOptions:
+    """How to launch a `LoadedExecutable`.
+
+    ``launch_id`` ties together the launches of one multi-process step.
+    ``non_donatable_input_indices`` are arguments that must survive although the program donates
+    them.
+    """
+
+    launch_id: int = 0
+    non_donatable_input_indices: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_types(self, {"launch_id": INTEGER, "non_donatable_input_indices": tuple | list})
+        check_execute_options(self.launch_id, self.non_donatable_input_indices)

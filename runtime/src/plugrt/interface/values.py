@@ -1,0 +1,68 @@
+"""Value types of the interface: tensor types, option values, and promises about host memory."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface.memory_layout import Layout
+
+OptionValue = str | bool | int | float | list[int]
+"""What a create option or an attribute may hold (``PJRT_NamedValue``)."""
+
+
+class HostBufferSemantics(enum.IntEnum):
+    """What the caller promises about host memory that it hands to `Client.buffer_from_host`.
+
+    The values are those of ``PJRT_HostBufferSemantics``.
+    """
+
+    IMMUTABLE_ONLY_DURING_CALL = 0
+    """The source may change as soon as the call returns: the backend copies at once."""
+    IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
+    """The source stays as it is until the buffer's transfer is done."""
+    IMMUTABLE_ZERO_COPY = 2
+    """The source never changes while the buffer lives, and the backend may alias it."""
+    MUTABLE_ZERO_COPY = 3
+    """As above, and the backend may write to it (a donated computation may reuse it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The shape and dtype of one array on one device, and how it lies in the device's memory.
+
+    ``layout`` None is the device's default for that shape and dtype (`Client.default_layout`); the
+    types of a backend name a layout only where it is another one.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    layout: Layout | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the host; sub-byte types take one byte an element, as ml_dtypes stores them."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is the type of a token (`TOKEN_TYPE`)."""
+        return self.dtype.kind == "V" and not self.dtype.itemsize
+
+    def __str__(self) -> str:
+        if self.is_token:
+            return "token"
+        order = self.layout.text if self.layout else ""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]{order}"
+
+
+TOKEN_TYPE = TensorType((), np.dtype("V"))
+"""The type of a token: a parameter or result that orders a program's effects and holds nothing.
+
+A buffer of it cannot be read. The first token of a chain is a buffer of the type ``bool[0]``, which
+hosts can put on a device: backends that take tokens take it for one, as XLA's do.
+"""
