@@ -20,7 +20,8 @@ from plugrt.plugins.discovery.installed_plugins import names_of_foreign_plugin
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.packages import distributions
 from plugrt.plugins.packages.description import find_unannounced
-from plugrt.plugins.record import Record, Source, State, normalise_name
+from plugrt.plugins.packages.distributions import normalise_name
+from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.selection.clients import Backends
 from plugrt.plugins.selection.platform_choice import parse_request
