@@ -48,7 +48,7 @@ def try_initialize(record: Record, config: Config) -> Trial:
     """Runs ``initialize()`` of a record's module in a child, and returns the outcome.
 
     Code that calls other functions of jax's that register something is not tried: the program
-    needs what it registers. Nor is it where its options may depend on what a child does not have:
+    needs what it registers. Nor is it where a child lacks something that its options may depend on:
     settings of a jax that the program has imported, variables that name a coordinator.
     """
     differs = _has_jax() or not ALONE.keys().isdisjoint(os.environ)
