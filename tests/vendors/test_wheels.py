@@ -66,7 +66,9 @@ class Installed:
 
     def run(self, *arguments: str, **env: str) -> tuple[int, str]:
         """Runs Python with these arguments; returns the exit code and its output."""
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **PATIENT}
+        # jax-tt-plugin unpacks 400 MB into the temporary folder as it is loaded.
+        patient = {**PATIENT, "PLUGRT_DOCTOR_SECONDS": "300"}
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **patient}
         done = attempt(self.python, *arguments, cwd=self.python.parent, env=quiet | env)
         return done.returncode, done.stdout or done.stderr
 

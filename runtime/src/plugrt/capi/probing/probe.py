@@ -70,7 +70,10 @@ def _explain_end(outcome: Outcome, where: str) -> ProbeResult:
     reason, cure = f"its process {outcome.ending} {where}", ""
     if outcome.how == "deadline":
         reason = f"it did not come back within {outcome.seconds:.3g} s {where}"
-        cure = "PLUGRT_PROBE_SECONDS gives it more time, if it waits for hardware or a network"
+        cure = (
+            "PLUGRT_PROBE_SECONDS, in doctor PLUGRT_DOCTOR_SECONDS too, gives it more time, if it "
+            "waits for hardware or a network"
+        )
     elif outcome.lost_report:
         reason = f"it closed files of its process that are not its own {where}"
     if last := outcome.last_output():
