@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.execution.arrays.host_data import accepted_dtypes, scalar_dtypes
 from plugrt.native.compiled_core import core, reason
 from plugrt.settings import options
 from plugrt.settings.declarations import config
@@ -139,18 +141,30 @@ def test_a_finaliser_asks_for_settings_while_a_token_is_made(
     """It waited for the lock that its own thread had."""
     asked: list[Any] = []
 
-    def make(values: tuple[Any, ...]) -> Token:
+    def make(values: tuple[Any, ...], settings: Mapping[str, Any]) -> Token:
         if not asked:  # as where the garbage collector runs a finaliser
             asked.append(None)
             with config.override(default_matmul_precision="high"):
                 asked.append(config.token())
-        return Token(values)
+        return Token(values, settings)
 
     monkeypatch.setattr(options, "Token", make)
     with config.override(quick_compile_bytes=12345):
         token = config.token()
         assert token is config.token()
     assert asked[1] is not token
+
+
+def test_what_is_cached_for_a_token_is_made_of_its_settings() -> None:
+    """Another thread may change a setting between the reading of a token and a cache's miss."""
+    with config.override(enable_x64=True):
+        wide = config.token()
+    with config.override(enable_x64=False):
+        narrow = config.token()
+        for token, bits in ((wide, 64), (narrow, 32)):
+            scalars, integers = scalar_dtypes.__wrapped__(token)
+            assert (scalars[float], *integers) == (f"float{bits}", f"int{bits}")
+            assert (np.dtype(np.float64) in accepted_dtypes.__wrapped__(token)) is (bits == 64)
 
 
 @pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

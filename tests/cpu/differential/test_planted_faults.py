@@ -93,7 +93,7 @@ def test_a_default_device_that_is_ignored_is_found(monkeypatch: pytest.MonkeyPat
     assert {c.setting.partition("(")[0] for c in cases} == {"m.default_device", "device_of_config"}
     assert any("device=devices" in c.body for c in cases)
     default_device._defaults.clear()
-    monkeypatch.setattr(default_device, "_find_default", lambda: plugrt.devices()[0])
+    monkeypatch.setattr(default_device, "_find_default", lambda _: plugrt.devices()[0])
     found = [c for c in cases if unknown(c, differences_of(c))]
     monkeypatch.undo()
     default_device._defaults.clear()

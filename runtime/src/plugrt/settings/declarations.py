@@ -451,12 +451,8 @@ class Config(Options):
         token = super()._make_token()
         token.guarded = any(
             level not in (None, "allow")
-            for level in (
-                self.transfer_guard,
-                self.transfer_guard_host_to_device,
-                self.transfer_guard_device_to_device,
-                self.transfer_guard_device_to_host,
-            )
+            for name, level in token.settings.items()
+            if name.startswith("transfer_guard")
         )
         return token
 

@@ -23,15 +23,17 @@ T = TypeVar("T")
 class Token:
     """One combination of the settings that affect calls; equal settings give the same object.
 
-    ``trace`` is the token of those settings that affect what is traced.
+    ``trace`` is the token of those settings that affect what is traced. What is cached for a token
+    is made of its ``settings``: those in force may have changed since the token was read.
     """
 
-    __slots__ = ("__weakref__", "guarded", "trace", "values")
+    __slots__ = ("__weakref__", "guarded", "settings", "trace", "values")
 
     trace: Token
 
-    def __init__(self, values: tuple[Any, ...]) -> None:
+    def __init__(self, values: tuple[Any, ...], settings: Mapping[str, Any]) -> None:
         self.values = values
+        self.settings = settings
         self.guarded = False
         """Whether transfers are logged or refused: those who make one look here first."""
 
@@ -218,19 +220,20 @@ class Options:
         # The holder is read first: a concurrent update replaces it, and the token made of the old
         # values is then not kept.
         holder = self._token
-        declared = self.declared().values()
-        traced = (*(self.lookup(o)[0] for o in declared if o.traced), self.surroundings)
-        launched = tuple(self.lookup(o)[0] for o in declared if o.launched)
+        declared = [o for o in self.declared().values() if o.traced or o.launched]
+        found = {o.name: self.lookup(o)[0] for o in declared}
+        traced = (*(found[o.name] for o in declared if o.traced), self.surroundings)
+        launched = tuple(found[o.name] for o in declared if o.launched)
         with self._lock:
-            token = self._intern((traced, launched))
-            token.trace = self._intern((traced,))
+            token = self._intern((traced, launched), found)
+            token.trace = self._intern((traced,), found)
         holder.value = token
         return token
 
-    def _intern(self, values: tuple[Any, ...]) -> Token:
+    def _intern(self, values: tuple[Any, ...], settings: Mapping[str, Any]) -> Token:
         token = self._tokens.get(values)
         if token is None:
-            made = Token(values)  # a finaliser that runs meanwhile may make it, too
+            made = Token(values, settings)  # a finaliser that runs meanwhile may make it, too
             token = self._tokens.setdefault(values, made)
         return token
 

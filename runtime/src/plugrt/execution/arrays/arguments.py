@@ -15,6 +15,7 @@ from plugrt.execution.arrays.host_data import (
     host_array,
     python_scalar,
     scalar_dtype,
+    scalar_dtypes,
 )
 from plugrt.execution.arrays.signature import Signature
 from plugrt.interface import TensorType
@@ -157,10 +158,10 @@ def _plain_avals(
 
     Those are Python's and NumPy's, by class.
     """
-    zeros, dtypes = (False, 0.0, 0j), accepted_dtypes(settings)
+    dtypes, (pythons, _) = accepted_dtypes(settings), scalar_dtypes(settings)
     numpys = (d for d in KNOWN_DTYPES if d in dtypes)
     scalars: dict[type, HostAval] = {d.type: intern_host_aval((), d) for d in numpys}
-    return dtypes, scalars | {type(x): intern_host_aval((), scalar_dtype(x), True) for x in zeros}
+    return dtypes, scalars | {k: intern_host_aval((), d, True) for k, d in pythons.items()}
 
 
 def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:

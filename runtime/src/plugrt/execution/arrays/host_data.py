@@ -73,7 +73,8 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 @cache
 def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
     """The dtypes accepted without a check under these settings: native, and not narrowed."""
-    return frozenset(d for d in KNOWN_DTYPES if narrow_dtype(d) is d)
+    narrow = settings.settings["enable_x64"] is False
+    return frozenset(d for d in KNOWN_DTYPES if not (narrow and d.name in _NARROW))
 
 
 def python_scalar(x: Any) -> bool | int | float | complex | None:
@@ -133,7 +134,7 @@ def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
     Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
     of these settings holds.
     """
-    defaults, integers = _scalar_dtypes(config.token())
+    defaults, integers = scalar_dtypes(config.token())
     found = defaults.get(type(x))
     if found is not None:
         return found
@@ -168,11 +169,11 @@ _MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64)}
 
 
 @cache
-def _scalar_dtypes(
+def scalar_dtypes(
     settings: Token,
 ) -> tuple[dict[type, np.dtype[Any]], tuple[np.dtype[Any], ...]]:
     """The dtype of each kind of scalar under these settings, and those tried for an integer."""
-    wide, narrow = config.enable_x64 is True, config.enable_x64 is False
+    wide, narrow = (settings.settings["enable_x64"] is on for on in (True, False))
     integers = (_INT32,) if narrow else (_INT64,) if wide else (_INT32, _INT64)
     defaults = {
         bool: np.dtype(np.bool_),

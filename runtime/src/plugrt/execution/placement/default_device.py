@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
@@ -20,13 +22,12 @@ def default_device() -> Device:
     token = config.token()
     found = _defaults.get(token)  # asked for each argument that is not an array
     if found is None:
-        found = _find_default()
+        found = _find_default(token.settings["default_device"])
         _defaults.keep(token, found)
     return found
 
 
-def _find_default() -> Device:
-    wanted = config.default_device
+def _find_default(wanted: Any) -> Device:
     if wanted is None:
         return backends.get_backend().addressable_devices()[0]
     if isinstance(wanted, Device):
