@@ -96,7 +96,7 @@ import sys
 import jax
 import numpy as np
 print(jax.default_backend(), len(jax.devices()))
-print(*sorted(m for m in ("plugrt", "plugrt_numpy") if m in sys.modules))
+print(*sorted(m for m in ("plugrt", "plugrt_numpy.backend") if m in sys.modules))
 print(np.asarray(jax.jit(lambda x: x + x)(np.float32([1, 2, 3]))).tolist())
 """
 
@@ -105,7 +105,7 @@ print(np.asarray(jax.jit(lambda x: x + x)(np.float32([1, 2, 3]))).tolist())
     ("only", "platforms", "expected", "imported"),
     [(False, None, "adder 3", "plugrt"), (True, None, "cpu 1", ""),
      (True, "cpu, adder", "cpu 1", "plugrt"), (True, "adder", "adder 3", "plugrt"),
-     (True, "numpy", "numpy 2", "plugrt plugrt_numpy")],
+     (True, "numpy", "numpy 2", "plugrt plugrt_numpy.backend")],
 )  # fmt: skip
 def test_jax_finds_plugins_and_imports_what_is_named(
     tmp_path: Path, only: bool, platforms: str | None, expected: str, imported: str

@@ -6,17 +6,18 @@ the StableHLO specification is one module of lowerings, and `table` lists them.
 
 from __future__ import annotations
 
-from plugrt_sdk import Backend, BackendPlugin
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plugrt_numpy.backend_plugin import plugin
 
 __all__ = ["plugin"]
 
 
-def _create(num_devices: int = 1, check_types: bool = False) -> Backend:
-    from plugrt_numpy.backend import NumpyBackend
+def __getattr__(name: str) -> object:
+    """Imports the plugin when it is first used: JAX imports this package in every process."""
+    if name == "plugin":
+        from plugrt_numpy import backend_plugin
 
-    return NumpyBackend(num_devices, check_types)
-
-
-# Below the cpu's 0: used where it is asked for by name, and not by itself.
-plugin = BackendPlugin("numpy", _create, priority=-200)
-plugin.conformance_options = {"num_devices": 4}  # some collectives are tried on two groups of two
+        return backend_plugin.plugin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from plugrt.frames.traceback_filter import hide_frames
@@ -13,7 +14,7 @@ from plugrt_numpy.data_types import Function
 
 FILE = "<numpy backend: "
 """How the names of the files of compiled functions begin, in tracebacks."""
-hide_frames(FILE)
+hide_frames(FILE, f"{Path(__file__).parent}/")
 # Process-wide: names of compiled functions in tracebacks are unique in the process.
 _numbers = itertools.count()
 

@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Token:
     """One combination of the settings that affect calls; equal settings give the same object.
 
-    ``trace`` is the token of those settings that affect what is traced. What is cached for a token
-    is made of its ``settings``: those in force may have changed since the token was read.
+    ``trace`` is the token of those settings that affect tracing. A cache with tokens as keys makes
+    its entries of their ``settings``: those in force may have changed since the token was read.
     """
 
     __slots__ = ("__weakref__", "guarded", "settings", "trace", "values")

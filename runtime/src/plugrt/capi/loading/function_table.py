@@ -147,10 +147,12 @@ class Table(Replies):
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
         (`plugrt.capi.loading.negotiation`). Raises what a plugin in Python, in this process, raised
-        there to end the process, or a signal's handler: its error is the text of that.
+        there to end the process, or a signal's handler: its error is the text of that. Not where an
+        event is awaited, which a thread of plugrt's may do: who reads a result gets it.
         """
         found = self.take_error(error)
-        raise_exit(found)
+        if name != "Event_Await":
+            raise_exit(found)
         if not isinstance(found, Unimplemented):
             return found
         told = found.message

@@ -237,13 +237,13 @@ def _try_in_child(
     probe_cache.record_good(library, options)
 
 
-def _absent_hardware(row: Record, broken: str) -> PluginUnavailable | None:
+def _absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUnavailable | None:
     """Returns the error of a plugin whose device this machine does not have, else None.
 
-    A library that lacks its vendor's libraries is for their devices. Whatever a plugin made for
-    another program raises without its device comes of that.
+    A library that cannot be opened without its vendor's libraries is for their devices. Whatever a
+    plugin made for another program raises without its device comes of that.
     """
-    needed = vendors.find_hardware((), row.description.find_missing())
+    needed = [] if is_opened else vendors.find_hardware((), row.description.find_missing())
     if not needed and row.made_for_others:
         needed = row.hardware
     seen = vendors.hardware_seen() if needed else []
@@ -271,4 +271,5 @@ def _failure(row: Record, error: BaseException) -> PluginError:
     else:
         words = read_message(error) if isinstance(error, PjrtError) else describe(error)
         broken = f"{row}: it could not start its backend: {words}"
-    return _absent_hardware(row, broken) or PluginBroken(broken)
+    is_opened = not isinstance(error, PluginError)
+    return _absent_hardware(row, broken, is_opened) or PluginBroken(broken)
