@@ -71,3 +71,13 @@ def test_a_library_of_an_installed_plugin_is_announced(tmp_path: Path) -> None:
     pytest.importorskip("plugrt_tpu")
     package(tmp_path, "libtpu", tiny_library(tmp_path), "libtpu.so")
     assert "libtpu" not in rows_of(tmp_path)
+
+
+def test_a_list_of_files_that_cannot_be_read_costs_doctor_no_row(tmp_path: Path) -> None:
+    """One such package anywhere, and doctor printed an error in place of its table."""
+    library = tiny_library(tmp_path)
+    place = package(tmp_path, "zz", library, "libpjrt_zz.so")
+    for name, record in (("quoted", '"' + "a" * 200_000), ("long", "a" * 5000 + ".so,,\n")):
+        (install(tmp_path, name, {}, {}) / "RECORD").write_text(record)
+    (install(tmp_path, "folder", {}, {}) / "RECORD").mkdir()
+    assert any(str(place) in json.dumps(row) for row in rows_of(tmp_path).values())

@@ -132,6 +132,27 @@ def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: 
         made.get("chip")
 
 
+ENDS_WHERE_OPENED = "__attribute__((constructor)) static void end(void) { abort(); }"
+
+
+@pytest.mark.parametrize("because", ["jax is imported", "a coordinator", "a variable"])
+def test_a_library_that_aborts_where_it_is_opened_ends_no_program(
+    because: str, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`initialize()` runs in the program then, and its registration opened the library there."""
+    pytest.importorskip("jax")
+    source = INITIALIZES
+    if because == "a coordinator":
+        monkeypatch.setenv("JAX_COORDINATOR_ADDRESS", "localhost:1")
+    if because == "a variable":
+        monkeypatch.setenv("CHIP_SET", "0")
+        source += "        import os; os.environ['CHIP_SET'] = '1'\n"
+    library = tiny_library(site, "", f"#include <stdlib.h>\n{ENDS_WHERE_OPENED}")
+    made = by_entry_point("jax_plugins", "chip_module", source)(site, library)
+    with pytest.raises(PluginBroken, match="SIGABRT"):
+        made.get("chip")
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_child_has_ended_and_the_second_start_pays_nothing(
     source: str, site: Path, log: Path

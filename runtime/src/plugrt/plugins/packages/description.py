@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import mmap
 import os
 import sys
@@ -160,8 +161,9 @@ def find_unannounced(
             module = ".cpython-" in file.name or file.name.endswith(".abi3.so")
             if not file.name.endswith(_SUFFIXES) or module or file.name in names:
                 continue
-            if file.is_file() and _exports_pjrt(file):
-                yield distribution, file
+            with contextlib.suppress(OSError):  # its name is too long, or it may not be read
+                if file.is_file() and _exports_pjrt(file):
+                    yield distribution, file
 
 
 def _registered(module: ast.Module) -> Iterator[str | None]:

@@ -48,15 +48,18 @@ class Distribution:
             return b""
 
     def files(self) -> list[Path]:
-        """Returns the files that it installed, sorted; empty where it keeps no list of them."""
-        record = b"" if self.foreign is not None else self.read("RECORD")
-        if not record:
-            return self._files_of_an_egg()
+        """Returns the files that it installed, sorted; empty where no list of them can be read."""
         import csv
 
-        root = Path(self.location).parent
-        rows = csv.reader(record.decode(errors="replace").splitlines())
-        return sorted(root / row[0] for row in rows if row)
+        try:
+            record = b"" if self.foreign is not None else self.read("RECORD")
+            if not record:
+                return self._files_of_an_egg()
+            root = Path(self.location).parent
+            rows = csv.reader(record.decode(errors="replace").splitlines())
+            return sorted(root / row[0] for row in rows if row)
+        except (OSError, csv.Error):
+            return []
 
     def _files_of_an_egg(self) -> list[Path]:
         foreign = self.foreign

@@ -23,8 +23,11 @@ from typing import Any
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from plugrt.plugins import vendors
+from plugrt.plugins.library import ALONE
 from plugrt.plugins.log import logger
+from plugrt.plugins.starting import probe_cache
 from plugrt.plugins.starting.interruptions import is_interruption
+from plugrt.settings.declarations import config
 
 BRIDGE = "jax._src.xla_bridge"
 # Process-wide: guards the code objects of JAX's functions.
@@ -103,11 +106,20 @@ RECORDED = (
 def _load_table(path: str) -> object | None:
     """Returns a capsule with the table of a library, None where it cannot be opened.
 
-    In that case starting the backend reports the reason.
+    In that case starting the backend reports the reason. A library that no child has opened is
+    first opened in one: it may end the process.
     """
     from plugrt import capi
     from plugrt.base.xla_environment import quiet_logging
 
+    if config.probe_libraries and not probe_cache.is_known_good(path, None):
+        tried = capi.probe_library(
+            path, config.probe_seconds, start=False, hints=vendors.SHARED_LIBRARIES, env=ALONE
+        )
+        if tried.state != "ok":
+            logger.debug("a plugin made for JAX registers a library: %s", tried.reason)
+            return None
+        probe_cache.record_good(path, None)
     try:
         with quiet_logging():
             return capi.capsule_of(capi.load_library(path, hints=vendors.SHARED_LIBRARIES))
