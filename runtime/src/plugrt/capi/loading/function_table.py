@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -147,11 +148,11 @@ class Table(Replies):
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
         (`plugrt.capi.loading.negotiation`). Raises what a plugin in Python, in this process, raised
-        there to end the process, or a signal's handler: its error is the text of that. Not where an
-        event is awaited, which a thread of plugrt's may do: who reads a result gets it.
+        there to end the process, or a signal's handler: its error is the text of that. A thread
+        that awaits an event may be plugrt's own: who reads a result gets it then.
         """
         found = self.take_error(error)
-        if name != "Event_Await":
+        if name != "Event_Await" or threading.current_thread() is threading.main_thread():
             raise_exit(found)
         if not isinstance(found, Unimplemented):
             return found
