@@ -19,11 +19,20 @@ from plugrt_cuda import hardware
 if TYPE_CHECKING:
     from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
+    from plugrt.capi.probing.probe_result import ProbeResult
     from plugrt.settings.declarations import Config
     from plugrt_cuda.nvidia_libraries import Loaded
 
 Options = Mapping[str, OptionValue]
 _NO_GPU = "No visible GPU devices"
+
+
+def _explain_no_gpu(who: str, said: str) -> str:
+    """Returns the reason of an error: the driver is installed, so the device is not just absent."""
+    return (
+        f"the NVIDIA driver is there but offers no GPU ({who} says: {said}); `nvidia-smi` shows "
+        "whether it sees one, and a container must be started with access to the GPUs"
+    )
 
 
 class CudaPlugin(LibraryPlugin):
@@ -87,12 +96,27 @@ class CudaPlugin(LibraryPlugin):
         except FailedPrecondition as error:
             if _NO_GPU not in error.message:
                 raise
-            # The driver is installed, so this is an error and not merely absent hardware.
-            raise PluginBroken(
-                f"the NVIDIA driver is there but offers no GPU ({found.who} says: "
-                f"{error.message}); `nvidia-smi` shows whether it sees one, and a container must "
-                "be started with access to the GPUs"
-            ) from error
+            raise PluginBroken(_explain_no_gpu(found.who, error.message)) from error
+
+    def try_in_child(
+        self,
+        config: Config,
+        seconds: float | None = None,
+        *,
+        options: Options | None = None,
+        start: bool = True,
+        trial: bool = False,
+    ) -> ProbeResult:
+        """Tries the library as every plugin does; ``broken`` when the driver offers no GPU."""
+        from dataclasses import replace
+
+        from plugrt_cuda import library
+
+        tried = super().try_in_child(config, seconds, options=options, start=start, trial=trial)
+        if _NO_GPU not in tried.reason:
+            return tried
+        reason = _explain_no_gpu(library.find_library().who, tried.reason)
+        return replace(tried, state="broken", reason=reason)
 
     def _prepare(self, cuda: int, who: str, options: Options) -> None:
         """Loads NVIDIA's libraries for a version of CUDA, and checks that they fit."""
