@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.library.callback_threads import expect, expected, keep_forever, mark_callback
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.log import logger
@@ -35,6 +36,14 @@ class Event(interface.Event):
         self._handle.library.call("Event_Await", event=self._pointer)
         if self._handle.pending:
             self._handle.sweep()
+
+    def wait_for_end(self) -> None:
+        """Waits until it has happened, and frees its error: who reads a result gets that."""
+        library = self._handle.library
+        args = new_struct("struct PJRT_Event_Await_Args", library.minor)
+        args.event = self._pointer
+        if error := library.await_event(args):
+            library.take_error(error)
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
         require_callback(callback)

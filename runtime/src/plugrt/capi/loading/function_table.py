@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -148,12 +147,10 @@ class Table(Replies):
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
         (`plugrt.capi.loading.negotiation`). Raises what a plugin in Python, in this process, raised
-        there to end the process, or a signal's handler: its error is the text of that. A thread
-        that awaits an event may be plugrt's own: who reads a result gets it then.
+        there to end the process, or a signal's handler: its error is the text of that.
         """
         found = self.take_error(error)
-        if name != "Event_Await" or threading.current_thread() is threading.main_thread():
-            raise_exit(found)
+        raise_exit(found)
         if not isinstance(found, Unimplemented):
             return found
         told = found.message
@@ -162,6 +159,13 @@ class Table(Replies):
         if name in QUERIES:
             self._forget(name, told)
         return Unimplemented(told)
+
+    def await_event(self, args: Any) -> Any:
+        """Waits as ``PJRT_Event_Await``, or in another way; returns the event's error, if any."""
+        error = self.slots["Event_Await"](args)
+        if error and self.substitute("Event_Await", error, args):
+            error = self.slots["Event_Await"](args)
+        return error
 
     def substitute(self, name: str, error: Any, args: Any) -> bool:
         """Replaces ``Event_Await``, if it is missing, by another way; whether it did so now.

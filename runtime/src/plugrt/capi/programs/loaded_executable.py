@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
@@ -23,7 +22,6 @@ from plugrt.capi.programs.executable_placement import (
 )
 from plugrt.capi.programs.launch_faults import LaunchFaults
 from plugrt.capi.programs.program_launches import ProgramLaunches
-from plugrt.errors import PjrtError
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 from plugrt.lifetime.waiter import ended
@@ -192,5 +190,4 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
 
 def _await_all(events: list[Event]) -> None:
     for event in events:
-        with contextlib.suppress(PjrtError):  # raised where a result is read
-            event.wait()
+        event.wait_for_end()

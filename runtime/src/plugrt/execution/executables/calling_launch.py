@@ -78,11 +78,9 @@ class CallingLaunch:
     def finish(self) -> None:
         """Waits for its end, and tells; it has been made."""
         wait = self.wait
-        try:
-            if wait is not None:
-                wait()
-        finally:
-            self.launches.end(self)
+        if wait is not None:
+            wait()
+        self.launches.end(self)
 
     def ends_within(self, seconds: float) -> bool:
         """Waits for its end, also while another thread is making it; False after ``seconds``."""
