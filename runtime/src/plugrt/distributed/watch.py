@@ -187,9 +187,12 @@ class Watch:
         try:
             until = time.monotonic() + self._patience
             while time.monotonic() < until:
-                ended = self.lost or self._ended()
-                if ended:
-                    return ProcessLost(f"{self._describe(ended)} (what failed: {error})", ended)
+                try:
+                    ended = self.lost or self._ended()
+                    if ended:
+                        return ProcessLost(f"{self._describe(ended)} (what failed: {error})", ended)
+                except PjrtError as late:
+                    logger.debug("the coordinator was not reached: %s", describe(late))
                 if self._noticed.wait(_POLL_SECONDS):
                     continue
         finally:
