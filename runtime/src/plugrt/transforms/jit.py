@@ -113,11 +113,8 @@ def jit(
     require_flag("jit", "inline", inline)
     if device is not None and backend is not None:
         raise ArgumentError("jit takes a device or a backend, not both")
-    placed = "device" if device is not None else "backend"
-    if (device is not None or backend is not None) and (in_shardings, out_shardings) != (
-        None,
-        None,
-    ):
+    placed = "device" if device is not None else "backend" if backend is not None else ""
+    if placed and not (in_shardings is None and out_shardings is None):
         raise ArgumentError(
             f"jit takes {placed}, or in_shardings and out_shardings, which name devices; got both"
         )

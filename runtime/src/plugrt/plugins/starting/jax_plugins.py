@@ -1,10 +1,12 @@
 """Loads plugins made for JAX: records what their ``initialize()`` registers.
 
 A module of the group ``jax_plugins`` has a function ``initialize()`` that calls
-``jax._src.xla_bridge.register_plugin``. Where jax is installed it is run, and what it registers is
-recorded instead of given to jax (`plugrt.plugins.starting.jax_recorder`). Where jax is not
-installed, where that function raises or registers nothing, and for the group ``xla_plugins`` (which
-has no such function), the library is searched among the files of the distribution.
+``jax._src.xla_bridge.register_plugin``. Where jax is installed it runs in a child process
+(`plugrt.plugins.starting.jax_trial`), and in this one if the program needs more than its
+registration, which is recorded instead of given to jax (`plugrt.plugins.starting.jax_recorder`).
+Where jax is not installed, where that function raises or registers nothing, and for the group
+``xla_plugins`` (which has no such function), the library is searched among the files of the
+distribution.
 """
 
 from __future__ import annotations

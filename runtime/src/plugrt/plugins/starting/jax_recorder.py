@@ -23,7 +23,7 @@ from typing import Any
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from plugrt.plugins import vendors
-from plugrt.plugins.library import ALONE
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.starting import probe_cache
 from plugrt.plugins.starting.interruptions import is_interruption
@@ -113,9 +113,7 @@ def _load_table(path: str) -> object | None:
     from plugrt.base.xla_environment import quiet_logging
 
     if config.probe_libraries and not probe_cache.is_known_good(path, None):
-        tried = capi.probe_library(
-            path, config.probe_seconds, start=False, hints=vendors.SHARED_LIBRARIES, env=ALONE
-        )
+        tried = LibraryPlugin("", path).try_in_child(config, options={}, start=False)
         if tried.state != "ok":
             logger.debug("a plugin made for JAX registers a library: %s", tried.reason)
             return None
