@@ -1,4 +1,4 @@
-"""What a process notices of others, over a connection whose coordinator answers late."""
+"""Notices of ended processes, over a connection whose coordinator answers late."""
 
 from __future__ import annotations
 
