@@ -44,12 +44,9 @@ class Told(watch.Watch):
         self.messages: list[str] = []
         self.told = threading.Event()
 
-    def _interrupt(self, message: str) -> None:
+    def _interrupt(self, message: str, seconds: float) -> None:
         self.messages.append(message)
         self.told.set()
-
-    def _exit_if_kept(self, seconds: float) -> None:
-        """Lives on, as a process whose main thread gets the exception."""
 
 
 @pytest.mark.parametrize("late", range(5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import sys
@@ -10,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from plugrt.distributed.main_thread import interrupt_main_thread
 from plugrt.errors import AlreadyExists, PjrtError, ProcessLost, describe, escape_controls
 from plugrt.plugins.coordination import Connection
 
@@ -43,7 +43,6 @@ class Watch:
         self._patience = heartbeat + 2 * self._interval + 2.0
         self._stopping = threading.Event()
         self._noticed = threading.Event()
-        self._delivered = threading.Event()
         self._waiting = 0
         self.lost: tuple[int, ...] = ()
         """The processes that are gone."""
@@ -126,9 +125,9 @@ class Watch:
             f"{me.membership.address} is gone: it was killed, or its host is gone ({reason})"
         )
         logger.error("%s", message)
-        self._interrupt(message)  # also where `explain` waits: it asks the coordinator
-        # Before the next heartbeat fails, at which jaxlib ends the process.
-        self._exit_if_kept(min(_GRACE_SECONDS, me.membership.heartbeat_timeout / 10))
+        # Also where `explain` waits: it asks the coordinator. And before the next heartbeat fails,
+        # at which jaxlib ends the process.
+        self._interrupt(message, min(_GRACE_SECONDS, me.membership.heartbeat_timeout / 10))
 
     def _report(self, lost: Sequence[int]) -> None:
         message = self._describe(lost)
@@ -139,15 +138,7 @@ class Watch:
             self._noticed.set()
         logger.error("%s", message)
         if not self._waiting:
-            self._interrupt(message)
-            self._exit_if_kept(_GRACE_SECONDS)
-
-    def _exit_if_kept(self, seconds: float) -> None:
-        """Ends this process if native code keeps the exception from the main thread."""
-        if not self._delivered.wait(seconds) and not self._stopping.is_set():
-            logger.error("native code does not return; this process exits")
-            sys.stdout.flush()
-            os._exit(1)
+            self._interrupt(message, _GRACE_SECONDS)
 
     def _describe(self, lost: Sequence[int]) -> str:
         me = self.connection
@@ -160,21 +151,15 @@ class Watch:
             reasons.append(f"process {index} ({who}) {_read(told) if told else silent}")
         return f"process {me.process_id} of {count} cannot go on: {'; '.join(reasons)}"
 
-    def _interrupt(self, message: str) -> None:
-        """Raises `ProcessLost` in the main thread when it next runs Python code."""
-        delivered, lost = self._delivered, self.lost
-
-        class Lost(ProcessLost):  # CPython raises a class in another thread, not an instance
-            def __init__(self) -> None:
-                super().__init__(message, lost)
-                delivered.set()
-
-        Lost.__name__, Lost.__qualname__ = ProcessLost.__name__, ProcessLost.__qualname__
-        Lost.__module__ = ProcessLost.__module__
-        main = threading.main_thread().ident
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(main or 0), ctypes.py_object(Lost)
-        )
+    def _interrupt(self, message: str, seconds: float) -> None:
+        """Raises `ProcessLost` in the main thread; ends this process if native code keeps it."""
+        arguments = (message, self.lost)
+        if interrupt_main_thread(ProcessLost, arguments, seconds, self._stopping):
+            return
+        if not self._stopping.is_set():
+            logger.error("native code does not return; this process exits")
+            sys.stdout.flush()
+            os._exit(1)
 
     # --- explaining -------------------------------------------------------------------------
 
