@@ -104,7 +104,7 @@ static int set_shards(Array *self, PyObject *value, void *unused) {
 
 static PyObject *get_extra(Array *self, void *unused) {
   (void)unused;
-  return get_field(self, is_lent(self->extra) ? NULL : self->extra, "_extra");
+  return get_field(self, is_host_buffer(self->extra) ? NULL : self->extra, "_extra");
 }
 
 static int set_extra(Array *self, PyObject *value, void *unused) {

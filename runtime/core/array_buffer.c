@@ -1,4 +1,5 @@
-/* The buffer of an array for Python's protocol: its memory where it is lent, else that of its host copy.
+/* The buffer of an array for Python's protocol: its own memory where the host addresses it,
+   else its host copy.
 
    From 3.12 on, where Python asks classes written in Python for one as well (PEP 688) and NumPy, which
    asks for a buffer before all else, would read each array through a method of Python's. What a request
@@ -9,7 +10,7 @@ static PyObject *buffer_in_python; /* the method of the class below Array */
 
 int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   view->obj = NULL;
-  if (array_lend(self, view, flags) == DONE) return 0;
+  if (array_fill_view(self, view, flags) == DONE) return 0;
   PyObject *before = take_exception();
   if (PyErr_Occurred()) return -1;
   PyObject *host = after_python(array_host(self, NULL), before);

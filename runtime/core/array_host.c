@@ -40,12 +40,12 @@ static PyObject *read_by_functions(const Array *self, PyObject *held) {
   return host;
 }
 
-/* The contents of an array whose memory was lent before; NULL as in `read_here`. */
-static PyObject *read_lent(const Array *self) {
-  PyObject *lent = Py_NewRef(self->extra), *reader = reader_of(self->signature);
-  PyObject *host = reader ? function_reader_over(reader, lent) : NULL;
+/* The contents of an array that keeps a `HostBuffer`; NULL as in `read_here`. */
+static PyObject *read_host_buffer(const Array *self) {
+  PyObject *host_buffer = Py_NewRef(self->extra), *reader = reader_of(self->signature);
+  PyObject *host = reader ? function_reader_over(reader, host_buffer) : NULL;
   Py_XDECREF(reader);
-  Py_DECREF(lent);
+  Py_DECREF(host_buffer);
   return host;
 }
 
@@ -67,11 +67,11 @@ static void keep_extra(Array *self, PyObject *held, PyObject *made) {
    Exception. */
 static PyObject *read_here(Array *self) {
   if (!is_read_here(self)) return NULL;
-  int lent = is_lent(self->extra);
-  if (self->extra && self->extra != Py_None && !lent) return Py_NewRef(self->extra);
+  int is_viewed = is_host_buffer(self->extra);
+  if (self->extra && self->extra != Py_None && !is_viewed) return Py_NewRef(self->extra);
   if (any_is_filled(gates)) return NULL;
   PyObject *held = Py_NewRef(self->shards), *host; /* which another thread may delete */
-  if (lent) host = read_lent(self);
+  if (is_viewed) host = read_host_buffer(self);
   else if (PyType_IsSubtype(Py_TYPE(held), Buffer_Type)) host = read_buffer(self->signature, held);
   else host = read_by_functions(self, held);
   if (host) keep_extra(self, held, host);
@@ -79,17 +79,18 @@ static PyObject *read_here(Array *self) {
   return host;
 }
 
-int array_lend(PyObject *object, Py_buffer *view, int flags) {
+int array_fill_view(PyObject *object, Py_buffer *view, int flags) {
   Array *self = (Array *)object;
   if (!is_read_here(self) || any_is_filled(gates)) return NOT_HERE;
-  int again = is_lent(self->extra), state = NOT_HERE;
+  int again = is_host_buffer(self->extra), state = NOT_HERE;
   if (self->extra && self->extra != Py_None && !again) return NOT_HERE;
-  PyObject *held = Py_NewRef(self->shards), *reader = reader_of(self->signature), *lent = NULL;
-  if (again) lent = Py_NewRef(self->extra);
-  else if (reader) lent = function_reader_lend(reader, held, is_there(self, held));
-  if (reader && lent) state = function_reader_fill(reader, lent, view, flags);
-  if (state == DONE && !again) keep_extra(self, held, lent);
-  Py_XDECREF(lent);
+  PyObject *held = Py_NewRef(self->shards), *reader = reader_of(self->signature);
+  PyObject *host_buffer = NULL;
+  if (again) host_buffer = Py_NewRef(self->extra);
+  else if (reader) host_buffer = function_reader_acquire(reader, held, is_there(self, held));
+  if (reader && host_buffer) state = function_reader_fill(reader, host_buffer, view, flags);
+  if (state == DONE && !again) keep_extra(self, held, host_buffer);
+  Py_XDECREF(host_buffer);
   Py_XDECREF(reader);
   Py_DECREF(held);
   return state;

@@ -23,7 +23,7 @@ void spares_free(Spares *self, PyObject *object);  /* the end of tp_dealloc, of 
 /* ---- array.c: the base of plugrt.execution.arrays.array.Array ---- */
 typedef struct {
   PyObject_HEAD
-  PyObject *shards, *signature, *extra; /* NULL is None; a `Lent` is None to Python */
+  PyObject *shards, *signature, *extra; /* NULL is None; a `HostBuffer` is None to Python */
   char is_there; /* whether the contents were waited for */
 } Array;
 extern PyTypeObject *Array_Type, *array_class;
@@ -83,7 +83,7 @@ int type_of_numbers(const char *kind, Py_ssize_t size);
 extern PyTypeObject *Copy_Type;
 /* Sets a new reference to the copy of an array's buffer: DONE. FAILED, or NOT_HERE, as a launch. */
 int copy_array(PyObject *self, PyObject *array, PyObject **made);
-int copy_is_made(PyObject *self);
+int is_copy_made(PyObject *self);
 
 /* ---- quick_put.c: device_put ---- */
 PyObject *put_quickly(PyObject *module, PyObject *args);
@@ -115,15 +115,16 @@ void host_form_clear(HostForm *self);
 PyObject *base_of(PyObject *host); /* of a NumPy array, a new reference; NULL, without exception */
 int find_numpy(void); /* 0, or -1 with an exception */
 
-/* ---- lent.c: buffers of what arrays hold ---- */
-/* A new `Lent`. It asks for bytes alone: lenders need not make dimensions and strides, and lend row-major
-   memory. NULL with an exception. */
-PyObject *lend(PyObject *holder);
-const Py_buffer *lent_buffer(PyObject *lent);
-PyObject *lent_keep(PyObject *lent, PyObject *other); /* the first one, as long as it is there; which */
-int is_lent(PyObject *object);
-/* Whether what an array keeps beside `held` is a `Lent` of that, or an array of NumPy over one. */
-int is_lent_by(PyObject *extra, PyObject *held);
+/* ---- host_buffer.c: buffers of what arrays hold ---- */
+/* A new `HostBuffer`. It asks for bytes alone: a holder need not make dimensions and strides, and gives
+   row-major memory. NULL with an exception. */
+PyObject *make_host_buffer(PyObject *holder);
+const Py_buffer *host_buffer_view(PyObject *host_buffer);
+/* Keeps the first one, as long as it is there; returns which. */
+PyObject *host_buffer_keep(PyObject *host_buffer, PyObject *other);
+int is_host_buffer(PyObject *object);
+/* Whether what an array keeps beside `held` is a `HostBuffer` of that, or an array of NumPy over one. */
+int is_host_buffer_of(PyObject *extra, PyObject *held);
 
 /* ---- collect_held.c: what the arrays of a pytree hold ---- */
 /* collect_held(tree): lists of what its arrays hold, and of their signatures; None where Python has to
@@ -137,7 +138,7 @@ PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t coun
    failed, else that one, which was not met again: a signal's, say. */
 PyObject *after_python(PyObject *made, PyObject *before);
 /* Sets a view of the memory, without an array of NumPy: DONE; NOT_HERE, perhaps with an exception. */
-int array_lend(PyObject *array, Py_buffer *view, int flags);
+int array_fill_view(PyObject *array, Py_buffer *view, int flags);
 
 /* ---- shards_wait.c: waits for what arrays hold of a backend that gives functions ---- */
 extern PyTypeObject *ShardsWait_Type;
@@ -160,10 +161,10 @@ int any_is_filled(PyObject *gates);
 /* The contents of what an array holds, which are waited for unless they are there; NULL where Python
    has to read, perhaps with an exception. */
 PyObject *function_reader_read(PyObject *reader, PyObject *held, int is_there);
-/* The two steps of that: a `Lent` of the contents, NULL where Python reads; and the array over it. */
-PyObject *function_reader_lend(PyObject *reader, PyObject *held, int is_there);
-PyObject *function_reader_over(PyObject *reader, PyObject *lent);
-/* Sets a view of a `Lent`: DONE; NOT_HERE if it cannot be what the flags ask for. */
-int function_reader_fill(PyObject *reader, PyObject *lent, Py_buffer *view, int flags);
+/* The two steps of that: a `HostBuffer` of the contents, NULL where Python reads; and the array over it. */
+PyObject *function_reader_acquire(PyObject *reader, PyObject *held, int is_there);
+PyObject *function_reader_over(PyObject *reader, PyObject *host_buffer);
+/* Sets a view of a `HostBuffer`: DONE; NOT_HERE if it cannot be what the flags ask for. */
+int function_reader_fill(PyObject *reader, PyObject *host_buffer, Py_buffer *view, int flags);
 
 #endif

@@ -32,8 +32,8 @@ PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client) {
 
 PyObject *buffer_share(Buffer *self) {
   if (Py_TYPE((PyObject *)self) != buffer_class) return NULL;
-  if (!self->lent) self->lent = owner_for(self->client, self->address);
-  return Py_XNewRef(self->lent);
+  if (!self->view_owner) self->view_owner = owner_for(self->client, self->address);
+  return Py_XNewRef(self->view_owner);
 }
 
 int buffer_donate(Buffer *self, PyObject *reason) {
@@ -152,9 +152,9 @@ static void buffer_dealloc(PyObject *object) {
   Buffer *self = (Buffer *)object;
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  if (type == buffer_class && self->address && self->client && !self->lent)
+  if (type == buffer_class && self->address && self->client && !self->view_owner)
     client_destroy_buffer(self->client, self->address);
-  Py_XDECREF(self->lent);
+  Py_XDECREF(self->view_owner);
   Py_XDECREF(self->pointer);
   Py_XDECREF(self->spec);
   Py_XDECREF((PyObject *)self->client);
@@ -171,8 +171,8 @@ static PyGetSetDef buffer_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMemberDef buffer_members[] = {
-    {"_lent", T_OBJECT, offsetof(Buffer, lent), READONLY,
-     "What destroys it, once the core has lent its memory."},
+    {"_view_owner", T_OBJECT, offsetof(Buffer, view_owner), READONLY,
+     "What destroys it, once the core has made a view of its memory."},
     {"_reason", T_OBJECT_EX, offsetof(Buffer, reason), 0, "Why it is not usable, for messages."},
     {"_awaited", T_BOOL, offsetof(Buffer, awaited), 0, "Whether its contents are known to be there."},
     {NULL, 0, 0, 0, NULL},

@@ -1,9 +1,9 @@
 /* The key of a call: by which a dict has the runner for its settings, its form and its arguments. */
 #include "core.h"
 
-PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *values,
+PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count) {
-  int plain = !form || (form->structure == Py_None && !PyTuple_Size(form->statics));
+  int plain = !flat || (flat->structure == Py_None && !PyTuple_Size(flat->statics));
   Py_ssize_t head = plain ? 1 : 3, ready = 0;
   for (; ready < count; ready++) {
     PyObject *value = values[ready];
@@ -21,8 +21,8 @@ PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *valu
   }
   PyTuple_SetItem(key, 0, Py_NewRef(call->token));
   if (!plain) {
-    PyTuple_SetItem(key, 1, Py_NewRef(form->structure));
-    PyTuple_SetItem(key, 2, Py_NewRef(form->statics));
+    PyTuple_SetItem(key, 1, Py_NewRef(flat->structure));
+    PyTuple_SetItem(key, 2, Py_NewRef(flat->statics));
   }
   for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + head, avals[i]);
   return key;

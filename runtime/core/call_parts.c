@@ -143,7 +143,7 @@ static int append(Reading *reading, int kind, PyObject *name, PyObject *what, Py
 
 static int read_value(Reading *reading, PyObject *name, PyObject *value);
 
-/* As the call was taken apart: what was a leaf of it is the next of its values. */
+/* As the call was flattened: what was a leaf of it is the next of its values. */
 static int read_leaf(Reading *reading, PyObject *name, PyObject *value) {
   Py_ssize_t i = reading->next++;
   if (i >= reading->count || reading->values[i] != value) return 0;

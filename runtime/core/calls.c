@@ -36,14 +36,14 @@ static void filter_error(void) {
 }
 
 /* Sets the runner of a call with these values, NULL if there is none yet. */
-static int find(Calls *self, const Call *call, const CallForm *form, PyObject *const *values,
+static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
                 PyObject **avals, Py_ssize_t count, PyObject **found) {
   *found = NULL;
-  PyObject *key = call_key(call, form, values, avals, count);
+  PyObject *key = call_key(call, flat, values, avals, count);
   if (!key) return PyErr_Occurred() ? -1 : 0;
   *found = PyDict_GetItemWithError(self->runners, key);
   Py_XINCREF(*found); /* another thread may evict it */
-  if (*found && last_call_keep(&self->last, call, &self->statics, form, values, avals, count,
+  if (*found && last_call_keep(&self->last, call, &self->statics, flat, values, avals, count,
                                self->runners, *found))
     Py_CLEAR(*found);
   Py_DECREF(key);
@@ -57,42 +57,42 @@ static int is_known(PyObject *value) {
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
    exception. `room` is for as many. */
-static int run_values(Calls *self, const Call *call, const CallForm *form, PyObject *const *values,
+static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
   for (Py_ssize_t i = 0; i < count; i++)
     if (!is_known(values[i])) return NOT_HERE;
-  if (find(self, call, form, values, room, count, &runner)) return FAILED;
+  if (find(self, call, flat, values, room, count, &runner)) return FAILED;
   if (!runner) return NOT_HERE;
-  *made = run_any(runner, form ? NULL : call->args, values, count);
+  *made = run_any(runner, flat ? NULL : call->args, values, count);
   Py_DECREF(runner);
   if (!*made) filter_error();
   return DONE;
 }
 
-/* Calls with the values of a call by position, or with those of one that was taken apart. */
-static int call_values(Calls *self, const Call *call, const CallForm *form, PyObject **made) {
-  Py_ssize_t count = form ? form->count : PyTuple_Size(call->args);
+/* Calls with the values of a call by position, or with those of one that was flattened. */
+static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyObject **made) {
+  Py_ssize_t count = flat ? flat->count : PyTuple_Size(call->args);
   PyObject *on_stack[2 * ON_STACK], **room = on_stack;
   if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
     PyErr_NoMemory();
     return FAILED;
   }
-  PyObject **values = form ? form->leaves : room + count;
-  for (Py_ssize_t i = 0; !form && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
-  int state = run_values(self, call, form, values, room, count, made);
+  PyObject **values = flat ? flat->leaves : room + count;
+  for (Py_ssize_t i = 0; !flat && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
+  int state = run_values(self, call, flat, values, room, count, made);
   if (room != on_stack) PyMem_Free(room);
   return state;
 }
 
 /* Calls with containers, keywords or static arguments. */
 static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
-  CallForm form;
-  int state = call_form_take(&form, call->args, call->kwargs, &self->statics);
-  if (form.raised) filter_error(); /* as it does where Python opens that container */
-  if (state != DONE) return form.raised ? DONE : state;
-  state = call_values(self, call, &form, made);
-  call_form_drop(&form);
+  FlatCall flat;
+  int state = flatten_call(&flat, call->args, call->kwargs, &self->statics);
+  if (flat.raised) filter_error(); /* as it does where Python opens that container */
+  if (state != DONE) return flat.raised ? DONE : state;
+  state = call_values(self, call, &flat, made);
+  flat_call_drop(&flat);
   return state;
 }
 
@@ -233,7 +233,7 @@ PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   PyObject *state, *filtering, *static_key, *classes;
   if (!PyArg_ParseTuple(args, "OOOO!", &state, &filtering, &static_key, &PyDict_Type, &classes))
     return NULL;
-  if (set_form_names() || set_trace_state(state)) return NULL;
+  if (set_flatten_names() || set_trace_state(state)) return NULL;
   set_static_key(static_key);
   set_node_classes(classes);
   filter = Py_NewRef(filtering); /* kept for ever, as the classes are */

@@ -26,7 +26,7 @@ PyObject *dict_keys(PyObject *first, PyObject *dict, PyObject *values);
 /* The same but for the keys in a set. */
 PyObject *dict_keys_without(PyObject *left_out, PyObject *first, PyObject *dict);
 
-/* ---- call_form.c: a call taken apart ---- */
+/* ---- flatten.c: the leaves of a call and its structure ---- */
 enum { FLAT, ONE_LEVEL, NESTED };
 typedef struct {
   PyObject **leaves; /* new references */
@@ -36,14 +36,14 @@ typedef struct {
   int level;  /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
   int raised; /* whether what opens a container raised what is set: no other is asked */
   PyObject *on_stack[ON_STACK];
-} CallForm;
-/* Takes a call apart: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
+} FlatCall;
+/* Flattens a call: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
    drop. */
-int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
-void call_form_drop(CallForm *form);
-/* Whether a call that was taken apart is still of that form; 0 perhaps with an exception. */
-int call_form_is(const CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which);
-int set_form_names(void);
+int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
+void flat_call_drop(FlatCall *flat);
+/* Whether a call that was flattened is still of that form; 0 perhaps with an exception. */
+int is_same_flat_call(const FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
+int set_flatten_names(void);
 
 /* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
 int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
@@ -71,9 +71,9 @@ typedef struct {
   PyObject *token, *args, *kwargs; /* kwargs may be NULL */
 } Call;
 /* A new reference, by which a dict has the runner; NULL, perhaps with an exception, for what Python
-   has to call. `form` is NULL where the values are all there is of the call. Sets the avals of the
+   has to call. `flat` is NULL where the values are all there is of the call. Sets the avals of the
    values, which live as long as the key. */
-PyObject *call_key(const Call *call, const CallForm *form, PyObject *const *values,
+PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count);
 
 /* ---- call_parts.c: what the arguments of a call were ---- */
@@ -113,9 +113,9 @@ typedef struct LastCall {
    are new references, too, where `owned` is set; `values` has room for `parts->values`. NOT_HERE, or
    FAILED, as `call_parts_match`. */
 int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
-/* Keeps the runner of a call with these leaves, at once after it was found in a dict; `form` as of
+/* Keeps the runner of a call with these leaves, at once after it was found in a dict; `flat` as of
    `call_key`. 0, or -1 where it was interrupted, with the exception. */
-int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
+int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const FlatCall *flat,
                    PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
                    PyObject *runners, PyObject *runner);
 void last_call_forget(LastCall *self);

@@ -102,7 +102,7 @@ int copy_array(PyObject *object, PyObject *array, PyObject **made) {
   return state;
 }
 
-int copy_is_made(PyObject *self) { return ((Copy *)self)->client != NULL; }
+int is_copy_made(PyObject *self) { return ((Copy *)self)->client != NULL; }
 
 static int copy_traverse(Copy *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));

@@ -62,7 +62,7 @@ enum { OWN = 2 }; /* references to what an array has: its own and the runner's *
 /* Whether something else refers to what an array has, as a launch by another thread that uses it. */
 static int is_used(const Array *array) {
   Py_ssize_t others = Py_REFCNT(array->shards) - OWN;
-  return others > 0 && others > is_lent_by(array->extra, array->shards);
+  return others > 0 && others > is_host_buffer_of(array->extra, array->shards);
 }
 
 int donation_take(const Donation *self, PyObject *const *values, PyObject *const *held,

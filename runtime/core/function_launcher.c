@@ -13,7 +13,7 @@ typedef struct {
   PyObject *argument_class; /* the class of arguments that are launched with; NULL: any */
   PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
-  Gifts gifts;              /* the arguments that a launch takes */
+  Donated donated;              /* the arguments that a launch takes */
   PyObject *tidy;           /* tidy(), as `tidy_up` calls it */
   unsigned launches;
 } FunctionLauncher;
@@ -83,7 +83,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
     made = PyObject_CallFunctionObjArgs(self->take, launched, self->taking[0], self->taking[1], NULL);
     Py_DECREF(launched);
   }
-  int state = made ? gifts_end(&self->gifts, arguments, count) : FAILED;
+  int state = made ? donated_end(&self->donated, arguments, count) : FAILED;
   if (state == DONE) state = tidy_up(self->tidy, &self->launches);
   if (state == DONE) state = set_results(self, made, results);
   Py_XDECREF(made);
@@ -116,7 +116,7 @@ static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObje
     PyErr_SetString(PyExc_ValueError, "what takes results has at most two further arguments");
     return -1;
   }
-  if (donated && gifts_init(&self->gifts, donated, PY_SSIZE_T_MAX, is_deleted, delete)) return -1;
+  if (donated && donated_init(&self->donated, donated, PY_SSIZE_T_MAX, is_deleted, delete)) return -1;
   for (Py_ssize_t i = 0; i < PyTuple_Size(taking); i++)
     self->taking[i] = Py_NewRef(PyTuple_GetItem(taking, i));
   self->launch = Py_NewRef(launching);
@@ -141,7 +141,7 @@ static int function_launcher_traverse(FunctionLauncher *self, visitproc visit, v
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
   Py_VISIT(self->tidy);
-  return gifts_visit(&self->gifts, visit, arg);
+  return donated_visit(&self->donated, visit, arg);
 }
 
 /* No tp_clear: a call of a finaliser must work, and cycles lead through the functions, which can be
@@ -157,7 +157,7 @@ static void function_launcher_dealloc(PyObject *object) {
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);
   Py_XDECREF(self->tidy);
-  gifts_drop(&self->gifts);
+  donated_drop(&self->donated);
   free_object(object);
 }
 

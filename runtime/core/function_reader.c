@@ -36,45 +36,46 @@ static int await_contents(FunctionReader *self, PyObject *held) {
   return answer ? 1 : -1;
 }
 
-static PyObject *lend_under_lock(FunctionReader *self, PyObject *held) {
+static PyObject *acquire_under_lock(FunctionReader *self, PyObject *held) {
   if (acquire_lock(self->lock) == FAILED) return NULL;
   PyObject *holder = self->view ? PyObject_CallFunctionObjArgs(self->view, held, NULL) : Py_NewRef(held);
-  PyObject *lent = holder ? lend(holder) : NULL;
+  PyObject *host_buffer = holder ? make_host_buffer(holder) : NULL;
   Py_XDECREF(holder);
   Raised raised = {NULL, NULL, NULL};
-  if (!lent) raised = set_aside();
+  if (!host_buffer) raised = set_aside();
   int released = release_lock(self->lock);
-  if (released == FAILED) Py_CLEAR(lent);
+  if (released == FAILED) Py_CLEAR(host_buffer);
   if (raised.type || released == FAILED) put_back_alone(raised, (PyObject *)self);
-  return lent;
+  return host_buffer;
 }
 
-PyObject *function_reader_lend(PyObject *object, PyObject *held, int is_there) {
+PyObject *function_reader_acquire(PyObject *object, PyObject *held, int is_there) {
   FunctionReader *self = (FunctionReader *)object;
   if ((PyObject *)Py_TYPE(held) != self->held_class) return NULL;
   if (any_is_filled(self->unless)) return NULL;
   if (!is_there && await_contents(self, held) < 0) return NULL;
-  PyObject *lent = lend_under_lock(self, held);
-  if (lent && lent_buffer(lent)->len != self->form.size) Py_CLEAR(lent);
-  return lent;
+  PyObject *host_buffer = acquire_under_lock(self, held);
+  if (host_buffer && host_buffer_view(host_buffer)->len != self->form.size) Py_CLEAR(host_buffer);
+  return host_buffer;
 }
 
-PyObject *function_reader_over(PyObject *object, PyObject *lent) {
-  return host_form_over(&((FunctionReader *)object)->form, lent_buffer(lent)->buf, lent);
+PyObject *function_reader_over(PyObject *object, PyObject *host_buffer) {
+  return host_form_over(&((FunctionReader *)object)->form, host_buffer_view(host_buffer)->buf, host_buffer);
 }
 
 PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
-  PyObject *lent = function_reader_lend(object, held, is_there);
-  PyObject *made = lent ? function_reader_over(object, lent) : NULL;
-  Py_XDECREF(lent);
+  PyObject *host_buffer = function_reader_acquire(object, held, is_there);
+  PyObject *made = host_buffer ? function_reader_over(object, host_buffer) : NULL;
+  Py_XDECREF(host_buffer);
   return made;
 }
 
-int function_reader_fill(PyObject *object, PyObject *lent, Py_buffer *view, int flags) {
-  FunctionReader *self = (FunctionReader *)lent_keep(lent, object); /* has the dimensions and the format */
+int function_reader_fill(PyObject *object, PyObject *host_buffer, Py_buffer *view, int flags) {
+  /* It has the dimensions and the format. */
+  FunctionReader *self = (FunctionReader *)host_buffer_keep(host_buffer, object);
   if (!self->format_code || !host_form_suits(&self->form, flags)) return NOT_HERE;
-  host_form_fill(&self->form, lent_buffer(lent)->buf, self->format_code, view, flags);
-  view->obj = Py_NewRef(lent);
+  host_form_fill(&self->form, host_buffer_view(host_buffer)->buf, self->format_code, view, flags);
+  view->obj = Py_NewRef(host_buffer);
   return DONE;
 }
 

@@ -58,7 +58,7 @@ int last_call_find(const LastCall *self, const Call *call, PyObject **values, Py
   return state;
 }
 
-int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const CallForm *form,
+int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const FlatCall *flat,
                    PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
                    PyObject *runners, PyObject *runner) {
   int again = self->candidate == runner && !self->runner;
@@ -67,9 +67,9 @@ int last_call_keep(LastCall *self, const Call *call, const Statics *statics, con
   if (!again) return 0; /* functions that are called with types in turn would pay each time */
   unsigned long long before = losses;
   CallParts *parts = call_parts_read(call, statics, values, avals, count);
-  /* Python may have run since the call was taken apart, in the hash of a key, in a finaliser or in
+  /* Python may have run since the call was flattened, in the hash of a key, in a finaliser or in
      another thread: a container was changed, and the runner is that of what was in it. */
-  int same = parts && (!form || call_form_is(form, call->args, call->kwargs, statics));
+  int same = parts && (!flat || is_same_flat_call(flat, call->args, call->kwargs, statics));
   int failed = PyErr_Occurred() && !drop_exception();
   /* It may have kept another one, or the cache lost this. */
   if (!same || failed || self->runner || losses != before) {

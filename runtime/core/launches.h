@@ -2,20 +2,20 @@
 #ifndef PLUGRT_LAUNCHES_H
 #define PLUGRT_LAUNCHES_H
 
-/* ---- gifts.c: the arguments of a launch by functions that it takes ---- */
+/* ---- donated.c: the arguments that a launch by functions takes ---- */
 typedef struct {
   Py_ssize_t *numbers, count;
   PyObject *is_deleted, *delete; /* of one argument */
-} Gifts;
+} Donated;
 /* `arity` is above all numbers. -1 with an exception; may be called again then. */
-int gifts_init(Gifts *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
+int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
                PyObject *delete);
 /* Whether none of them is another argument as well. */
-int gifts_are_given_once(const Gifts *self, PyObject *const *arguments, Py_ssize_t count);
+int is_donated_once(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
 /* Deletes those that the launch left alone: DONE, or FAILED. */
-int gifts_end(const Gifts *self, PyObject *const *arguments, Py_ssize_t count);
-int gifts_visit(const Gifts *self, visitproc visit, void *arg);
-void gifts_drop(Gifts *self);
+int donated_end(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
+int donated_visit(const Donated *self, visitproc visit, void *arg);
+void donated_drop(Donated *self);
 
 /* ---- shards_launcher.c: launches on several devices through functions that a backend gives ---- */
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
   PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;    /* explain(error): the exception to raise */
   PyObject *tidy;       /* tidy(), as `tidy_up` calls it */
-  Gifts gifts;          /* arrays of each launch; none where there is one on all devices */
+  Donated donated;          /* arrays of each launch; none where there is one on all devices */
   unsigned count;       /* of launches */
 } ShardsLauncher;
 extern PyTypeObject *ShardsLauncher_Type;
@@ -93,20 +93,20 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
-/* ---- lending.c: memory that launches of a program read an argument from ---- */
+/* ---- scratch_pool.c: memory that launches of a program read an argument from ---- */
 enum { MOST_SLOTS = 64 }; /* a backend has fewer launches under way at once */
-typedef struct Lending Lending;
+typedef struct ScratchPool ScratchPool;
 typedef struct Slot {
   PyObject *argument; /* what a launch takes, NULL where there is none yet */
   Py_buffer memory;   /* what is written to */
-  char lent;
-  PyObject *results;      /* of a launch that had not ended when it returned, a tuple; lent is set */
+  char in_use;
+  PyObject *results;      /* of a launch that had not ended when it returned, a tuple; in_use is set */
   unsigned long launched; /* which is older, of two with results */
-  Lending *lending;
+  ScratchPool *pool;
   struct Slot *next, **link; /* the next one with results, and what refers to this one */
 } Slot;
-struct Lending {
-  PyObject *make;     /* make(): an argument and its memory, or None; NULL where nothing is lent */
+struct ScratchPool {
+  PyObject *make;     /* make(): an argument and its memory, or None; NULL where the backend has none */
   PyObject *is_ready; /* is_ready(result of a launch) */
   Py_ssize_t size;    /* of the memory */
   int late;           /* launches whose results are kept: 0 where these are large */
@@ -116,37 +116,37 @@ struct Lending {
   unsigned lost, waiting, pause; /* launches in a row that had not ended; those until the next try */
 };
 enum { NOT_READ, READ, NOT_USED }; /* what a launch did with the memory, as far as is known */
-void lending_init(Lending *self, PyObject *make, PyObject *is_ready, Py_ssize_t size, int late);
-/* Sets memory that no launch has, and which is lent from now on: DONE. NOT_HERE, or FAILED. */
-int lending_borrow(Lending *self, Slot **found);
+void scratch_pool_init(ScratchPool *self, PyObject *make, PyObject *is_ready, Py_ssize_t size, int late);
+/* Sets memory that no launch has, and which is in use from now on: DONE. NOT_HERE, or FAILED. */
+int scratch_pool_acquire(ScratchPool *self, Slot **found);
 /* Returns a tuple of a launch's results that are not there yet, NULL where none are kept. */
-PyObject *lending_keep(Lending *self, PyObject *const *results, Py_ssize_t count);
-/* After the launch, or without one; ``results`` is what `lending_keep` returned. */
-void lending_end(Lending *self, PyObject *argument, int use, PyObject *results);
-/* Whether all results are there, and what was lent was read; -1 with an exception. */
-int lending_are_ready(Lending *self, PyObject *const *results, Py_ssize_t count);
+PyObject *scratch_pool_keep(ScratchPool *self, PyObject *const *results, Py_ssize_t count);
+/* After the launch, or without one; ``results`` is what `scratch_pool_keep` returned. */
+void scratch_pool_release(ScratchPool *self, PyObject *argument, int use, PyObject *results);
+/* Whether all results are there, and the memory was read; -1 with an exception. */
+int has_ready_results(ScratchPool *self, PyObject *const *results, Py_ssize_t count);
 void slot_drop(Slot *slot); /* the memory is left to whoever has it */
-int lending_traverse(Lending *self, visitproc visit, void *arg);
-void lending_drop(Lending *self);
+int scratch_pool_traverse(ScratchPool *self, visitproc visit, void *arg);
+void scratch_pool_drop(ScratchPool *self);
 /* Drops what is kept of launches with this result, which a launch is to take. */
 void forget_late_result(PyObject *result);
 PyObject *forget_result(PyObject *module, PyObject *result);
 
-/* ---- loan.c: what a launch takes of host values: memory that is lent, or puts ---- */
-extern PyTypeObject *Loan_Type;
-int loan_is_made(PyObject *self);
-Lending *lending_of(PyObject *self); /* NULL where all values are put */
+/* ---- scratch_put.c: host values that are written to scratch memory of a launch, or put ---- */
+extern PyTypeObject *ScratchPut_Type;
+int is_scratch_put_made(PyObject *self);
+ScratchPool *get_scratch_pool(PyObject *self); /* NULL where all values are put */
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
-int loan_take(PyObject *self, PyObject *value, PyObject **made);
+int scratch_put_value(PyObject *self, PyObject *value, PyObject **made);
 
-/* ---- placing.c: what puts or copies an argument of a call ---- */
+/* ---- device_put.c: puts or copies an argument of a call ---- */
 /* Sets an array of `count` of them, new references, NULL for None: 0, or -1 with an exception. */
-int placings_read(PyObject *given, Py_ssize_t count, PyObject ***placings);
+int read_device_puts(PyObject *given, Py_ssize_t count, PyObject ***device_puts);
 /* Sets a new reference to what the launch takes of a value: DONE. FAILED, or NOT_HERE, as a launch. */
-int place_value(PyObject *placing, PyObject *value, PyObject **made);
-/* Ends the loans among them, after a launch in that state: the same, or FAILED with an exception. The
+int device_put_value(PyObject *device_put, PyObject *value, PyObject **made);
+/* Releases their scratch memory, after a launch in that state: the same, or FAILED with an exception. The
    results are dropped then. */
-int placings_end(PyObject *const *placings, PyObject *const *held, Py_ssize_t count, int state,
+int end_device_puts(PyObject *const *device_puts, PyObject *const *held, Py_ssize_t count, int state,
                  PyObject **results, Py_ssize_t produced);
 
 /* ---- runner.c: a call's arrays to what it returns ---- */

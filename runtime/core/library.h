@@ -53,8 +53,8 @@ typedef struct {
   char usable;      /* neither deleted nor donated */
   char doomed;      /* to be deleted when the last hold ends */
   char awaited;     /* its contents are there, and stay so until it is deleted or donated */
-  unsigned holds, takers; /* launches under way that need it, and that take it; see holds.c */
-  PyObject *lent;   /* what destroys it, once its memory is viewed; see view.c */
+  unsigned holds, takers; /* launches under way that need it, and that take it; see hold.c */
+  PyObject *view_owner;   /* what destroys it, once its memory is viewed; see view.c */
 } Buffer;
 extern PyTypeObject *Buffer_Type, *buffer_class;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
@@ -67,7 +67,7 @@ PyObject *buffer_share(Buffer *self);
    Python has to do it. */
 int buffer_donate(Buffer *self, PyObject *reason);
 
-/* ---- holds.c: buffers that are needed while a launch is being made ---- */
+/* ---- hold.c: buffers that are needed while a launch is being made ---- */
 typedef struct {
   PyObject *const *arguments; /* buffers of one client, or on several devices tuples of them */
   Py_ssize_t count, parts;
@@ -80,7 +80,7 @@ int release_arguments(const HeldLaunch *launch);
 int buffer_end_hold(Buffer *buffer);
 PyObject *call_holding(PyObject *module, PyObject *args);
 PyObject *delete_later(PyObject *module, PyObject *buffer);
-int add_holds(void);
+int add_hold(void);
 
 /* ---- events.c: the end of a launch on each of its devices ---- */
 extern PyTypeObject *Events_Type;
@@ -109,7 +109,7 @@ void references_drop(References *self, PJRT_Buffer *buffer);
 /* ---- view.c: memory of buffers that arrays of NumPy are over ---- */
 PyObject *owner_for(Client *client, PJRT_Buffer *address);
 PJRT_Buffer *owner_address(PyObject *owner);
-/* What lends the memory of the owner's buffer. It takes over that reference to the owner, and an
+/* A view of the memory of the owner's buffer. It takes over that reference to the owner, and an
    external one to the buffer, also when it fails. */
 PyObject *view_for(References *references, PyObject *owner);
 void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody reads it */

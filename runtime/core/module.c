@@ -112,11 +112,11 @@ static int fill(PyObject *module) {
     return -1;
   }
   int failed =
-      PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_holds() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
-                 add_put(module) || add_copy(module) || add_loan(module) || add_references(module) ||
+      PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_hold() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+                 add_put(module) || add_copy(module) || add_scratch_put(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_lock(module) ||
-                 add_function_launcher(module) || add_lent(module) || add_signature(module) || add_function_reader(module) ||
+                 add_function_launcher(module) || add_host_buffer(module) || add_signature(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module);

@@ -1,12 +1,12 @@
 /* put_quickly: device_put of one value, like another that Python has put there before. */
 #include "core.h"
 
-static int place(PyObject *placing, PyObject *value, PyObject **made) {
-  if (Py_TYPE(placing) == Copy_Type && copy_is_made(placing))
-    return copy_array(placing, value, made);
-  if (Py_TYPE(placing) == Put_Type && ((Put *)placing)->client)
-    return put_anew((Put *)placing, value, made);
-  *made = PyObject_CallFunctionObjArgs(placing, value, NULL);
+static int place(PyObject *device_put, PyObject *value, PyObject **made) {
+  if (Py_TYPE(device_put) == Copy_Type && is_copy_made(device_put))
+    return copy_array(device_put, value, made);
+  if (Py_TYPE(device_put) == Put_Type && ((Put *)device_put)->client)
+    return put_anew((Put *)device_put, value, made);
+  *made = PyObject_CallFunctionObjArgs(device_put, value, NULL);
   return *made ? DONE : FAILED;
 }
 
@@ -44,10 +44,10 @@ PyObject *put_quickly(PyObject *module, PyObject *args) {
     if (PyErr_Occurred() && !leave_to_python()) return NULL; /* no hash is left to it */
     Py_RETURN_NONE;
   }
-  PyObject *placing, *signature, *buffer, *made = NULL;
+  PyObject *device_put, *signature, *buffer, *made = NULL;
   int state = NOT_HERE;
-  if (PyArg_ParseTuple(found, "OO", &placing, &signature)) {
-    if (placing != Py_None) state = place(placing, value, &buffer);
+  if (PyArg_ParseTuple(found, "OO", &device_put, &signature)) {
+    if (device_put != Py_None) state = place(device_put, value, &buffer);
     else if (is_alive(value)) made = Py_NewRef(value);
   }
   if (state == DONE) made = array_holding(buffer, signature);

@@ -66,7 +66,7 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
     if (!(held[i] = hold_array(PyTuple_GetItem(self->constants, i - self->count)))) return NOT_HERE;
   int state = DONE;
   for (i = 0; self->placed && state == DONE && i < self->count; i++) /* once there is no doubt */
-    if (self->puts[i]) state = place_value(self->puts[i], values[self->kept[i]], &held[i]);
+    if (self->puts[i]) state = device_put_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
@@ -88,7 +88,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   int state = hold(self, values, held), passed = state == DONE;
   if (state == DONE) state = outputs_pass_on(self->outputs, values, arrays);
   if (state == DONE) state = launch(self, values, held, results, taken);
-  if (self->placed) state = placings_end(self->puts, held, self->count, state, results, produced);
+  if (self->placed) state = end_device_puts(self->puts, held, self->count, state, results, produced);
   if (state == DONE && outputs_wrap(self->outputs, results, produced, arrays)) state = FAILED;
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
@@ -167,7 +167,7 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_ValueError, "the outputs of a runner are not those of its launches");
     return -1;
   }
-  if (placings_read(puts, self->count, &self->puts)) return -1;
+  if (read_device_puts(puts, self->count, &self->puts)) return -1;
   for (Py_ssize_t i = 0; i < self->count; i++) self->placed |= self->puts[i] != NULL;
   self->constants = Py_NewRef(constants);
   self->outputs = Py_NewRef(outputs);

@@ -73,7 +73,7 @@ static int launcher_init(ShardsLauncher *self, PyObject *args, PyObject *kwargs)
     PyErr_SetString(PyExc_ValueError, "one launch on all devices takes no arguments");
     return -1;
   }
-  if (donated && gifts_init(&self->gifts, donated, PyTuple_Size(o[2]), o[9], delete)) return -1;
+  if (donated && donated_init(&self->donated, donated, PyTuple_Size(o[2]), o[9], delete)) return -1;
   PyObject **fields[] = {&self->owner,      (PyObject **)&self->cls, &self->parameters,
                          &self->place,      &self->results,          &self->launches,
                          &self->take,       &self->take_token,       &self->make_wait,
@@ -103,7 +103,7 @@ static int launcher_traverse(ShardsLauncher *self, visitproc visit, void *arg) {
   Py_VISIT(self->unless);
   Py_VISIT(self->explain);
   Py_VISIT(self->tidy);
-  return gifts_visit(&self->gifts, visit, arg);
+  return donated_visit(&self->donated, visit, arg);
 }
 
 /* No tp_clear, as of the other launchers. */
@@ -125,7 +125,7 @@ static void launcher_dealloc(PyObject *object) {
   Py_XDECREF(self->unless);
   Py_XDECREF(self->explain);
   Py_XDECREF(self->tidy);
-  gifts_drop(&self->gifts);
+  donated_drop(&self->donated);
   free_object(object);
 }
 

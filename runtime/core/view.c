@@ -1,4 +1,4 @@
-/* View: memory of a library's buffer, lent to NumPy until the last array over it is freed.
+/* View: memory of a library's buffer, kept for NumPy until the last array over it is freed.
 
    An array is not collected, so what keeps it must not lead to what may keep the array: a view has the
    owner of the buffer, which outlives the buffer's object, and not that object. */
@@ -33,7 +33,7 @@ PyObject *owner_for(Client *client, PJRT_Buffer *address) {
 
 PJRT_Buffer *owner_address(PyObject *owner) { return ((Owner *)owner)->address; }
 
-/* Unless its memory is lent: at the interpreter's end arrays may yet be read. */
+/* Unless its memory is viewed: at the interpreter's end arrays may yet be read. */
 static PyObject *owner_destroy(Owner *self, PyObject *unused) {
   (void)unused;
   PJRT_Buffer *address = self->address;

@@ -75,7 +75,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     tree = core.Tree(1, {"k": 0}, None)
     unflatten = core.Tree(1, None, call)
     alone = core.Tree(1, 0, None)
-    loan = core.Loan(lambda: (d, bytearray(4)), e, dtype, (), "f")
+    scratch_put = core.ScratchPut(lambda: (d, bytearray(4)), e, dtype, (), "f")
     outputs = core.Outputs(signatures, (-1,), constants, a, alone)
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
     with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
@@ -110,7 +110,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (outputs, (signatures, constants, a, alone)),
         (runner, (launcher, put, constants, outputs, c, d)),
         (reordered, (a,)),
-        (loan, (e, dtype)),
+        (scratch_put, (e, dtype)),
         (jitted, (runners, numbers, names, token, text, aval, tuple)),
     ]
     for owner, expected in held:

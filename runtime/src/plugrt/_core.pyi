@@ -34,7 +34,7 @@ class Buffer:
 
     _dead: Any
     _awaited: bool
-    _lent: Any
+    _view_owner: Any
     _reason: str
 
 class Array:
@@ -78,7 +78,7 @@ class Copy:
         layout: int,
     ) -> None: ...
 
-class Loan:
+class ScratchPut:
     def __init__(
         self,
         make: Callable[[], tuple[Any, Any] | None] | None,

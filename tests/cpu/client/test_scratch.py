@@ -354,12 +354,12 @@ def test_a_pause_has_an_end_however_long_it_was_slow(monkeypatch: pytest.MonkeyP
 def test_large_results_are_not_kept(count: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a call returned is freed once nobody has it, although its launch read host memory."""
     found: list[int] = []
-    real = core.Loan
+    real = core.ScratchPut
 
     def make(**given: Any) -> Any:
         found.append(given["late"])
         return real(**given)
 
-    monkeypatch.setattr(core, "Loan", make)
+    monkeypatch.setattr(core, "ScratchPut", make)
     plugrt.jit(lambda x: xp.broadcast_to(x[0], (count,)))(np.ones(4, np.float32))
     assert found == [kept]

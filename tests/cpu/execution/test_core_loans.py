@@ -126,7 +126,7 @@ class _Lending:
         form = {"dtype": np.dtype("f4"), "shape": (), "kind": "f"}
         given = {"make": self.make, "is_ready": lambda _: self.ready, **form, **changed}
         self.runner = core.Runner(
-            launcher, 1, (0,), (core.Loan(**given),), (), (), "it",
+            launcher, 1, (0,), (core.ScratchPut(**given),), (), (), "it",
             core.Outputs((x._signature,), (-1,), (), None, None), lambda _: "slow", self._explain,
         )  # fmt: skip
 
@@ -338,7 +338,11 @@ def test_what_a_backend_must_not_lend_is_refused() -> None:
         raise KeyError("none left")
 
     for make, error, message in (
-        (lambda: (1, bytearray(8)), ValueError, "8 bytes were lent to an argument of 4"),
+        (
+            lambda: (1, bytearray(8)),
+            ValueError,
+            "8 bytes of scratch memory were given for an argument of 4",
+        ),
         (lambda: (1, bytes(4)), BufferError, "not writable"),
         (fail, KeyError, "none left"),
         (lambda: (1,), TypeError, "takes exactly 2"),
@@ -350,14 +354,14 @@ def test_what_a_backend_must_not_lend_is_refused() -> None:
     assert _Lending(make=lambda: None).call(2.0) == "slow"
     assert _Lending().call("text") == "slow"
     assert _Lending().call(3) == "slow"
-    with pytest.raises(ValueError, match="lends no memory"):
+    with pytest.raises(ValueError, match="has no scratch memory"):
         _Lending(dtype=np.dtype("f2"))
-    with pytest.raises(ValueError, match="lends no memory"):
+    with pytest.raises(ValueError, match="has no scratch memory"):
         _Lending(dtype=np.dtype("O"), kind=None)
-    never = core.Loan.__new__(core.Loan)
+    never = core.ScratchPut.__new__(core.ScratchPut)
     launcher = core.FunctionLauncher(list, 0, None, (), None, (), None)
     outputs = core.Outputs((), (), (), None, core.Tree(0, (), None))
-    with pytest.raises(TypeError, match="Put, Loan or Copy"):
+    with pytest.raises(TypeError, match="Put, ScratchPut or Copy"):
         core.Runner(launcher, 1, (0,), (never,), (), (), "it", outputs, list, list)
 
 

@@ -101,7 +101,7 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     held = bytearray(b"abcdefgh")
     array = _array(held, (2, 2), np.uint16)
     view, host = memoryview(array), np.asarray(array)
-    assert type(view.obj).__name__ == "Lent"
+    assert type(view.obj).__name__ == "HostBuffer"
     assert view.obj.obj is held
     assert array._extra is None  # to Python: the core keeps what is lent, and no array
     assert view.tolist() == host.tolist()

@@ -165,8 +165,8 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         handle = self._spec.handle
         with handle.lock:
             if type(self) is Buffer:
-                lent = self._lent
-                free = handle.free_buffer if lent is None else _freer_of(lent)
+                owner = self._view_owner
+                free = handle.free_buffer if owner is None else _freer_of(owner)
                 self._owner = own(pointer, free, group=handle.exiting)
                 # A separate class, so that the common ``__del__`` has no extra branch.
                 self.__class__ = ViewedBuffer
@@ -403,9 +403,9 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return minor_to_major(self._spec.handle, self._live())
 
 
-def _freer_of(lent: Any) -> Callable[[Any], None]:
-    """Returns what destroys a buffer whose memory the core has lent: not before the last view."""
-    return lambda _: lent.destroy()
+def _freer_of(owner: Any) -> Callable[[Any], None]:
+    """Returns what destroys a buffer whose memory the core has owner: not before the last view."""
+    return lambda _: owner.destroy()
 
 
 class ViewedBuffer(Buffer):

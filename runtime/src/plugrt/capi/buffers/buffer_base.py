@@ -32,7 +32,7 @@ class PythonBuffer:
     _dead: Any
     _reason: str
     _awaited: bool  # the core's: whether its reads need not wait
-    _lent: Any = None  # the core's: what destroys a buffer whose memory it has lent
+    _view_owner: Any = None  # the core's: destroys a buffer that it has made a view of
     _share: Callable[[Any], Any]
 
     # Default arguments: at exit the interpreter may have cleared this module's globals.

@@ -1,6 +1,6 @@
-"""Calls taken apart without flattening them as pytrees: their leaves, and what stands for the rest.
+"""Calls flattened without a pytree of them: their leaves, and what stands for the rest.
 
-The core does the same (`runtime/core/call_form.c`).
+The core does the same (`runtime/core/flatten.c`).
 """
 
 from __future__ import annotations

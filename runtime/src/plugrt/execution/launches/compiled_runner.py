@@ -180,7 +180,7 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
         put = compile_put and compile_put(shape, dtype, launch.devices[0])
         if i not in makes and put is None:
             continue
-        loans[i] = core.Loan(
+        loans[i] = core.ScratchPut(
             make=makes.get(i),
             is_ready=steps.is_ready,
             dtype=dtype,

@@ -1,6 +1,6 @@
-"""`order_leaves`: which leaf of a call that was taken apart is which of its pytree's.
+"""`order_leaves`: matches the leaves of a flattened call to its pytree's leaves.
 
-A call is read twice: taken apart for its key, and flattened for what is traced. What is in its
+A call is read twice: flattened for its key, and as a pytree for tracing. What is in its
 containers may change between the two, by the hash of a key, a function that opens an object, a
 finaliser or another thread. So the two are compared before one is kept for the other.
 """

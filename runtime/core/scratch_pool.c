@@ -1,9 +1,9 @@
-/* Lending: memory of one argument of a program, which one launch after the other reads.
+/* ScratchPool: memory of one argument of a program, which one launch after the other reads.
 
    It is written again once the results of the launch that had it are there. Where they are not when the
    launch returns, they are kept and asked again at a later call, if they are small; if not, the memory
    is left to that launch, as it is where a launch takes one of the results. If that happens repeatedly,
-   nothing is lent for a while. */
+   no memory is given for a while. */
 #include "core.h"
 
 enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
@@ -12,7 +12,7 @@ enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
 
 static Slot *with_results; /* of the process: all slots that have results, of each argument */
 
-static void lose(Lending *self) {
+static void lose(ScratchPool *self) {
   if (!self->lost) self->pause = FIRST_PAUSE;
   if (++self->lost < MOST_LOST) return;
   self->waiting = self->pause;
@@ -38,7 +38,7 @@ void slot_drop(Slot *slot) {
   PyObject *argument = slot->argument, *results = take_results(slot);
   Py_buffer memory = slot->memory;
   slot->argument = NULL;
-  slot->lent = 0;
+  slot->in_use = 0;
   if (argument) {
     PyBuffer_Release(&memory);
     Py_DECREF(argument);
@@ -46,7 +46,7 @@ void slot_drop(Slot *slot) {
   Py_XDECREF(results);
 }
 
-int lending_are_ready(Lending *self, PyObject *const *results, Py_ssize_t count) {
+int has_ready_results(ScratchPool *self, PyObject *const *results, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, results[i], NULL);
     int ready = answer ? PyObject_IsTrue(answer) : -1;
@@ -58,11 +58,11 @@ int lending_are_ready(Lending *self, PyObject *const *results, Py_ssize_t count)
 
 /* Whether the launch that has a slot has ended: DONE, and the slot is this thread's; NOT_HERE; FAILED.
    Of results that were deleted nobody can tell, so that their launch keeps the memory. */
-static int take_back(Lending *self, Slot *slot) {
+static int take_back(ScratchPool *self, Slot *slot) {
   PyObject *results = take_results(slot), *found[MOST_ASKED]; /* other threads leave it alone meanwhile */
   Py_ssize_t count = PyTuple_Size(results);
   for (Py_ssize_t i = 0; i < count; i++) found[i] = PyTuple_GetItem(results, i);
-  int ready = lending_are_ready(self, found, count);
+  int ready = has_ready_results(self, found, count);
   if (ready > 0) {
     self->lost = 0;
     Py_DECREF(results);
@@ -78,13 +78,13 @@ static int take_back(Lending *self, Slot *slot) {
 }
 
 /* Asks the backend for new memory; the slot is this thread's. */
-static int fill(Lending *self, Slot *slot) {
+static int fill(ScratchPool *self, Slot *slot) {
   PyObject *found = PyObject_CallNoArgs(self->make), *argument, *memory;
   if (!found) return leave_to_python() ? NOT_HERE : FAILED;
   int state = NOT_HERE;
   if (found != Py_None) {
     state = FAILED;
-    if (!PyTuple_Check(found)) PyErr_SetString(PyExc_TypeError, "what is lent is no pair");
+    if (!PyTuple_Check(found)) PyErr_SetString(PyExc_TypeError, "scratch memory is no pair");
     else if (PyArg_ParseTuple(found, "OO", &argument, &memory) &&
              !PyObject_GetBuffer(memory, &slot->memory, PyBUF_WRITABLE)) {
       slot->argument = Py_NewRef(argument);
@@ -93,29 +93,29 @@ static int fill(Lending *self, Slot *slot) {
   }
   Py_DECREF(found);
   if (state != DONE || slot->memory.len == self->size) return state;
-  PyErr_Format(PyExc_ValueError, "%zd bytes were lent to an argument of %zd", slot->memory.len, self->size);
+  PyErr_Format(PyExc_ValueError, "%zd bytes of scratch memory were given for an argument of %zd", slot->memory.len, self->size);
   return FAILED;
 }
 
 /* Returns a new slot; NULL, without an exception, if there are as many as there may be. */
-static Slot *add_slot(Lending *self) {
+static Slot *add_slot(ScratchPool *self) {
   Slot *made = self->count < self->most ? PyMem_Calloc(1, sizeof *made) : NULL;
   if (!made) return NULL;
-  made->lending = self;
+  made->pool = self;
   return self->slots[self->count++] = made;
 }
 
-/* Sets a slot that no launch has, and which is lent from now on: DONE. */
-int lending_borrow(Lending *self, Slot **found) {
+/* Sets a slot that no launch has, and which is in use from now on: DONE. */
+int scratch_pool_acquire(ScratchPool *self, Slot **found) {
   Slot *empty = NULL, *oldest = NULL;
   for (int i = 0; i < self->count; i++) {
     Slot *slot = self->slots[i];
     if (slot->results) {
       if (!oldest || slot->launched < oldest->launched) oldest = slot;
-    } else if (slot->lent) continue;
+    } else if (slot->in_use) continue;
     else if (!slot->argument) empty = slot;
     else {
-      slot->lent = 1;
+      slot->in_use = 1;
       *found = slot;
       return DONE;
     }
@@ -126,14 +126,14 @@ int lending_borrow(Lending *self, Slot **found) {
     if (state != NOT_HERE) return state;
     if (!oldest->argument) empty = oldest;
   }
-  if (empty && (empty->lent || empty->argument)) empty = NULL; /* other threads ran meanwhile */
+  if (empty && (empty->in_use || empty->argument)) empty = NULL; /* other threads ran meanwhile */
   if (!self->make || (!empty && self->count == self->most)) return NOT_HERE;
   if (self->waiting) {
     self->waiting--;
     return NOT_HERE;
   }
   if (!empty && !(empty = add_slot(self))) return NOT_HERE;
-  empty->lent = 1; /* other threads run meanwhile */
+  empty->in_use = 1; /* other threads run meanwhile */
   int state = fill(self, empty);
   if (state == NOT_HERE) lose(self);
   if (state != DONE) slot_drop(empty);
@@ -141,10 +141,10 @@ int lending_borrow(Lending *self, Slot **found) {
   return state;
 }
 
-void lending_end(Lending *self, PyObject *argument, int use, PyObject *results) {
+void scratch_pool_release(ScratchPool *self, PyObject *argument, int use, PyObject *results) {
   Slot *slot = NULL;
   for (int i = 0; i < self->count && !slot; i++)
-    if (self->slots[i]->lent && self->slots[i]->argument == argument) slot = self->slots[i];
+    if (self->slots[i]->in_use && self->slots[i]->argument == argument) slot = self->slots[i];
   if (!slot) return; /* a number that is kept, or what was put */
   if (use == NOT_READ && results) {
     keep_results(slot, Py_NewRef(results));
@@ -156,11 +156,11 @@ void lending_end(Lending *self, PyObject *argument, int use, PyObject *results) 
     slot_drop(slot);
     return;
   }
-  slot->lent = 0;
+  slot->in_use = 0;
   if (use == READ) self->lost = 0;
 }
 
-PyObject *lending_keep(Lending *self, PyObject *const *results, Py_ssize_t count) {
+PyObject *scratch_pool_keep(ScratchPool *self, PyObject *const *results, Py_ssize_t count) {
   if (!self->late || count > MOST_ASKED) return NULL;
   PyObject *kept = PyTuple_New(count);
   if (!kept) {
@@ -180,7 +180,7 @@ void forget_late_result(PyObject *result) {
       slot = slot->next;
       continue;
     }
-    lose(slot->lending);
+    lose(slot->pool);
     slot_drop(slot);
     slot = with_results; /* a destructor may have changed what follows */
   }
@@ -192,7 +192,7 @@ PyObject *forget_result(PyObject *module, PyObject *result) {
   Py_RETURN_NONE;
 }
 
-void lending_init(Lending *self, PyObject *make, PyObject *is_ready, Py_ssize_t size, int late) {
+void scratch_pool_init(ScratchPool *self, PyObject *make, PyObject *is_ready, Py_ssize_t size, int late) {
   self->make = make == Py_None ? NULL : Py_NewRef(make);
   self->is_ready = Py_NewRef(is_ready);
   self->size = size;
@@ -200,7 +200,7 @@ void lending_init(Lending *self, PyObject *make, PyObject *is_ready, Py_ssize_t 
   self->most = self->late < LEAST_KEPT ? LEAST_KEPT : self->late;
 }
 
-int lending_traverse(Lending *self, visitproc visit, void *arg) {
+int scratch_pool_traverse(ScratchPool *self, visitproc visit, void *arg) {
   Py_VISIT(self->make);
   Py_VISIT(self->is_ready);
   for (int i = 0; i < self->count; i++) {
@@ -210,7 +210,7 @@ int lending_traverse(Lending *self, visitproc visit, void *arg) {
   return 0;
 }
 
-void lending_drop(Lending *self) {
+void scratch_pool_drop(ScratchPool *self) {
   while (self->count) {
     Slot *slot = self->slots[--self->count];
     slot_drop(slot);

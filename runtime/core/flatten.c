@@ -1,5 +1,5 @@
-/* CallForm: a call taken apart, as plugrt.execution.arrays.arguments.quick_leaves and nested_leaves do:
-   its leaves, and what stands for the containers around them and for its static values.
+/* FlatCall: a flattened call, as plugrt.execution.arrays.arguments.quick_leaves and nested_leaves make it:
+   its leaves, and a key for the containers around them and for its static values.
 
    Built-in containers are opened, the leaves of a dict in its own order, and what nodes.c knows. */
 #include <string.h>
@@ -17,35 +17,35 @@ static int is_container(PyObject *x) {
 /* Whether it is opened; -1 with an exception. */
 static int has_parts(PyObject *x) { return is_container(x) ? 1 : is_node(x); }
 
-static int take_leaf(CallForm *form, PyObject *leaf) {
-  if (form->count == form->room) {
-    Py_ssize_t room = 2 * form->room;
-    PyObject **old = form->leaves == form->on_stack ? NULL : form->leaves;
+static int take_leaf(FlatCall *flat, PyObject *leaf) {
+  if (flat->count == flat->room) {
+    Py_ssize_t room = 2 * flat->room;
+    PyObject **old = flat->leaves == flat->on_stack ? NULL : flat->leaves;
     PyObject **grown = PyMem_Realloc(old, room * sizeof *grown);
     if (!grown) {
       PyErr_NoMemory();
       return FAILED;
     }
-    if (!old) memcpy(grown, form->on_stack, sizeof form->on_stack);
-    form->leaves = grown;
-    form->room = room;
+    if (!old) memcpy(grown, flat->on_stack, sizeof flat->on_stack);
+    flat->leaves = grown;
+    flat->room = room;
   }
-  form->leaves[form->count++] = Py_NewRef(leaf);
+  flat->leaves[flat->count++] = Py_NewRef(leaf);
   return DONE;
 }
 
 /* ---- containers ---- */
 
-static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth);
+static int open_all(FlatCall *flat, PyObject *values, PyObject *marks, int depth);
 
-static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
+static int open_one(FlatCall *flat, PyObject *x, PyObject *marks, int depth) {
   int found = has_parts(x), state = DONE;
   PyObject *values = NULL, *mark = NULL;
-  if (!found) return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(form, x) : FAILED;
+  if (!found) return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(flat, x) : FAILED;
   if (found < 0) return FAILED;
   if (depth == DEEPEST) return NOT_HERE;
   if (!is_container(x)) {
-    state = open_node(x, &values, &mark, &form->raised);
+    state = open_node(x, &values, &mark, &flat->raised);
   } else if (!(values = PyDict_CheckExact(x) ? PyList_New(0) : PySequence_List(x))) {
     return FAILED;
   } else if (PyDict_CheckExact(x)) {
@@ -55,32 +55,32 @@ static int open_one(CallForm *form, PyObject *x, PyObject *marks, int depth) {
   }
   if (state != DONE) return state;
   state = append_new(marks, mark);
-  if (state == DONE) state = open_all(form, values, marks, depth + 1);
+  if (state == DONE) state = open_all(flat, values, marks, depth + 1);
   Py_DECREF(values);
   return state;
 }
 
 /* The values are a list that nobody else has. */
-static int open_all(CallForm *form, PyObject *values, PyObject *marks, int depth) {
+static int open_all(FlatCall *flat, PyObject *values, PyObject *marks, int depth) {
   int state = DONE;
   for (Py_ssize_t i = 0; state == DONE && i < PyList_Size(values); i++)
-    state = open_one(form, PyList_GetItem(values, i), marks, depth);
+    state = open_one(flat, PyList_GetItem(values, i), marks, depth);
   return state;
 }
 
 /* Takes the leaves of a container of the first level, and appends what stands for it. */
-static int open_quickly(CallForm *form, PyObject *x, PyObject *marks) {
+static int open_quickly(FlatCall *flat, PyObject *x, PyObject *marks) {
   int state = DONE;
   Py_ssize_t at = 0;
   PyObject *key, *value, *mark;
   if (PyDict_CheckExact(x)) {
     mark = dict_keys(NULL, x, NULL);
-    while (mark && state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(form, value);
+    while (mark && state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(flat, value);
   } else {
     int is_list = PyList_CheckExact(x);
     Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
     for (; state == DONE && at < count; at++)
-      state = take_leaf(form, is_list ? PyList_GetItem(x, at) : PyTuple_GetItem(x, at));
+      state = take_leaf(flat, is_list ? PyList_GetItem(x, at) : PyTuple_GetItem(x, at));
     mark = PyLong_FromSsize_t(is_list ? count : ~count);
   }
   if (state == DONE) return append_new(marks, mark);
@@ -116,7 +116,7 @@ static int level_of(PyObject *x) {
 
 /* ---- the call ---- */
 
-static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which,
+static int take_statics(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which,
                         PyObject **statics, Py_ssize_t *dynamic) {
   int state = DONE, found = 0;
   Py_ssize_t at = 0;
@@ -127,7 +127,7 @@ static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const 
     if (found < 0) return FAILED;
     int level = found ? FLAT : level_of(value);
     if (level == FAILED) return FAILED;
-    if (level > form->level) form->level = level;
+    if (level > flat->level) flat->level = level;
     if (found) state = take_static(statics, PyLong_FromSsize_t(i), value);
   }
   while (state == DONE && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
@@ -139,13 +139,13 @@ static int take_statics(CallForm *form, PyObject *args, PyObject *kwargs, const 
     }
     found = has_parts(value);
     if (found < 0) return FAILED;
-    if (found) form->level = NESTED;
+    if (found) flat->level = NESTED;
     ++*dynamic;
   }
   return state;
 }
 
-static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which,
+static int take_leaves(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which,
                        PyObject *marks) {
   int state = DONE;
   Py_ssize_t at = 0;
@@ -155,75 +155,75 @@ static int take_leaves(CallForm *form, PyObject *args, PyObject *kwargs, const S
     int skip = is_static(which, NULL, i);
     if (skip < 0) return FAILED;
     if (skip) continue;
-    if (form->level == NESTED) state = open_one(form, value, marks, 0);
-    else if (is_container(value)) state = open_quickly(form, value, marks);
-    else state = take_leaf(form, value);
-    if (form->level == ONE_LEVEL && state == DONE && !is_container(value))
+    if (flat->level == NESTED) state = open_one(flat, value, marks, 0);
+    else if (is_container(value)) state = open_quickly(flat, value, marks);
+    else state = take_leaf(flat, value);
+    if (flat->level == ONE_LEVEL && state == DONE && !is_container(value))
       state = append_new(marks, Py_NewRef(Py_None));
   }
   if (!kwargs) return state;
-  PyObject *first = form->level == FLAT ? NULL : stars;
+  PyObject *first = flat->level == FLAT ? NULL : stars;
   PyObject *named = which->names ? dict_keys_without(which->names, first, kwargs)
                                  : dict_keys(first, kwargs, NULL);
   if (!named) return FAILED;
-  if (form->level != FLAT && PyTuple_Size(named) > 1) state = append_new(marks, Py_NewRef(named));
-  if (form->level == FLAT && PyTuple_Size(named)) form->structure = Py_NewRef(named);
+  if (flat->level != FLAT && PyTuple_Size(named) > 1) state = append_new(marks, Py_NewRef(named));
+  if (flat->level == FLAT && PyTuple_Size(named)) flat->structure = Py_NewRef(named);
   Py_DECREF(named);
   while (state == DONE && PyDict_Next(kwargs, &at, &key, &value)) {
     int skip = is_static(which, key, 0);
     if (skip < 0) return FAILED;
     if (skip) continue;
-    state = form->level == NESTED ? open_one(form, value, marks, 0) : take_leaf(form, value);
+    state = flat->level == NESTED ? open_one(flat, value, marks, 0) : take_leaf(flat, value);
   }
   return state;
 }
 
-int call_form_take(CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which) {
+int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which) {
   Py_ssize_t dynamic = 0;
-  form->leaves = form->on_stack;
-  form->room = ON_STACK;
-  form->count = 0;
-  form->level = FLAT;
-  form->raised = 0;
-  form->structure = form->statics = NULL;
+  flat->leaves = flat->on_stack;
+  flat->room = ON_STACK;
+  flat->count = 0;
+  flat->level = FLAT;
+  flat->raised = 0;
+  flat->structure = flat->statics = NULL;
   PyObject *statics = NULL, *marks = NULL; /* lists, where there is something for them */
   PyObject *named = NULL;
-  int state = take_statics(form, args, kwargs, which, &statics, &dynamic);
-  if (state == DONE && form->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
-  if (state == DONE && form->level == NESTED) state = append_new(marks, Py_NewRef(nested));
-  if (state == DONE && dynamic && form->level == NESTED) /* Python code may change what it is of */
+  int state = take_statics(flat, args, kwargs, which, &statics, &dynamic);
+  if (state == DONE && flat->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
+  if (state == DONE && flat->level == NESTED) state = append_new(marks, Py_NewRef(nested));
+  if (state == DONE && dynamic && flat->level == NESTED) /* Python code may change what it is of */
     state = (kwargs = named = PyDict_Copy(kwargs)) ? DONE : FAILED;
-  if (state == DONE) state = take_leaves(form, args, dynamic ? kwargs : NULL, which, marks);
-  if (state == DONE && !form->structure)
-    form->structure = form->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
-  if (state == DONE) form->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
+  if (state == DONE) state = take_leaves(flat, args, dynamic ? kwargs : NULL, which, marks);
+  if (state == DONE && !flat->structure)
+    flat->structure = flat->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
+  if (state == DONE) flat->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
   Py_XDECREF(statics);
   Py_XDECREF(marks);
   Py_XDECREF(named);
-  if (state == DONE && !(form->structure && form->statics)) state = FAILED;
-  if (state != DONE) call_form_drop(form);
+  if (state == DONE && !(flat->structure && flat->statics)) state = FAILED;
+  if (state != DONE) flat_call_drop(flat);
   return state;
 }
 
-void call_form_drop(CallForm *form) {
-  while (form->count) Py_DECREF(form->leaves[--form->count]);
-  if (form->leaves != form->on_stack) PyMem_Free(form->leaves);
-  form->leaves = form->on_stack;
-  Py_CLEAR(form->structure);
-  Py_CLEAR(form->statics);
+void flat_call_drop(FlatCall *flat) {
+  while (flat->count) Py_DECREF(flat->leaves[--flat->count]);
+  if (flat->leaves != flat->on_stack) PyMem_Free(flat->leaves);
+  flat->leaves = flat->on_stack;
+  Py_CLEAR(flat->structure);
+  Py_CLEAR(flat->statics);
 }
 
-int call_form_is(const CallForm *form, PyObject *args, PyObject *kwargs, const Statics *which) {
-  CallForm now;
-  if (call_form_take(&now, args, kwargs, which) != DONE) return 0;
-  int same = now.count == form->count &&
-             PyObject_RichCompareBool(now.structure, form->structure, Py_EQ) == 1 &&
-             PyObject_RichCompareBool(now.statics, form->statics, Py_EQ) == 1;
-  call_form_drop(&now);
+int is_same_flat_call(const FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which) {
+  FlatCall now;
+  if (flatten_call(&now, args, kwargs, which) != DONE) return 0;
+  int same = now.count == flat->count &&
+             PyObject_RichCompareBool(now.structure, flat->structure, Py_EQ) == 1 &&
+             PyObject_RichCompareBool(now.statics, flat->statics, Py_EQ) == 1;
+  flat_call_drop(&now);
   return same;
 }
 
-int set_form_names(void) {
+int set_flatten_names(void) {
   nested = PyUnicode_InternFromString("nested");
   stars = PyUnicode_InternFromString("**");
   return nested && stars ? 0 : -1;

@@ -1,13 +1,14 @@
-/* Gifts: the arguments of a launch by functions that it takes, as `donate_argnums` says. */
+/* Donated: the arguments named by `donate_argnums` of a launch by functions, deleted after it.
+   `Donation` is for runners, whose arrays give up their buffers before the launch. */
 #include "core.h"
 
-int gifts_init(Gifts *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
+int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
                PyObject *delete) {
   if (PyTuple_Size(donated) && (is_deleted == Py_None || delete == Py_None)) {
     PyErr_SetString(PyExc_ValueError, "a launcher that takes arguments must know how they are deleted");
     return -1;
   }
-  gifts_drop(self); /* those of an earlier attempt, which was refused */
+  donated_drop(self); /* those of an earlier attempt, which was refused */
   Py_ssize_t count = read_numbers(donated, arity, &self->numbers);
   if (count < 0) return -1;
   self->count = count;
@@ -16,35 +17,35 @@ int gifts_init(Gifts *self, PyObject *donated, Py_ssize_t arity, PyObject *is_de
   return 0;
 }
 
-int gifts_are_given_once(const Gifts *self, PyObject *const *arguments, Py_ssize_t count) {
+int is_donated_once(const Donated *self, PyObject *const *arguments, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < self->count; i++)
     for (Py_ssize_t j = 0, number = self->numbers[i]; j < count; j++)
       if (j != number && arguments[j] == arguments[number]) return 0;
   return 1;
 }
 
-int gifts_end(const Gifts *self, PyObject *const *arguments, Py_ssize_t count) {
+int donated_end(const Donated *self, PyObject *const *arguments, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < self->count && self->numbers[i] < count; i++) {
-    PyObject *gift = arguments[self->numbers[i]];
-    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_deleted, gift, NULL);
+    PyObject *argument = arguments[self->numbers[i]];
+    PyObject *answer = PyObject_CallFunctionObjArgs(self->is_deleted, argument, NULL);
     int gone = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
     if (gone < 0) return FAILED;
     if (gone) continue;
-    answer = PyObject_CallFunctionObjArgs(self->delete, gift, NULL);
+    answer = PyObject_CallFunctionObjArgs(self->delete, argument, NULL);
     if (!answer) return FAILED;
     Py_DECREF(answer);
   }
   return DONE;
 }
 
-int gifts_visit(const Gifts *self, visitproc visit, void *arg) {
+int donated_visit(const Donated *self, visitproc visit, void *arg) {
   Py_VISIT(self->is_deleted);
   Py_VISIT(self->delete);
   return 0;
 }
 
-void gifts_drop(Gifts *self) {
+void donated_drop(Donated *self) {
   PyMem_Free(self->numbers);
   self->numbers = NULL;
   self->count = 0;

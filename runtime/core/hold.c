@@ -1,4 +1,4 @@
-/* Holds: the buffers of a launch, kept from being deleted or donated while it is being made.
+/* Hold: the buffers of a launch, kept from being deleted or donated while it is being made.
 
    The devices of a launch may wait for each other: where one of them refuses its argument, because
    another thread has taken it since the launch began, the others wait for ever. On one device, too, a
@@ -140,7 +140,7 @@ PyObject *delete_later(PyObject *module, PyObject *object) {
   Py_RETURN_TRUE;
 }
 
-int add_holds(void) {
+int add_hold(void) {
   delete_name = PyUnicode_InternFromString("_delete_now");
   return delete_name ? 0 : -1;
 }

@@ -1,24 +1,24 @@
-/* Loan: what a launch takes of an argument that is a host value of one type.
+/* ScratchPut: puts an argument that is a host value of one type.
 
    For backends that launch with memory of the host at less cost than they put it. A value is written to
-   memory that is lent to the launch; it is put to memory of its own where the backend lends none, or
+   scratch memory that the launch reads; it is put to memory of its own where the backend has none, or
    launches have all memory that is kept. */
 #include "core.h"
 
-PyTypeObject *Loan_Type;
+PyTypeObject *ScratchPut_Type;
 
 typedef struct {
   PyObject_HEAD
-  Lending lending;
-  PyObject *put; /* put(value): an argument; NULL where Python puts values that are not lent to */
+  ScratchPool pool;
+  PyObject *put; /* put(value): an argument; NULL where Python puts values without scratch memory */
   int dtype;
   int number; /* the element type of Python's numbers; 0 for arrays */
   HostForm form;
   PyObject *seen;             /* the last number; the next one may be the same object, a literal */
   PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
-} Loan;
+} ScratchPut;
 
-static int write_array(Loan *self, PyObject *value, Slot *slot) {
+static int write_array(ScratchPut *self, PyObject *value, Slot *slot) {
   Py_buffer view;
   int dtype = view_host(value, &view);
   if (!dtype) return NOT_HERE;
@@ -33,7 +33,7 @@ static int write_array(Loan *self, PyObject *value, Slot *slot) {
   return same ? DONE : NOT_HERE;
 }
 
-static int write_value(Loan *self, PyObject *value, Slot *slot) {
+static int write_value(ScratchPut *self, PyObject *value, Slot *slot) {
   Number data;
   if (!self->number) return write_array(self, value, slot);
   if (!write_number(self->number, value, &data)) return NOT_HERE;
@@ -41,8 +41,8 @@ static int write_value(Loan *self, PyObject *value, Slot *slot) {
   return DONE;
 }
 
-/* Keeps a number that was lent to, and its memory, which is never written again. */
-static void keep_number(Loan *self, PyObject *value, Slot *slot) {
+/* Keeps a number that was written, and its memory, which is never written again. */
+static void keep_number(ScratchPut *self, PyObject *value, Slot *slot) {
   PyObject *old = self->last, *old_made = self->last_made;
   self->last = Py_NewRef(value);
   self->last_made = Py_NewRef(slot->argument);
@@ -52,7 +52,7 @@ static void keep_number(Loan *self, PyObject *value, Slot *slot) {
 }
 
 /* Puts a value to memory of its own; what fails Python tries again, and says what there is to say. */
-static int put_by_function(Loan *self, PyObject *value, PyObject **made) {
+static int put_by_function(ScratchPut *self, PyObject *value, PyObject **made) {
   *made = self->put ? PyObject_CallFunctionObjArgs(self->put, value, NULL) : NULL;
   if (*made) return DONE;
   if (is_interrupted()) return FAILED;
@@ -60,19 +60,19 @@ static int put_by_function(Loan *self, PyObject *value, PyObject **made) {
   return NOT_HERE;
 }
 
-int loan_take(PyObject *object, PyObject *value, PyObject **made) {
-  Loan *self = (Loan *)object;
+int scratch_put_value(PyObject *object, PyObject *value, PyObject **made) {
+  ScratchPut *self = (ScratchPut *)object;
   Slot *slot;
   if (self->number && value == self->last) { /* a literal in the source code is the same each time */
     *made = Py_NewRef(self->last_made);
     return DONE;
   }
-  int state = lending_borrow(&self->lending, &slot);
+  int state = scratch_pool_acquire(&self->pool, &slot);
   if (state == NOT_HERE) return put_by_function(self, value, made);
   if (state != DONE) return state;
   state = write_value(self, value, slot);
   if (state != DONE) {
-    slot->lent = 0;
+    slot->in_use = 0;
     return state;
   }
   *made = Py_NewRef(slot->argument);
@@ -86,14 +86,14 @@ int loan_take(PyObject *object, PyObject *value, PyObject **made) {
   return DONE;
 }
 
-int loan_is_made(PyObject *object) { return ((Loan *)object)->lending.is_ready != NULL; }
+int is_scratch_put_made(PyObject *object) { return ((ScratchPut *)object)->pool.is_ready != NULL; }
 
-Lending *lending_of(PyObject *object) {
-  Loan *self = (Loan *)object;
-  return self->lending.make ? &self->lending : NULL;
+ScratchPool *get_scratch_pool(PyObject *object) {
+  ScratchPut *self = (ScratchPut *)object;
+  return self->pool.make ? &self->pool : NULL;
 }
 
-static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
+static int scratch_put_init(ScratchPut *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"make", "is_ready", "dtype", "shape", "kind", "put", "late", NULL};
   PyObject *make, *is_ready, *dtype, *shape, *put = Py_None;
   const char *kind;
@@ -101,8 +101,8 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!z|Oi", names, &make, &is_ready, &dtype,
                                    &PyTuple_Type, &shape, &kind, &put, &late))
     return -1;
-  if (self->lending.is_ready) {
-    PyErr_SetString(PyExc_TypeError, "a loan is made once");
+  if (self->pool.is_ready) {
+    PyErr_SetString(PyExc_TypeError, "a ScratchPut is made once");
     return -1;
   }
   self->dtype = number_of_dtype(dtype);
@@ -112,29 +112,29 @@ static int loan_init(Loan *self, PyObject *args, PyObject *kwargs) {
   }
   self->number = kind && self->dtype ? type_of_numbers(kind, self->form.size) : 0;
   if (!self->dtype || (kind && (!self->number || self->form.rank))) {
-    PyErr_Format(PyExc_ValueError, "the core lends no memory to values of %R", dtype);
+    PyErr_Format(PyExc_ValueError, "the core has no scratch memory for values of %R", dtype);
     return -1;
   }
   self->put = put == Py_None ? NULL : Py_NewRef(put);
-  lending_init(&self->lending, make, is_ready, self->form.size, late);
+  scratch_pool_init(&self->pool, make, is_ready, self->form.size, late);
   return 0;
 }
 
-static int loan_traverse(Loan *self, visitproc visit, void *arg) {
+static int scratch_put_traverse(ScratchPut *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->put);
   Py_VISIT(self->form.dtype);
   Py_VISIT(self->seen);
   Py_VISIT(self->last);
   Py_VISIT(self->last_made);
-  return lending_traverse(&self->lending, visit, arg);
+  return scratch_pool_traverse(&self->pool, visit, arg);
 }
 
 /* No tp_clear, as runners have none. */
-static void loan_dealloc(PyObject *object) {
-  Loan *self = (Loan *)object;
+static void scratch_put_dealloc(PyObject *object) {
+  ScratchPut *self = (ScratchPut *)object;
   PyObject_GC_UnTrack(object);
-  lending_drop(&self->lending);
+  scratch_pool_drop(&self->pool);
   Py_XDECREF(self->put);
   Py_XDECREF(self->seen);
   Py_XDECREF(self->last);
@@ -143,17 +143,17 @@ static void loan_dealloc(PyObject *object) {
   free_object(object);
 }
 
-static PyType_Slot loan_slots[] = {
-    {Py_tp_doc, "Memory that a backend lends to launches, for host values of one type; runners write it."},
-    {Py_tp_init, loan_init},
-    {Py_tp_traverse, loan_traverse},
-    {Py_tp_dealloc, loan_dealloc},
+static PyType_Slot scratch_put_slots[] = {
+    {Py_tp_doc, "Scratch memory of launches, for host values of one type; runners write it."},
+    {Py_tp_init, scratch_put_init},
+    {Py_tp_traverse, scratch_put_traverse},
+    {Py_tp_dealloc, scratch_put_dealloc},
     {0, NULL},
 };
-static PyType_Spec loan_spec = {"plugrt._core.Loan", sizeof(Loan), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, loan_slots};
+static PyType_Spec scratch_put_spec = {"plugrt._core.ScratchPut", sizeof(ScratchPut), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, scratch_put_slots};
 
-int add_loan(PyObject *module) {
-  Loan_Type = type_of(module, &loan_spec);
-  return Loan_Type ? 0 : -1;
+int add_scratch_put(PyObject *module) {
+  ScratchPut_Type = type_of(module, &scratch_put_spec);
+  return ScratchPut_Type ? 0 : -1;
 }
