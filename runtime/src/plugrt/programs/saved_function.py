@@ -21,7 +21,7 @@ from plugrt.execution.compilation.ir_dumps import dump_executable
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.placement.tuple_arguments import takes_one_tuple
@@ -137,7 +137,7 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     outputs = [
         intern_signature(
             part.shape, part.dtype, sharding, launch.committed, part.weak,
-            settled(launch.out_layout(i)),
+            require_chosen(launch.out_layout(i)),
         )
         for i, (part, sharding) in enumerate(
             zip(header.outputs, launch.out_shardings, strict=True)

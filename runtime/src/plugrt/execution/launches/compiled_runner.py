@@ -14,7 +14,7 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.executables.bounded_executable import BoundedExecutable
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.launches.placer import lies_as_taken, takes_host_value
+from plugrt.execution.launches.placer import is_placed_for, takes_host_value
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import tree
@@ -151,9 +151,9 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
             put = compile_put and compile_put(shape, dtype, launch.devices[0], number)
             if put is None:
                 return None
-        elif not lies_as_taken(aval, i, launch):
-            lone = i in plan.passed or i in plan.donated
-            if lone or not takes_host_value(launch, i):
+        elif not is_placed_for(aval, i, launch):
+            exclusive = i in plan.passed or i in plan.donated
+            if exclusive or not takes_host_value(launch, i):
                 return None
             put = compile_copy(aval, launch.devices[0])
             if put is None:

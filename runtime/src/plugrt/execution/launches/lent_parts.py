@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import PjrtError
 from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.sharding import Index, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import find_places
@@ -53,7 +53,7 @@ def find_divided(
         aval, target = avals[i], launch.in_shardings[i]
         if not isinstance(aval, HostAval) or aval.weak or isinstance(target, SingleDeviceSharding):
             continue
-        if target.memory_kind is not None or settled(launch.in_layout(i)) is not None:
+        if target.memory_kind is not None or require_chosen(launch.in_layout(i)) is not None:
             continue
         try:
             devices, indices = find_places(target, aval.shape)

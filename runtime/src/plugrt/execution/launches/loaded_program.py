@@ -17,7 +17,12 @@ from plugrt.execution.executables.bounded_executable import split_launcher
 from plugrt.execution.launches.donation import Donation, Taken, give_back
 from plugrt.execution.launches.launch_errors import raise_explained
 from plugrt.execution.launches.lent_parts import lend_parts
-from plugrt.execution.launches.placer import Placer, find_lendable, lies_as_taken, make_placer
+from plugrt.execution.launches.placer import (
+    Placer,
+    find_scratch_arguments,
+    is_placed_for,
+    make_placer,
+)
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan, Source
 from plugrt.execution.shardings.sharding import SingleDeviceSharding
@@ -164,14 +169,14 @@ class LoadedProgram:
         assert self.executable is not None
         plan = self.plan
         if place is not None and not plan.donated:
-            lent = find_lendable(avals, plan.kept, self.launch)
+            lent = find_scratch_arguments(avals, plan.kept, self.launch)
             launch_lending = self.executable.lending_launcher(lent) if lent else None
             if not lent:
                 lent, launch_lending = lend_parts(
                     self.executable, avals, self.types, plan.kept, self.launch
                 )
             if launch_lending is not None:
-                leaving = make_placer(avals, self.types, plan.kept, self.launch, leave=lent)
+                leaving = make_placer(avals, self.types, plan.kept, self.launch, skip=lent)
                 if leaving is None and plan.kept != tuple(range(len(avals))):
                     leaving = _take_shards(plan.kept)
                 return leaving, launch_lending
@@ -237,7 +242,7 @@ class LoadedProgram:
                    if origin == "result"]  # fmt: skip
         forwarded = [
             (output, *source, position_of.get(source, -1), signatures[output],
-             source[0] == "constant" or self._lies_as_taken(source, avals))
+             source[0] == "constant" or self._is_placed_for(source, avals))
             for output, source in enumerate(plan.sources)
             if source[0] != "result"
         ]  # fmt: skip
@@ -276,13 +281,13 @@ class LoadedProgram:
 
         return run
 
-    def _lies_as_taken(self, source: Source, avals: Sequence[Aval]) -> bool:
+    def _is_placed_for(self, source: Source, avals: Sequence[Aval]) -> bool:
         """Whether an output is an argument whose buffers are those of the array that is given."""
         origin, i = source
         if origin != "argument":
             return False
         aval = avals[i]
-        return not isinstance(aval, HostAval) and lies_as_taken(aval, i, self.launch)
+        return not isinstance(aval, HostAval) and is_placed_for(aval, i, self.launch)
 
     def _fail(
         self, values: Sequence[Any], error: BaseException, taken: Taken, given: Sequence[Any]

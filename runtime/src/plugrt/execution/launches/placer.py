@@ -13,7 +13,7 @@ from plugrt.execution.arrays.array_layouts import change_layout
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.buffer_copy import copy_buffer
-from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_values import hold_scalar
@@ -38,12 +38,12 @@ def make_placer(
     donated: Sequence[int] = (),
     passed: Sequence[int] = (),
     keep_donated: bool = False,
-    leave: Container[int] = (),
+    skip: Container[int] = (),
 ) -> Placer | None:
     """Returns a function that places the arguments numbered in ``needed`` for a launch.
 
     The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
-    ``passed`` become results; those at the positions ``leave`` among the needed stay where they
+    ``passed`` become results; those at the positions ``skip`` among the needed stay where they
     are. Returns None where each needed argument is an array already placed as the launch takes it.
     The lists that the placer returns are the caller's.
     """
@@ -51,25 +51,25 @@ def make_placer(
     steps: list[_Step] = []
     for position, i in enumerate(needed):
         target, aval, dtype = launch.in_shardings[i], avals[i], types[i][1]
-        layout = settled(launch.in_layout(i))
-        lone = i in donated or i in passed
-        if position in leave:
+        layout = require_chosen(launch.in_layout(i))
+        exclusive = i in donated or i in passed
+        if position in skip:
             if isinstance(aval, HostAval):
                 steps.append((position, i, _as_it_is))
         elif isinstance(aval, HostAval):
-            if aval.weak and layout is None and not lone:
+            if aval.weak and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
             elif aval.weak or layout is not None or not _is_plain(target):
                 steps.append((position, i, _make_host_step(target, dtype, layout)))
             else:
                 hosts.append((position, i))
-        elif lies_as_taken(aval, i, launch):
+        elif is_placed_for(aval, i, launch):
             if keep_donated and i in donated:
                 steps.append((position, i, _copy))
         elif aval.layout != layout:
             steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
         else:
-            steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
+            steps.append((position, i, _make_move_step(aval.sharding, target, exclusive)))
     if not hosts and not steps:
         return None
     if not hosts and [*needed] == [*range(len(avals))]:
@@ -79,18 +79,20 @@ def make_placer(
 
 def takes_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
-    return _is_plain(launch.in_shardings[i]) and settled(launch.in_layout(i)) is None
+    return _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
 
 
-def lies_as_taken(aval: Signature, i: int, launch: Launch) -> bool:
+def is_placed_for(aval: Signature, i: int, launch: Launch) -> bool:
     """Whether arrays of this signature lie where and as the launch takes argument ``i``."""
     target = launch.in_shardings[i]
-    return aval.layout == settled(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
+    return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
         target, aval.ndim
     )
 
 
-def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
+def find_scratch_arguments(
+    avals: Sequence[Aval], needed: Sequence[int], launch: Launch
+) -> tuple[int, ...]:
     """Returns where, among the arguments needed, those are that a launch could be lent memory for.
 
     Host arrays, and arrays on another device of the client. Python scalars are not among them:
@@ -206,14 +208,16 @@ def _make_layout_step(
     return lambda x: change_layout(reshard(change_layout(x, None), target), layout)._held()
 
 
-def _make_move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:
+def _make_move_step(
+    source: Sharding, target: Sharding, exclusive: bool
+) -> Callable[[Array], Shards]:
     if isinstance(target, SingleDeviceSharding) and _is_plain(target):
         device = target.device
         if isinstance(source, SingleDeviceSharding):
             return _make_copy_step(source.device, device)
-        if not lone:
+        if not exclusive:
             return lambda x: move(x, device, True)._held()
-    return lambda x: reshard(x, target, share=not lone)._held()
+    return lambda x: reshard(x, target, share=not exclusive)._held()
 
 
 def _make_copy_step(source: Device, device: Device) -> Callable[[Array], Any]:

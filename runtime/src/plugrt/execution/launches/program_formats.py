@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.shardings.format import Format
 from plugrt.interface import Layout, TensorType
@@ -32,4 +32,4 @@ def _spell_out(launch: Launch, layout: AnyLayout, tensor_type: TensorType) -> La
     """Returns a layout, also the default one; None where the backend has none to name."""
     if not launch.client.capabilities.layouts:
         return None
-    return settled(layout) or launch.client.default_layout(tensor_type)
+    return require_chosen(layout) or launch.client.default_layout(tensor_type)

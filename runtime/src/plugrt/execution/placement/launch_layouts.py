@@ -72,7 +72,7 @@ def read_layouts(
     return settle_layouts(unsaid, plan, types, output_types, loaded)
 
 
-def settled(layout: AnyLayout) -> Layout | None:
+def require_chosen(layout: AnyLayout) -> Layout | None:
     """Returns a layout of a launch whose program is compiled: none is the compiler's choice now."""
     if isinstance(layout, AutoLayout):
         raise AssertionError("the compiler's choice was not read back")

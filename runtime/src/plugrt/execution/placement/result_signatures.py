@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from plugrt.execution.arrays.signature import Signature, intern_signature
-from plugrt.execution.placement.launch_layouts import settled
+from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.interface import TensorType
 
@@ -29,7 +29,7 @@ def result_signatures(traced: TracedResults, launch: Launch) -> list[Signature]:
             sharding,
             launch.committed,
             weak,
-            settled(launch.out_layout(i)),
+            require_chosen(launch.out_layout(i)),
         )
         for i, (t, sharding, weak) in enumerate(
             zip(traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True)

@@ -88,9 +88,9 @@ class Carry:
         """
         for i, dtype in self._wanted.items():
             self.leaves[i] = convert(self.leaves[i], dtype)
-        settled = not self._wanted
+        is_settled = not self._wanted
         self._wanted = {}
-        return settled
+        return is_settled
 
 
 def describe(spec: tree.PyTreeSpec) -> str:
