@@ -17,7 +17,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import errors
-from plugrt.array_api.linalg import lu_factorization
+from plugrt.array_api.linalg import linear_systems
 from support.behaviour import behaviour
 from support.effort import seeds
 from support.numpy_oracle import same
@@ -135,7 +135,7 @@ def test_cholesky(square: Matrix, upper: bool) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1))
 def test_columns_of_several_panels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lu_factorization, "_PANEL", 3)
+    monkeypatch.setattr(linear_systems, "_PANEL", 3)
     plugrt.clear_caches()
     a = random_matrices((2, 8, 8), "float32", seed)
     condition = float(np.linalg.cond(a).max())

@@ -8,8 +8,6 @@ What ``out_sharding`` and ``sharding`` ask for there is not offered.
 import sys
 from typing import TYPE_CHECKING
 
-from plugrt.lax.accuracy import AccuracyMode, Tolerance
-from plugrt.lax.approximate_top_k import approx_max_k, approx_min_k
 from plugrt.lax.binary import (
     add,
     atan2,
@@ -60,12 +58,10 @@ from plugrt.lax.custom_calls import (
     optimization_barrier,
     rng_bit_generator,
 )
-from plugrt.lax.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from plugrt.lax.filled_arrays import broadcasted_iota, empty, full, full_like, iota
 from plugrt.lax.fourier import FftType, fft
-from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather, index_take
 from plugrt.lax.identities import dce_sink, pcast, stage, stop_gradient
-from plugrt.lax.index_taking import index_take
 from plugrt.lax.parallel.all_reduce import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.parallel.exchanges import (
     all_gather,
@@ -77,7 +73,7 @@ from plugrt.lax.parallel.exchanges import (
 )
 from plugrt.lax.parallel.routed import pbroadcast, ragged_all_to_all
 from plugrt.lax.parallel.sends import precv, psend
-from plugrt.lax.precision import Precision
+from plugrt.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision
 from plugrt.lax.ragged_contraction import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from plugrt.lax.reductions import (
     argmax,
@@ -143,7 +139,7 @@ from plugrt.lax.slicing import (
     slice,
     slice_in_dim,
 )
-from plugrt.lax.sorting import sort, sort_key_val, top_k
+from plugrt.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from plugrt.lax.special_functions.bessel import bessel_i0e
 from plugrt.lax.special_functions.incomplete_beta import betainc
 from plugrt.lax.special_functions.incomplete_gamma import igamma, igammac
@@ -154,7 +150,9 @@ from plugrt.lax.special_functions.incomplete_gamma_derivative import (
 from plugrt.lax.stacking import broadcast_shapes, broadcast_to_rank, stack, tile, unstack
 from plugrt.lax.tokens import after_all, create_token
 from plugrt.lax.unary import (
+    AccuracyMode,
     RoundingMethod,
+    Tolerance,
     abs,
     acos,
     acosh,

@@ -7,9 +7,6 @@ from typing import overload
 import numpy as np
 
 from plugrt.execution.arrays.array import Array
-from plugrt.lax.accuracy import Accuracy
-from plugrt.lax.accuracy import AccuracyMode as AccuracyMode
-from plugrt.lax.accuracy import Tolerance as Tolerance
 from plugrt.lax.composites import composite as composite
 from plugrt.lax.contraction import DotDimensionNumbers
 from plugrt.lax.control_flow.associative import associative_scan as associative_scan
@@ -30,8 +27,6 @@ from plugrt.lax.convolution_forms import conv_with_general_padding as conv_with_
 from plugrt.lax.custom_calls import RandomAlgorithm as RandomAlgorithm
 from plugrt.lax.custom_calls import T
 from plugrt.lax.custom_calls import custom_call as custom_call
-from plugrt.lax.dot_algorithms import DotAlgorithm as DotAlgorithm
-from plugrt.lax.dot_algorithms import DotAlgorithmPreset as DotAlgorithmPreset
 from plugrt.lax.fourier import FftType as FftType
 from plugrt.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from plugrt.lax.gathering import GatherScatterMode as GatherScatterMode
@@ -54,6 +49,8 @@ from plugrt.lax.parallel.routed import pbroadcast as pbroadcast
 from plugrt.lax.parallel.routed import ragged_all_to_all as ragged_all_to_all
 from plugrt.lax.parallel.sends import precv as precv
 from plugrt.lax.parallel.sends import psend as psend
+from plugrt.lax.precision import DotAlgorithm as DotAlgorithm
+from plugrt.lax.precision import DotAlgorithmPreset as DotAlgorithmPreset
 from plugrt.lax.precision import Precision as Precision
 from plugrt.lax.precision import PrecisionLike
 from plugrt.lax.ragged_contraction import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
@@ -71,7 +68,10 @@ from plugrt.lax.sharding_constraint import with_sharding_constraint as with_shar
 from plugrt.lax.stacking import broadcast_shapes as broadcast_shapes
 from plugrt.lax.tokens import after_all as after_all
 from plugrt.lax.tokens import create_token as create_token
+from plugrt.lax.unary import Accuracy
+from plugrt.lax.unary import AccuracyMode as AccuracyMode
 from plugrt.lax.unary import RoundingMethod as RoundingMethod
+from plugrt.lax.unary import Tolerance as Tolerance
 from plugrt.lax.windowed_reductions import Padding
 from plugrt.lax.windowed_reductions import reduce_window as reduce_window
 from plugrt.typing import ArrayLike, DTypeLike, KeyArray

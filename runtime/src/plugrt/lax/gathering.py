@@ -1,4 +1,4 @@
-"""`gather` with StableHLO's dimension numbers, and `GatherScatterMode`."""
+"""`gather` with StableHLO's dimension numbers, and `GatherScatterMode`; `index_take`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.array_api.indexing.read import default_fill
-from plugrt.errors import ArgumentError, DtypeError
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimension_arguments import per_dimension
+from plugrt.lax.dimension_arguments import normalize_dimensions, per_dimension
 from plugrt.tracing.emit import (
     broadcast_in_dim,
     compare,
+    concatenate,
     constant,
     convert,
     emit,
     full,
     hlo,
     reduce,
+    reshape,
+    select,
     strong,
 )
 from plugrt.tracing.emit import select as emit_select
@@ -175,3 +178,55 @@ def take_rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
     wide = broadcast_in_dim(indices, (*indices.shape, 1), range(indices.ndim))
     found: Tracer = gather(x, wide, numbers, sizes, mode="promise_in_bounds")
     return found
+
+
+@operation(static=("axes",))
+def index_take(src: Tracer, idxs: Sequence[Tracer], axes: Sequence[int]) -> Tracer:
+    """Returns the parts of ``src`` at places along ``axes``, one after another.
+
+    ``idxs`` has for each of the axes a vector of n integers, which begin again from 0 behind the
+    end and count from the end below 0; the result has shape (n, …) with the other dimensions. Any
+    dtype. Raises `DtypeError` for indices that are no integers, `ShapeError` for those that are no
+    vectors of one length and for an axis without elements, `ArgumentError` for another number of
+    them, and `AxisError`. As ``jax.lax.index_take``, which takes ascending axes alone.
+
+    >>> lax.index_take(xp.asarray([[1, 2], [3, 4]]), [xp.asarray([1, -2])], (0,))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
+    along = normalize_dimensions("index_take", axes, src.ndim)
+    found = [*idxs]
+    if len(found) != len(along) or not along:
+        raise ArgumentError(
+            f"lax.index_take takes indices for each of its axes, one or more; got {len(found)} of "
+            f"them for the axes {along}"
+        )
+    for i, index in enumerate(found):
+        if dtype_kind(index.dtype) not in "iu":
+            raise DtypeError(f"idxs[{i}] of lax.index_take are integers; got {index.dtype.name}")
+        if index.ndim != 1 or index.shape != found[0].shape:
+            raise ShapeError(
+                "idxs of lax.index_take are vectors of one length; got "
+                f"{[TensorType(x.shape, x.dtype) for x in found]}"
+            )
+    if any(not src.shape[d] for d in along):
+        raise ShapeError(f"lax.index_take of the axes {along} of shape {src.shape}: one is empty")
+    columns = [
+        reshape(_wrap(index, src.shape[d]), (*index.shape, 1))
+        for index, d in zip(found, along, strict=True)
+    ]
+    numbers = GatherDimensionNumbers(
+        tuple(range(1, src.ndim - len(along) + 1)), tuple(sorted(along)), along
+    )
+    sizes = [1 if d in along else n for d, n in enumerate(src.shape)]
+    result: Tracer = gather(src, concatenate(columns, 1), numbers, sizes)
+    return result
+
+
+def _wrap(index: Tracer, size: int) -> Tracer:
+    """Returns indices from 0 up to ``size``, those of Python's remainder."""
+    wide = index.dtype if index.dtype.kind != "V" and index.dtype.itemsize == 8 else np.int32
+    index = convert(index, np.int64 if index.dtype == np.uint32 else wide)
+    sizes, zero = full(index.shape, size, index.dtype), full(index.shape, 0, index.dtype)
+    rest = emit(hlo.remainder, index, sizes)
+    return select(compare(rest, zero, "LT"), emit(hlo.add, rest, sizes), rest)

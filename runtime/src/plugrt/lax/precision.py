@@ -1,14 +1,136 @@
-"""`Precision` and the ``precision`` arguments of products."""
+"""`Precision`, `DotAlgorithm` and the ``precision`` arguments of products."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from plugrt.errors import ArgumentError
-from plugrt.lax.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
+import ml_dtypes
+import numpy as np
+
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.errors import ArgumentError, DtypeError
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import hlo, ir
+from plugrt.stablehlo.types import element_type
+from plugrt.typing import DTypeLike
+
+Dtype: TypeAlias = np.dtype[Any]
+_DTYPES = {
+    "F16": np.dtype(np.float16), "BF16": np.dtype(ml_dtypes.bfloat16),
+    "TF32": np.dtype(np.float32), "F32": np.dtype(np.float32), "F64": np.dtype(np.float64),
+}  # fmt: skip
+"""What the parts of presets' names are stored as: there is no dtype for numbers of 19 bits."""
+
+
+class ComputeTypes(NamedTuple):
+    """The dtypes to which an algorithm has operands converted, and that of its sums."""
+
+    lhs: Dtype
+    rhs: Dtype
+    accumulation: Dtype
+
+
+class DotAlgorithm(NamedTuple):
+    """How a product is computed; the argument ``precision`` of `dot`, `dot_general` and others.
+
+    Operands are rounded to the first two dtypes and summed up in the third. Algorithms that split
+    numbers into components say into how many, and how many products they then take. Fields and
+    defaults are those of ``jax.lax.DotAlgorithm``. Which algorithms there are is up to the
+    backend: XLA's CPU backend ignores them and computes in the operands' dtype.
+    """
+
+    lhs_precision_type: DTypeLike
+    rhs_precision_type: DTypeLike
+    accumulation_type: DTypeLike
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    def compute_types(self, lhs: Dtype, rhs: Dtype, result: Dtype) -> ComputeTypes:
+        """Returns what operands of such dtypes are converted to, for a result of such a dtype."""
+        return ComputeTypes(*(as_dtype(dtype) for dtype in self[:3]))
+
+    def attribute(self, lhs: Dtype, rhs: Dtype) -> Any:
+        """Returns the algorithm as StableHLO states it."""
+        types = [element_type(as_dtype(dtype)) for dtype in self[:3]]
+        return hlo.DotAlgorithm.get(*types, *(int(n) for n in self[3:6]), bool(self[6]))
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms by name: the types of both operands, that of the sums, how many products.
+
+    As ``jax.lax.DotAlgorithmPreset``. JAX refuses on CPU the presets that XLA's CPU backend
+    ignores (see `DotAlgorithm`); what is traced here knows no platform.
+    """
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def compute_types(self, lhs: Dtype, rhs: Dtype, result: Dtype) -> ComputeTypes:
+        """Returns what operands of such dtypes are converted to, for a result of such a dtype.
+
+        Raises `DtypeError` where the preset takes none but floats of 8 bits.
+        """
+        if self is DotAlgorithmPreset.DEFAULT:
+            return ComputeTypes(lhs, rhs, result)
+        parts = self.name.split("_")
+        if parts[0] == "ANY":
+            self._check_eight_bits(lhs, rhs)
+            kept = parts[4] == "ANY" or result.itemsize < 4
+            return ComputeTypes(lhs, rhs, result if kept else _DTYPES["F32"])
+        operand, accumulation = _DTYPES[parts[0]], _DTYPES[parts[2]]
+        splits = len(parts) > 3
+        stored = _DTYPES["F32"] if splits else operand
+        wide = parts[0] == "BF16" and not splits  # such algorithms round float32 themselves
+
+        def pick(dtype: Dtype) -> Dtype:
+            return dtype if wide and dtype == np.float32 else stored
+
+        types = ComputeTypes(pick(lhs), pick(rhs), accumulation)
+        rounds = types.lhs == types.rhs == result and accumulation == np.float32
+        return types._replace(accumulation=result) if rounds else types
+
+    def attribute(self, lhs: Dtype, rhs: Dtype) -> Any:
+        """Returns the algorithm for operands of such dtypes as StableHLO states it, or None."""
+        if self is DotAlgorithmPreset.DEFAULT:
+            return None
+        parts = self.name.split("_")
+        if parts[0] == "ANY":
+            types = [element_type(lhs), element_type(rhs), ir.F32Type.get()]
+            fast = (
+                self is DotAlgorithmPreset.ANY_F8_ANY_F8_F32_FAST_ACCUM
+            )  # as JAX: not for ..._ANY
+            return hlo.DotAlgorithm.get(*types, 1, 1, 1, fast)
+        products = int(parts[3][1:]) if len(parts) > 3 else 1
+        types = [
+            ir.FloatTF32Type.get() if part == "TF32" else element_type(_DTYPES[part])
+            for part in parts[:3]
+        ]
+        return hlo.DotAlgorithm.get(*types, 1, 1, products, False)
+
+    def _check_eight_bits(self, lhs: Dtype, rhs: Dtype) -> None:
+        if any(not d.name.startswith("float8") for d in (lhs, rhs)):
+            raise DtypeError(
+                f"the dot algorithm {self.name} takes operands of float8 dtypes; found {lhs.name} "
+                f"and {rhs.name}"
+            )
+
 
 _NAMES = {
     "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT", None: "DEFAULT",

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shapes
-from plugrt.array_api.indexing.in_place import read_in_place
 from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
 from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
@@ -16,6 +15,7 @@ from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding import PmapSharding
 from plugrt.execution.transfers.host_values import scalar_operand
+from plugrt.execution.transfers.sharded_transfer import slice_in_place
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
@@ -170,3 +170,38 @@ def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
 
 
 __all__ = ["getitem", "take", "take_along_axis"]
+
+
+def read_in_place(x: Array, key: Any) -> Array | None:
+    """Returns ``x[key]`` where that is one device's buffer, and nothing has to run; else None.
+
+    As in JAX, such keys are ``x[i]`` of an array whose first dimension is the mapped axis, with
+    slices of everything or an ellipsis beside it, and ``x[:, i]`` and the like of another one.
+    """
+    place = _find_place(key, x.ndim)
+    if place is None:
+        return None
+    dimension, position = place
+    return slice_in_place(x, dimension, normalize_index(position, x.shape, dimension))
+
+
+def _find_place(key: Any, ndim: int) -> tuple[int, int] | None:
+    """Returns dimension and position of a key that picks one place along one dimension."""
+    if type(key) is int:
+        return (0, key) if ndim else None
+    if type(key) is not tuple:
+        return None
+    numbers = [i for i, item in enumerate(key) if type(item) is int]
+    dots = [i for i, item in enumerate(key) if item is Ellipsis]
+    whole = sum(map(_is_whole, key))
+    if len(numbers) != 1 or len(dots) > 1 or len(numbers) + len(dots) + whole != len(key):
+        return None
+    if len(key) - len(dots) > ndim:
+        return None
+    [i] = numbers
+    return (ndim - len(key) + i if dots and dots[0] < i else i), key[i]
+
+
+def _is_whole(item: Any) -> bool:
+    """Whether it is ``:``."""
+    return type(item) is slice and item.start is None and item.stop is None and item.step is None
