@@ -31,7 +31,6 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.programs.dimension_variables import explain_sizes
 from plugrt.programs.export_conversion import (
     ConvertedExport,
     choose_platform,
@@ -42,6 +41,7 @@ from plugrt.programs.export_placement import make_launch
 from plugrt.programs.exported import (
     Exported,
     ExportedProgram,
+    explain_sizes,
 )
 from plugrt.programs.parsing import has_bindings, parse_program
 from plugrt.programs.saved_function import SavedFunction, save

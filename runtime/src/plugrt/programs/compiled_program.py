@@ -35,7 +35,12 @@ from plugrt.interface import (
 )
 from plugrt.plugins.selection import backends
 from plugrt.programs.compiled_export import CompiledExport
-from plugrt.programs.executables import EXECUTABLE, load_executable, refuse_topology
+from plugrt.programs.executables import (
+    EXECUTABLE,
+    leave_tokens_out,
+    load_executable,
+    refuse_topology,
+)
 from plugrt.programs.export_conversion import convert_export, find_devices
 from plugrt.programs.exported import ExportedProgram
 from plugrt.programs.hlo_programs import read_parameters, require_format
@@ -49,7 +54,6 @@ from plugrt.programs.parsing import (
     parse_program,
 )
 from plugrt.programs.saved_function import FUNCTION, load
-from plugrt.programs.tokens import leave_tokens_out
 from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
 

@@ -15,9 +15,8 @@ from plugrt.interface import Program
 from plugrt.programs.executables import EXECUTABLE, find_maker
 from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export
 from plugrt.programs.exported import Exported, ExportedProgram
-from plugrt.programs.formats import begins_as_mlir, describe_contents
 from plugrt.programs.hlo_programs import read_hlo
-from plugrt.programs.parsing import has_bindings
+from plugrt.programs.parsing import begins_as_mlir, describe_contents, has_bindings
 from plugrt.programs.saved_function import FUNCTION, is_saved_function
 
 MAX_BYTES = 2 * 2**30
