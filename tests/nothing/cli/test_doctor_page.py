@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from plugrt.cli.doctor import page
 from plugrt.cli.doctor_checks import Examination
-from plugrt.cli.doctor_page import page
 from plugrt.cli.html import element, join
 from support.distributions import install_plugin, run_cli
 
