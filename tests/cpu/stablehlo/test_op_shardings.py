@@ -14,7 +14,7 @@ from plugrt.errors import ProgramError, Unimplemented
 from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.shardings import read_gspmd, read_shardy
-from plugrt.wire.op_sharding_proto import WHOLE, write_tiles
+from plugrt.wire.hlo_proto import WHOLE, write_tiles
 from plugrt_cpu.jaxlib_import import import_jaxlib
 from support.requirements import needs_jax
 

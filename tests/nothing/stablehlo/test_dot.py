@@ -11,8 +11,7 @@ import pytest
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Executable, Program
 from plugrt.stablehlo.dot import DotWriter
-from plugrt.stablehlo.hlo import optimized_graph
-from plugrt.stablehlo.hlo_graph import hlo_graph
+from plugrt.stablehlo.hlo import hlo_graph, optimized_graph
 from plugrt.stablehlo.module_graph import module_graph
 from plugrt.stablehlo.modules import parse
 from plugrt.wire.protobuf import integer, message

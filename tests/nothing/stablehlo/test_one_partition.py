@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from plugrt.errors import Unimplemented
+from plugrt.stablehlo.inlined_meshes import drop_shardings
 from plugrt.stablehlo.modules import parse
-from plugrt.stablehlo.one_partition import drop_shardings
 
 TEXT = """
 module {{

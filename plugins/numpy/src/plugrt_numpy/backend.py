@@ -20,7 +20,7 @@ from plugrt.interface import (
 from plugrt.stablehlo.modules import current_version
 from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.passes import legalize_chlo
-from plugrt.wire.op_sharding_proto import WHOLE
+from plugrt.wire.hlo_proto import WHOLE
 from plugrt_numpy.auto_partitioning import choose_shardings
 from plugrt_numpy.collectives import JOINT
 from plugrt_numpy.costs import program_costs

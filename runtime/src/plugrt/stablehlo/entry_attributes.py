@@ -10,7 +10,7 @@ from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import ir, register_shardy
 from plugrt.stablehlo.gspmd_form import to_gspmd
 from plugrt.stablehlo.modules import bytecode
-from plugrt.stablehlo.placements import place_results
+from plugrt.stablehlo.regions import terminator
 
 Attributes = tuple[tuple[str, str], ...]
 """Names and texts for one parameter or result."""
@@ -127,3 +127,35 @@ def _part_layouts(
 
 def _write(main: Any, name: str, attributes: Sequence[dict[str, ir.Attribute]]) -> None:
     main.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
+
+
+PLACE = "annotate_device_placement"
+_PLACEMENT = "_xla_buffer_placement"
+
+
+def place_results(main: Any, kinds: Sequence[str | None]) -> None:
+    """Has each result of ``main`` of a kind of memory go through the call; as in JAX's programs.
+
+    The attribute ``mhlo.memory_kind`` says where a caller expects the result, and moves nothing:
+    with it alone XLA for GPUs computes the result in the device's memory.
+    """
+    end = terminator(main.regions[0].blocks[0])
+    for i, kind in enumerate(kinds):
+        if kind is not None:
+            end.operands[i] = _place(end.operands[i], kind, ir.InsertionPoint(end))
+
+
+def _place(value: Any, kind: str, where: Any) -> Any:
+    placement = ir.DictAttr.get({_PLACEMENT: ir.StringAttr.get(kind)})
+    call = ir.Operation.create(
+        "stablehlo.custom_call",
+        results=[value.type],
+        operands=[value],
+        attributes={
+            "call_target_name": ir.StringAttr.get(PLACE),
+            "has_side_effect": ir.BoolAttr.get(True),
+            "mhlo.frontend_attributes": placement,
+        },
+        ip=where,
+    )
+    return call.results[0]

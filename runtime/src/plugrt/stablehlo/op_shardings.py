@@ -7,7 +7,7 @@ from typing import Any
 from plugrt.stablehlo.attributes import symbol_of, text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import TensorSharding, read_gspmd, read_shardy
-from plugrt.wire.op_sharding_proto import WHOLE, write_tiles
+from plugrt.wire.hlo_proto import WHOLE, write_tiles
 
 _COUNT = "mhlo.num_partitions"
 

@@ -15,8 +15,7 @@ from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.stablehlo.diagnostics import explain
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
-from plugrt.tracing.promotion import dtype_kind
-from plugrt.tracing.python_scalars import check_fits
+from plugrt.tracing.promotion import check_fits, dtype_kind
 from plugrt.tracing.trace import Scope, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 

@@ -1,4 +1,7 @@
-"""Calls of jitted functions while tracing: each becomes a function of the outer module."""
+"""Calls of jitted functions while tracing: each becomes a function of the outer module.
+
+Modules that were made elsewhere are inserted likewise.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from plugrt.execution.arrays.arguments import HostAval, intern_host_aval
 from plugrt.execution.trees import tree
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
+from plugrt.stablehlo.modules import insert_functions
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
-from plugrt.tracing.inserted_modules import add_functions
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
@@ -110,3 +113,35 @@ def find_symbol(trace: Trace, staged: Staged) -> str:
         main = add_functions(trace, staged.bytecode, staged.plan.name)
         found = trace.functions[id(staged)] = (staged, str(symbol_of(main)))
     return found[1]
+
+
+def add_functions(trace: Trace, code: bytes, name: str) -> Any:
+    """Adds the functions of a module, in bytecode, to the traced one, and returns its ``main``.
+
+    They are private there, under names that are free; ``main`` is called after ``name``.
+    """
+    main, trace.inner_count = insert_functions(trace.module, code, name, trace.inner_count)
+    return main
+
+
+def inline_main(
+    trace: Trace, code: bytes, operands: Sequence[Tracer], name: str
+) -> tuple[Tracer, ...]:
+    """Adds what ``main`` of a module does where the trace is, and returns its results.
+
+    ``code`` is bytecode. The module's other functions become functions of the traced one.
+    """
+    main = add_functions(trace, code, name)
+    if b"chlo" in code:
+        trace.uses_chlo = True
+    [block] = main.regions[0].blocks
+    for argument, operand in zip(block.arguments, operands, strict=True):
+        argument.replace_all_uses_with(operand.value)
+    here = ir.InsertionPoint.current
+    *body, end = block.operations
+    for operation in body:
+        operation.operation.detach_from_parent()
+        here.insert(operation)
+    results = tuple(Tracer(value, trace) for value in end.operands)
+    main.operation.erase()
+    return results

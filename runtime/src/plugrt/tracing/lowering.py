@@ -18,13 +18,11 @@ from plugrt.stablehlo.attributes import (
     text_of,
 )
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.stablehlo.functions import insert_functions
-from plugrt.stablehlo.modules import bytecode
+from plugrt.stablehlo.modules import bytecode, insert_functions
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.stablehlo.regions import functions_by_name, operations_within
 from plugrt.stablehlo.types import ir_type_to_tensor_type
-from plugrt.tracing.captures import as_tracer
-from plugrt.tracing.closures import embed_captured
+from plugrt.tracing.captures import as_tracer, embed_captured
 from plugrt.tracing.emit import strong
 from plugrt.tracing.entry import add_main, set_type
 from plugrt.tracing.lowering_rules import Rule, Rules

@@ -8,7 +8,7 @@ from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir, new_context
 from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.types import tensor_type
-from plugrt.tracing.closures import captured_value, host_value
+from plugrt.tracing.captures import captured_value, host_value
 from plugrt.tracing.staged import Staged
 
 

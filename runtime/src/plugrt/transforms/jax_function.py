@@ -27,7 +27,7 @@ from plugrt.interface import Client
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
 from plugrt.tracing.emit import active_trace, convert, with_weakness
-from plugrt.tracing.inserted_modules import inline_main
+from plugrt.tracing.inner_calls import inline_main
 from plugrt.tracing.mapped_axes import AxisKey
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer

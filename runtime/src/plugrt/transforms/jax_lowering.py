@@ -18,9 +18,8 @@ import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NeedsJaxBackend, NotAnArray, Unimplemented
 from plugrt.stablehlo.attributes import find_attribute, text_of
-from plugrt.stablehlo.inlined_meshes import InlinedMeshes, inline_meshes
+from plugrt.stablehlo.inlined_meshes import InlinedMeshes, drop_shardings, inline_meshes
 from plugrt.stablehlo.modules import bytecode
-from plugrt.stablehlo.one_partition import drop_shardings
 from plugrt.stablehlo.regions import operations_within
 from plugrt.tracing.tracer import Tracer
 

@@ -19,7 +19,7 @@ from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.sharding import Sharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.interface import Executable, TensorType
-from plugrt.wire.op_sharding_proto import WHOLE
+from plugrt.wire.hlo_proto import WHOLE
 
 
 class Unspecified(Sharding):

@@ -25,7 +25,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
         if not asked:
             raise
         # Here: programs of StableHLO are compiled without jaxlib, too, and ask for no memory.
-        from plugrt.stablehlo.placements import PLACE
+        from plugrt.stablehlo.entry_attributes import PLACE
 
         if PLACE not in error.message:
             raise

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
 from plugrt.execution.shardings.tiling import Tiling, whole
-from plugrt.wire.op_sharding_proto import (
+from plugrt.wire.hlo_proto import (
     COPIES_LAST,
     DEVICES,
     DIMENSIONS,
