@@ -37,7 +37,7 @@ from layers import print_layers  # noqa: E402
 from other_core import OtherCore, serve  # noqa: E402
 
 import plugrt  # noqa: E402
-from plugrt.native.compiled_core import core, reason  # noqa: E402
+from plugrt.native.native_core import core, reason  # noqa: E402
 
 FLOAT32 = 11
 FOUR = np.arange(4, dtype=np.float32)

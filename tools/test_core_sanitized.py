@@ -7,7 +7,7 @@ on both cores. The default is the first two. PYTEST ARGUMENTs stand in place of 
 The sanitized builds are in ``build/sanitized``, before the installed ones in PYTHONPATH, for the
 children of tests, too. Leaks are not looked for (CPython keeps much until the end): the tests count
 handles and references. pytest's summary says what was left out and why: tests that cannot run so
-have the mark `unsanitized` (tests/support/compiled_core.py), and those that take long are another
+have the mark `unsanitized` (tests/support/native_core.py), and those that take long are another
 target's.
 """
 
@@ -43,7 +43,7 @@ def tests_of_core() -> list[str]:
     found = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "\nfrom plugrt.native.compiled_core import core" in path.read_text(encoding="utf-8")
+        if "\nfrom plugrt.native.native_core import core" in path.read_text(encoding="utf-8")
     ]
     return [path for path in found if not path.startswith(CALLS)]
 

@@ -27,7 +27,7 @@ from release import ABI, IN_C, PROJECTS, build  # noqa: E402
 UV = [sys.executable, "-m", "uv"]
 FIRST = (3, 11)
 TESTS = (
-    "tests/nothing/test_compiled_core.py", "tests/pjrt/test_compiled_core.py",
+    "tests/nothing/test_native_core.py", "tests/pjrt/test_native_core.py",
     "tests/nothing/test_core_objects.py", "tests/nothing/test_core_launches.py",
     "tests/nothing/test_core_last_calls.py", "tests/nothing/test_core_locks.py",
     "tests/cpu/client/test_steps.py", "tests/cpu/execution/test_function_reads.py",

@@ -65,7 +65,7 @@ def sources_h() -> str:
 
 def core_sources_py() -> str:
     """Returns what Python compares that with."""
-    return source_stamps.core_sources_py(HERE, "runtime/core/generate.py", "compiled_core")
+    return source_stamps.core_sources_py(HERE, "runtime/core/generate.py", "native_core")
 
 
 SOURCE_FILES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.execution.launches import compiled_runner
+from plugrt.execution.launches import native_runner
 from plugrt.execution.transfers import quick_puts
 from plugrt.interface import Client, CompileOptions
 from plugrt.plugins.selection.backends import devices, get_backend
@@ -24,7 +24,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     client puts none, so that those are put like others.
     """
     client = devices()[0].client
-    monkeypatch.setattr(compiled_runner, "takes_host_value", lambda *_: False)
+    monkeypatch.setattr(native_runner, "takes_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
     monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
     monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)

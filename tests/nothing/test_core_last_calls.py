@@ -14,7 +14,7 @@ import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.launches.runner_cache import RunnerCache
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 

@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.array import Array
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 needs_signals = pytest.mark.skipif(

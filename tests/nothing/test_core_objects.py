@@ -15,7 +15,7 @@ import pytest
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace
 from support.alone import alone
@@ -265,7 +265,7 @@ def test_the_lock_of_launches_is_released_where_memory_is_scarce() -> None:
 def test_an_object_in_the_memory_of_a_freed_one_has_nothing_of_it() -> None:
     code = """
     import gc, sys, weakref
-    from plugrt.native.compiled_core import core
+    from plugrt.native.native_core import core
 
     class Array(core.Array):
         __slots__ = ("__weakref__", "more")

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import pytest
 
 from plugrt.execution.arrays.array import Array
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
 
 if core is None:

@@ -18,8 +18,8 @@ import pytest
 from plugrt.native import core_sources
 from plugrt.native.source_stamps import HEADER, explain_other_sources, source_lines
 from plugrt_sdk.export import core_sources as sdk_core_sources
-from support.compiled_core import needs_core
 from support.markdown import ROOT
+from support.native_core import needs_core
 
 RUNTIME, SDK = "runtime/core", "plugin_sdk/core"
 NAMED = {RUNTIME: core_sources.SOURCES, SDK: sdk_core_sources.SOURCES}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.tracing.static_args import static_key
 from plugrt.transforms import call_base  # tells the core what the keys are

@@ -11,7 +11,7 @@ import pytest
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.ownership import free_group
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.library_calls import BYTES, LibraryCalls
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

@@ -15,7 +15,7 @@ from plugrt.execution.arrays import array_contents
 from plugrt.execution.arrays.array import blank
 from plugrt.execution.arrays.signature import Signature
 from plugrt.monitoring.listeners import listening
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 if core is not None:

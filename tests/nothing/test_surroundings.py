@@ -14,7 +14,7 @@ import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.host_data import accepted_dtypes, scalar_dtypes
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.settings import options
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token

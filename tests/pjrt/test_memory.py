@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from support.compiled_core import SANITIZED
+from support.native_core import SANITIZED
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = needs_library

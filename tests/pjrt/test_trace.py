@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from support.absent_core import needs_sdk_core
-from support.compiled_core import preloads_tracer
+from support.native_core import preloads_tracer
 from support.requirements import needs_jax
 from support.xla_cpu import library_path, needs_library
 

@@ -13,9 +13,9 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.structs import struct_type
 from plugrt.capi.buffers.buffer import Buffer
-from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
+from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.library.client_handle import _OF_CORE
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 BYTES = bytes(range(16))
 """What is at the address of each buffer."""

@@ -15,7 +15,7 @@ import plugrt
 from plugrt import lax
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.executables.client_launches import client_launches
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt.plugins.selection.backends import devices
 from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable

@@ -15,7 +15,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import TensorType
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt_cpu import adapter
 from plugrt_cpu.scratch import lending_launcher
 

@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from plugrt_cpu import adapter
 from plugrt_cpu.shards import CpuShards
 

@@ -22,7 +22,7 @@ from plugrt.execution.arrays.array_base import ArrayBase
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit
 from support.distributions import run_python

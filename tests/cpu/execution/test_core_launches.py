@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt.errors import DeletedBuffer, FailedPrecondition
 from plugrt.execution.transfers import transfer
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 H = np.arange(4, dtype=np.float32)

@@ -14,9 +14,9 @@ import pytest
 import plugrt
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import array_holding
-from plugrt.execution.arrays.compiled_reader import _format
+from plugrt.execution.arrays.native_reader import _format
 from plugrt.execution.arrays.signature import Signature
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 

@@ -12,7 +12,7 @@ import pytest
 
 import plugrt
 from plugrt.interface import TensorType
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 _sizes = itertools.count(1031)
 

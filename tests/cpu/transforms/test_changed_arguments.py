@@ -17,7 +17,7 @@ import pytest
 import plugrt
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.trees.container_copies import copy_containers
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
 Change = Callable[[dict[Any, Any]], None]

@@ -13,7 +13,7 @@ import pytest
 import plugrt
 from plugrt.execution.launches import donation
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.transforms.jit import jit
 from support.cpu_launches import of_cpu_launches
 from support.ops import add

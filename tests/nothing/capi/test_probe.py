@@ -8,7 +8,7 @@ import pytest
 
 from plugrt.capi import probe_library
 from support.clib import compile_c, needs_cc, tiny_library
-from support.compiled_core import with_plain_crashes
+from support.native_core import with_plain_crashes
 
 pytestmark = needs_cc
 

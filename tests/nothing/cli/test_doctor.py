@@ -12,8 +12,8 @@ from plugrt.capi.loading import exception_guard
 from plugrt.cli.doctor_checks import examine
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
-from support.compiled_core import needs_core
 from support.distributions import install_plugin, run_cli
+from support.native_core import needs_core
 
 
 def doctor(*folders: Path, code: int, **environ: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import pytest
 from plugrt.cli import doctor
 from plugrt.cli.doctor_checks import Examination
 from support.clib import needs_cc
-from support.compiled_core import with_plain_crashes
 from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with
+from support.native_core import with_plain_crashes
 from support.sick_libraries import ODD, SICK, make_libraries
 
 pytestmark = [needs_cc, pytest.mark.long]

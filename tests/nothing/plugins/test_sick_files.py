@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from support.compiled_core import unsanitized
 from support.distributions import install_plugin, run_python
+from support.native_core import unsanitized
 
 pytestmark = unsanitized("it bounds a process's addresses, of which they reserve terabytes")
 

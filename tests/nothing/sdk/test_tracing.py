@@ -26,7 +26,7 @@ from plugrt_sdk.tracing.journal import Folder
 from plugrt_sdk.tracing.processes import Process
 from plugrt_sdk.tracing.text import Lines, show_duration, summary
 from support.clib import needs_cc, tiny_library
-from support.compiled_core import preloads_tracer
+from support.native_core import preloads_tracer
 
 HOST = """
 import sys

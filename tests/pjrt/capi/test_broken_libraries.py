@@ -14,8 +14,8 @@ import pytest
 from support.apart import runs_apart
 from support.broken_library import BrokenLibrary
 from support.clib import needs_cc
-from support.compiled_core import unsanitized
 from support.effort import EFFORT, seeds
+from support.native_core import unsanitized
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -25,7 +25,7 @@ from plugrt.errors import (
     UnsupportedDtype,
 )
 from plugrt.interface import CompileOptions, HostBufferSemantics, Program
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",

@@ -26,7 +26,7 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.plugins.selection import backends
 from support.clib import needs_cc
 from support.gpu_library import FIRST_ID, STREAM, GpuLibrary

@@ -11,7 +11,7 @@ import pytest
 
 from plugrt.capi.loading import exception_guard
 from support import children
-from support.compiled_core import unsanitized
+from support.native_core import unsanitized
 from support.requirements import needs
 from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
 from support.xla_cpu import library_path, needs_library

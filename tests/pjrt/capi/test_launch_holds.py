@@ -18,7 +18,7 @@ from plugrt.capi.client.client import Client
 from plugrt.capi.devices.devices import Device
 from plugrt.errors import Internal
 from plugrt.interface import CompileOptions
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from support.interruption import Interruption
 from support.library_calls import LibraryCalls
 from support.xla_cpu import DONATED, add, needs_library, run_python

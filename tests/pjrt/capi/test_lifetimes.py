@@ -11,7 +11,7 @@ import pytest
 from plugrt.capi import create_client
 from plugrt.capi.loading.library import Library
 from support.apart import runs_apart
-from support.compiled_core import SANITIZED
+from support.native_core import SANITIZED
 from support.requirements import cannot
 from support.xla_cpu import library_path, run_python
 

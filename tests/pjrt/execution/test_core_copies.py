@@ -17,7 +17,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer, InvalidReply, NotAnArray, PjrtError
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from support import children
-from support.compiled_core import needs_core
 from support.effort import EFFORT, seeds
+from support.native_core import needs_core
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 40

@@ -21,7 +21,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtErro
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.client_launches import client_launches
 from plugrt.interface import CompileOptions
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H

@@ -20,12 +20,12 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.buffers.compiled_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.buffers.host_put import Transfers
+from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.client.client import Client
 from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -14,10 +14,10 @@ import pytest
 import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.buffers.buffer import Buffer
-from plugrt.capi.buffers.compiled_read import SMALL_BYTES
+from plugrt.capi.buffers.native_read import SMALL_BYTES
 from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -17,7 +17,7 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from support import children
-from support.compiled_core import SANITIZED, needs_core
 from support.effort import EFFORT
+from support.native_core import SANITIZED, needs_core
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 200

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from plugrt.errors import FailedPrecondition
 from plugrt.interface import HandlerStages
 from plugrt.lifetime.uninterrupted_imports import import_native
-from plugrt.native.compiled_core import new_lock
+from plugrt.native.native_core import new_lock
 from plugrt.processes.forks import FORKED, in_child
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording

@@ -25,7 +25,7 @@ _INTERRUPTED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """Without the core: Ctrl-C came at the entry of the function of
-`plugrt.native.compiled_core.catching`."""
+`plugrt.native.native_core.catching`."""
 
 _EXCHANGE = "Gloo "
 """What names jaxlib's exchange with other processes in the errors of programs."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plugrt.callbacks.callback_exits import as_failure
 from plugrt.callbacks.host_callbacks import is_partitioned
 from plugrt.interface import Handler, HostCallback
-from plugrt.native.compiled_core import catching
+from plugrt.native.native_core import catching
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.callbacks import callback_number, host_callbacks
 from plugrt.stablehlo.modules import parse

@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import ExecuteOptions, Shards, TensorType
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt_cpu import adapter
 from plugrt_cpu.errors import JAXLIB_ERRORS
 

@@ -149,7 +149,7 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
 
 def _examine_core(found: Examination, settings: Config) -> None:
     try:
-        from plugrt.native.compiled_core import choose_core
+        from plugrt.native.native_core import choose_core
 
         core, reason = choose_core(settings.core)
     except ConfigError as error:

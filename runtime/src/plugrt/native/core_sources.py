@@ -1,4 +1,4 @@
-"""Which sources the compiled core is built from, for `compiled_core`.
+"""Which sources the compiled core is built from, for `native_core`.
 
 Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """

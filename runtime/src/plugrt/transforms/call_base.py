@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import tree
 from plugrt.frames.traceback_filter import filter_traceback
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state, current_trace

@@ -15,9 +15,9 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import dlpack, host_read
 from plugrt.capi.buffers.buffer_base import BufferBase, as_made_by_launches
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.compiled_read import is_small
 from plugrt.capi.buffers.host_read import minor_to_major, read, wait_for
 from plugrt.capi.buffers.launch_holds import delete_later
+from plugrt.capi.buffers.native_read import is_small
 from plugrt.capi.devices.devices import Device, Memory
 from plugrt.capi.extensions import layouts
 from plugrt.capi.extensions import stream as streams

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.ownership import ALONE
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 T = TypeVar("T", bound=type)
 

@@ -15,7 +15,7 @@ from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.library.callback_threads import keep_forever
 from plugrt.capi.loading.ownership import own
 from plugrt.errors import InvalidArgument, UnsupportedDtype
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""

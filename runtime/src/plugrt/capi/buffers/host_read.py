@@ -14,7 +14,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.compiled_read import compile_reader, is_small
+from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.ownership import own

@@ -22,7 +22,7 @@ from plugrt.capi.buffers.buffer_base import BufferBase
 from plugrt.capi.buffers.donation import Donation
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 T = TypeVar("T")
 Buffers = tuple[Any, ...]

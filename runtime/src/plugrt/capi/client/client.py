@@ -19,10 +19,10 @@ from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.compiled_copy import compile_copy
 from plugrt.capi.buffers.dlpack_import import import_capsule
 from plugrt.capi.buffers.donation import may_donate
 from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, keeps_layouts
+from plugrt.capi.buffers.native_copy import compile_copy
 from plugrt.capi.client import interpreter_exit
 from plugrt.capi.client.topology import Topology
 from plugrt.capi.devices.capabilities import find_capabilities, queues_nested_launches

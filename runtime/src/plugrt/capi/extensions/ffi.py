@@ -17,7 +17,7 @@ from plugrt.capi.library.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
-from plugrt.native.compiled_core import catching
+from plugrt.native.native_core import catching
 
 ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4
 METADATA = 1

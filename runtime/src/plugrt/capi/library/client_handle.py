@@ -16,7 +16,7 @@ from plugrt.capi.library.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.ownership import own
-from plugrt.native.compiled_core import core, new_lock
+from plugrt.native.native_core import core, new_lock
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 CATCHES = hasattr(core, "guard")
 """Whether C++ exceptions become errors; `plugrt doctor` says where they do not."""

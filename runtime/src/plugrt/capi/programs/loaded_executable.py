@@ -25,7 +25,7 @@ from plugrt.capi.programs.program_launches import ProgramLaunches
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 from plugrt.lifetime.waiter import ended
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 _get_signature = attrgetter("_spec.signature")
 

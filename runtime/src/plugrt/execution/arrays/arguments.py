@@ -19,7 +19,7 @@ from plugrt.execution.arrays.host_data import (
 )
 from plugrt.execution.arrays.signature import Signature
 from plugrt.interface import TensorType
-from plugrt.native.compiled_core import KNOWN_DTYPES, core
+from plugrt.native.native_core import KNOWN_DTYPES, core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

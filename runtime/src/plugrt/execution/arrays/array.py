@@ -26,7 +26,7 @@ from plugrt.execution.shardings.sharding import Index, Sharding, SingleDeviceSha
 from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import Device, Shards
 from plugrt.monitoring.listeners import listening
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.processes.forks import in_child
 from plugrt.settings.declarations import config
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 
 class PythonArray:

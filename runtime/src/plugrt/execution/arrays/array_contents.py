@@ -14,7 +14,7 @@ from plugrt import monitoring
 from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays.array_conversions import Conversions
-from plugrt.execution.arrays.compiled_reader import compile_reader
+from plugrt.execution.arrays.native_reader import compile_reader
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.arrays.waiting import await_together
@@ -23,7 +23,7 @@ from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Buffer, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
 _token = config.token

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from plugrt.frames.traceback_filter import our_files
 from plugrt.frames.user_frames import user_frame
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 
 class PythonDeletion:

@@ -11,7 +11,7 @@ import numpy as np
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.shardings.sharding import Sharding
 from plugrt.interface import Layout, Shards, TensorType
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 
 class PythonSignature:

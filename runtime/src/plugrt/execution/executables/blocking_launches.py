@@ -29,7 +29,7 @@ from plugrt.execution.executables import calling_launch
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.interface import Client, Device, LoadedExecutable, Shards
 from plugrt.lifetime.waiter import ended
-from plugrt.native.compiled_core import core, new_lock
+from plugrt.native.native_core import core, new_lock
 
 _MOST = 256
 """Launches that call Python, where the client states no bound: each is kept until it has ended."""

@@ -35,7 +35,7 @@ from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5

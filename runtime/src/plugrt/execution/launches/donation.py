@@ -15,7 +15,7 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.deletion import Deletion
 from plugrt.execution.arrays.sharers import find_sharers
 from plugrt.execution.placement.plan import Plan
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
 

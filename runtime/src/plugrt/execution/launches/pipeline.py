@@ -16,10 +16,10 @@ from plugrt.execution.arrays.arguments import (
     parameter_types,
 )
 from plugrt.execution.executables.launch_log import LaunchLog
-from plugrt.execution.launches.compiled_runner import compile_runner
 from plugrt.execution.launches.float_checks import Rerun, add_float_checks, float_checks_enabled
 from plugrt.execution.launches.guarded_launches import guard_launches
 from plugrt.execution.launches.loaded_program import LoadedProgram, Run
+from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
 from plugrt.execution.launches.runner_cache import RunnerCache
 from plugrt.execution.placement.placement import Launch

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 RunnerCache = BoundedCache[Any, Callable[[Sequence[Any]], Any]]
 if core is not None and not TYPE_CHECKING:

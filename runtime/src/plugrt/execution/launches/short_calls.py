@@ -10,7 +10,7 @@ from plugrt.execution.arrays.arguments import Aval, avals_of_arrays, quick_avals
 from plugrt.execution.launches.call_forms import nested_leaves, quick_leaves, shorten
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.leaf_order import order_leaves
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
 _token = config.token

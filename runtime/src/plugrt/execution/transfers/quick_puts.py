@@ -13,7 +13,7 @@ from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Shards
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
 _known: BoundedCache[Any, Any] = BoundedCache(4096)

@@ -30,7 +30,7 @@ from plugrt.frames.argument_errors import require_flag
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
-from plugrt.native.compiled_core import KNOWN_DTYPES, core
+from plugrt.native.native_core import KNOWN_DTYPES, core
 from plugrt.settings.declarations import config
 from plugrt.typing import ArrayLike, Container, PutTarget
 

@@ -19,7 +19,7 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import tree
 from plugrt.interface import LoadedExecutable
-from plugrt.native.compiled_core import KNOWN_DTYPES, core
+from plugrt.native.native_core import KNOWN_DTYPES, core
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
 """Where an output is from, as the core has it; arguments are numbered from 0."""

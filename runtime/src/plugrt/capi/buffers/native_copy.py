@@ -9,7 +9,7 @@ from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 _FUNCTIONS = ("Buffer_CopyToDevice", "Buffer_GetMemoryLayout")
 _ARGS = "PJRT_Buffer_CopyToDevice_Args"

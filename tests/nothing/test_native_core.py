@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from plugrt.errors import ConfigError, SettingInUse
-from plugrt.native import compiled_core
-from plugrt.native.compiled_core import choose_core
+from plugrt.native import native_core
+from plugrt.native.native_core import choose_core
 from plugrt.settings.declarations import Config, config
 from support import children
-from support.compiled_core import needs_core
+from support.native_core import needs_core
 
 IMPORTS = """
 import sys, _testcapi
@@ -47,7 +47,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         raise error
 
     monkeypatch.setattr(
-        compiled_core, "importlib", types.SimpleNamespace(import_module=import_module)
+        native_core, "importlib", types.SimpleNamespace(import_module=import_module)
     )
 
 
@@ -77,7 +77,7 @@ def test_python_is_chosen_where_the_core_is_not(
 ) -> None:
     refuse(monkeypatch, error)
     monkeypatch.setattr(
-        compiled_core, "sysconfig", types.SimpleNamespace(get_config_var=lambda _: without_gil)
+        native_core, "sysconfig", types.SimpleNamespace(get_config_var=lambda _: without_gil)
     )
     core, reason = choose_core(None)
     assert core is None
@@ -90,7 +90,7 @@ def test_another_interpreter_is_not_told_to_install_what_it_cannot_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refuse(monkeypatch, ImportError("plugrt._core serves the main interpreter alone"))
-    monkeypatch.setattr(compiled_core, "is_main_interpreter", lambda: False)
+    monkeypatch.setattr(native_core, "is_main_interpreter", lambda: False)
     core, reason = choose_core(None)
     assert core is None
     assert reason == "the core serves the first interpreter of a process alone, and this is another"
@@ -106,7 +106,7 @@ def test_python_is_chosen_where_the_core_is_of_other_sources(
     """As after ``git pull`` in an editable installation: what Python uses may not be in it."""
     stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
     importing = types.SimpleNamespace(import_module=lambda _: stale)
-    monkeypatch.setattr(compiled_core, "importlib", importing)
+    monkeypatch.setattr(native_core, "importlib", importing)
     core, reason = choose_core(None)
     assert core is None
     assert re.match(f"/there/_core.abi3.so was {STALE}", reason)

@@ -11,7 +11,7 @@ from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
-from plugrt.native.compiled_core import KNOWN_DTYPES, core
+from plugrt.native.native_core import KNOWN_DTYPES, core
 
 ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 MADE = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]

@@ -7,7 +7,7 @@ from typing import Any
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.library.client_handle import system_says
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 SMALL_BYTES = 1024
 """What is at most copied where the host addresses the memory: a view of so little costs more."""

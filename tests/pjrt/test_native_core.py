@@ -31,7 +31,7 @@ from plugrt.errors import (
     UnhashableStaticArgument,
 )
 from plugrt.execution.trees import tree
-from plugrt.native.compiled_core import core, reason
+from plugrt.native.native_core import core, reason
 from support.alone import alone
 from support.xla_cpu import library_path, needs_library
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.interface import Client, Memory, TensorType
-from plugrt.native.compiled_core import core
+from plugrt.native.native_core import core
 
 
 def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
