@@ -17,6 +17,7 @@ import pytest
 
 from plugrt.distributed.main_thread import interrupt_main_thread
 from plugrt.errors import ProcessLost
+from support import children
 
 _SPEND = """
 import time
@@ -117,6 +118,4 @@ def test_native_code_that_does_not_return_is_noticed(tmp_path: Path) -> None:
 
 
 def _run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    return children.run([sys.executable, "-c", program], timeout=120, cwd=folder)
