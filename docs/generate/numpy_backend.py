@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt_numpy import collectives, table
+from plugrt_numpy import table
+from plugrt_numpy.operations import collectives
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/numpy-backend.md"
@@ -31,8 +32,8 @@ JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_j
 ```
 
 There JAX donates arguments, and has eigenvalues, singular values and LU decompositions by its rules
-for CPUs: LAPACK's custom calls, which `numpy.linalg` and `plugrt_numpy.lu` answer. JAX refuses
-callbacks into Python on platforms that are not its own.
+for CPUs: LAPACK's custom calls, which `numpy.linalg` and `plugrt_numpy.operations.lu` answer. JAX
+refuses callbacks into Python on platforms that are not its own.
 
 It is an example of a backend in Python, a second opinion on what a program computes, and a device
 that can be stepped through with a debugger: a program becomes one Python function, a line an

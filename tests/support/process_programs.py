@@ -166,7 +166,10 @@ def _coordinator() -> int:
         with contextlib.suppress(OSError):  # it has ended meanwhile
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
             command = (entry / "cmdline").read_bytes()
-            if int(parent) == os.getpid() and b"plugrt_cpu.coordinator_process" in command:
+            if (
+                int(parent) == os.getpid()
+                and b"plugrt_cpu.distributed.coordinator_process" in command
+            ):
                 return int(entry.name)
     raise AssertionError("this process has no such child")
 

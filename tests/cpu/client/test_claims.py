@@ -13,9 +13,9 @@ import pytest
 
 from plugrt.errors import DistributedError
 from plugrt.plugins.coordination import Membership
-from plugrt_cpu.claim_messages import About, Hello, write
-from plugrt_cpu.claiming import _ask, claim, find_holder
-from plugrt_cpu.claims import Claims
+from plugrt_cpu.distributed.claim_messages import About, Hello, write
+from plugrt_cpu.distributed.claiming import _ask, claim, find_holder
+from plugrt_cpu.distributed.claims import Claims
 
 SERVICE = 4321
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plugrt.errors import InvalidArgument
-from plugrt_cpu.process_copies import SETTING, ProcessCopies
+from plugrt_cpu.distributed.process_copies import SETTING, ProcessCopies
 
 # What is refused is refused before the connection is asked for anything.
 NO_CONNECTION: Any = None

@@ -12,10 +12,10 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.modules import parse
-from plugrt_numpy.comparators import sort_keys
 from plugrt_numpy.devices import Grid
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.operation import Operation
+from plugrt_numpy.operations.comparators import sort_keys
 
 SORTS: dict[str, tuple[Callable[..., Any], int]] = {
     "sort": (xp.sort, 1),

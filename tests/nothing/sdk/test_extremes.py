@@ -12,8 +12,8 @@ import pytest
 
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
-from plugrt_numpy import reduction
 from plugrt_numpy.backend import NumpyBackend
+from plugrt_numpy.operations import reduction
 from plugrt_sdk import BackendClient
 
 PROGRAM = """func.func public @main(%x: tensor<4x6xTYPE>, %start: tensor<TYPE>)

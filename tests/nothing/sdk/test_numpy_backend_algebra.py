@@ -9,7 +9,7 @@ import pytest
 
 from plugrt.interface import CompileOptions, Program
 from plugrt_numpy.backend import NumpyBackend
-from plugrt_numpy.lu import factor_lu, permutation_of
+from plugrt_numpy.operations.lu import factor_lu, permutation_of
 from plugrt_sdk import BackendClient
 
 SHAPES = [

@@ -26,11 +26,11 @@ from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer, gives_views
 from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.compiling import CompilingClient
 from plugrt_cpu.device import CpuDevice, CpuMemory, require_device
+from plugrt_cpu.distributed.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.fork import keep_after_fork
 from plugrt_cpu.host_puts import PuttingClient
 from plugrt_cpu.jaxlib_import import jaxlib_version
-from plugrt_cpu.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.shards import CpuShards, await_all
 from plugrt_cpu.tracebacks import collecting
 from plugrt_cpu.types import type_in_layout

@@ -13,9 +13,9 @@ from plugrt.plugins.coordination import Connection
 from plugrt.settings.option_types import forced_cpu_devices
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
+from plugrt_cpu.distributed.mpi_collectives import require_mpi, start_mpi
+from plugrt_cpu.distributed.process_copies import OPTIONS, ProcessCopies
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
-from plugrt_cpu.mpi_collectives import require_mpi, start_mpi
-from plugrt_cpu.process_copies import OPTIONS, ProcessCopies
 
 COLLECTIVES = ("gloo", "mpi", "none")
 

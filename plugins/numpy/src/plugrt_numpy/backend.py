@@ -22,13 +22,13 @@ from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.wire.hlo_proto import WHOLE
 from plugrt_numpy.auto_partitioning import choose_shardings
-from plugrt_numpy.collectives import JOINT
 from plugrt_numpy.costs import program_costs
 from plugrt_numpy.data_types import Array
 from plugrt_numpy.devices import Grid
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.held_memory import HeldMemory
 from plugrt_numpy.launches import compile_launch, local_types
+from plugrt_numpy.operations.collectives import JOINT
 from plugrt_sdk import Compiled, Launch, SavesPrograms, read_aliases, read_layouts, read_module
 
 _KIND = "NumPy"

@@ -9,11 +9,11 @@ from typing import Any
 
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
-from plugrt_numpy import contraction, convolution
 from plugrt_numpy.functions import ModuleCompiler, called_symbol
 from plugrt_numpy.operation import Operation
+from plugrt_numpy.operations import contraction, convolution
+from plugrt_numpy.operations.windows import Windows
 from plugrt_numpy.table import TERMINATORS
-from plugrt_numpy.windows import Windows
 
 Costs = Counter[str]
 """``flops``, ``transcendentals``, ``bytes accessed``, and those bytes by operand and result."""

@@ -17,11 +17,11 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.regions import operations_within
 from plugrt_numpy.blocks import BlockCompiler
 from plugrt_numpy.bodies import RegionBody, free_values
-from plugrt_numpy.constants import constant_value
 from plugrt_numpy.data_types import Array, Function
 from plugrt_numpy.devices import Grid
 from plugrt_numpy.failures import lower
 from plugrt_numpy.operation import Operation
+from plugrt_numpy.operations.constants import constant_value
 from plugrt_numpy.partitions import MANUAL_COMPUTATION, read_symbols
 from plugrt_numpy.table import (
     ELEMENTWISE,

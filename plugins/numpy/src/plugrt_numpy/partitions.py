@@ -26,10 +26,10 @@ from plugrt.stablehlo.shardings import (
     read_shardy_list,
 )
 from plugrt.stablehlo.types import parameter_type
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Function
 from plugrt_numpy.devices import Active
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.control_flow import unpack_single
 
 MANUAL_COMPUTATION = "sdy.manual_computation"
 Parts = list[Slices]

@@ -6,7 +6,9 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt_numpy import (
+from plugrt_numpy import partitions, shapes
+from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations import (
     binary,
     bits,
     collectives,
@@ -18,16 +20,13 @@ from plugrt_numpy import (
     gathering,
     linear_algebra,
     normalization,
-    partitions,
     random_bits,
     reduction,
-    shapes,
     slicing,
     sorting,
     unary,
     windows,
 )
-from plugrt_numpy.operation import Lowering, Operation
 
 CHAPTERS: tuple[Any, ...] = (
     unary,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_numpy import lapack
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Function, compute_wide
 from plugrt_numpy.handlers import lower_call
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations import lapack
+from plugrt_numpy.operations.control_flow import unpack_single
 
 
 def _pass_on(op: Operation) -> Function:

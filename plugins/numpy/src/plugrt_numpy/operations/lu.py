@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from plugrt_numpy.data_types import Array, is_complex
-from plugrt_numpy.linear_algebra import solve_lower
+from plugrt_numpy.operations.linear_algebra import solve_lower
 
 _PANEL = 32
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from plugrt.errors import FailedPrecondition
 from plugrt.stablehlo.replica_groups import read_replica_groups
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Function
 from plugrt_numpy.devices import Active
-from plugrt_numpy.folding import combiner
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.folding import combiner
 
 _CHANNEL = re.compile(r"handle = (\d+)")
 

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 
 from plugrt.errors import DataLoss
-from plugrt_cpu.claim_messages import (
+from plugrt_cpu.distributed.claim_messages import (
     LONGEST,
     LONGEST_NAME,
     PATIENCE,

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Function
-from plugrt_numpy.lu import factor_lu, permutation_of
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.lu import factor_lu, permutation_of
 
 
 def _letter(op: Operation, name: str) -> str:

@@ -1,4 +1,4 @@
-"""`claim`: a process asks the coordinator for its index, which `plugrt_cpu.claims` grants."""
+"""`claim`: a process asks the coordinator for its index, which `distributed.claims` grants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.errors import DataLoss, DistributedError, describe, escape_controls
 from plugrt.plugins.coordination import Membership
-from plugrt_cpu.claim_messages import (
+from plugrt_cpu.distributed.claim_messages import (
     LONGEST,
     LONGEST_NAME,
     PATIENCE,

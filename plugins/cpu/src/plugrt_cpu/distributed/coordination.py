@@ -13,9 +13,9 @@ from plugrt.errors import DistributedError, FailedPrecondition, NotFound
 from plugrt.plugins.coordination import Connection, Coordination, Coordinator, Membership
 from plugrt.plugins.hookspecs import hookimpl
 from plugrt_cpu import adapter
-from plugrt_cpu.claiming import await_loss, claim, find_holder
+from plugrt_cpu.distributed.claiming import await_loss, claim, find_holder
+from plugrt_cpu.distributed.service_relay import ServiceRelay
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
-from plugrt_cpu.service_relay import ServiceRelay
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class ChildCoordinator(Coordinator):
 
     def __init__(self, bind_address: str, membership: Membership) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "plugrt_cpu.coordinator_process"],
+            [sys.executable, "-P", "-m", "plugrt_cpu.distributed.coordinator_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             start_new_session=True,  # Ctrl-C and the end of a terminal are for the other
         )  # fmt: skip

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from plugrt.stablehlo.bindings import hlo
-from plugrt_numpy.contraction import from_products, product_dtype
 from plugrt_numpy.data_types import Array, Function
 from plugrt_numpy.operation import Lowering, Operation
-from plugrt_numpy.windows import Windows
+from plugrt_numpy.operations.contraction import from_products, product_dtype
+from plugrt_numpy.operations.windows import Windows
 
 
 class _Convolution:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Dtype, Function, wide_dtype
-from plugrt_numpy.extremes import find_extreme
-from plugrt_numpy.folding import combiner, fold_first_axis, known_ufunc
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.extremes import find_extreme
+from plugrt_numpy.operations.folding import combiner, fold_first_axis, known_ufunc
 
 
 def _reduce(op: Operation) -> Function:

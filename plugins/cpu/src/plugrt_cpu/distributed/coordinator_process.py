@@ -37,7 +37,7 @@ def main() -> None:
     # Of the mode in which a lost process does not end the others it warns each time.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from plugrt_cpu import adapter
-    from plugrt_cpu.claims import Claims
+    from plugrt_cpu.distributed.claims import Claims
 
     _raise_descriptor_limit()
     count = request["num_processes"]

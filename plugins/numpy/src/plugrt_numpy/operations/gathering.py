@@ -11,11 +11,11 @@ import numpy as np
 
 from plugrt.stablehlo.bindings import hlo
 from plugrt_numpy.bodies import single_operation
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import INT64, Array, Function
-from plugrt_numpy.folding import combiner, known_ufunc
 from plugrt_numpy.operation import Lowering, Operation
-from plugrt_numpy.scattering import at_places, distinct_passes
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.folding import combiner, known_ufunc
+from plugrt_numpy.operations.scattering import at_places, distinct_passes
 
 
 def split_starts(

@@ -11,9 +11,9 @@ import numpy as np
 from plugrt.stablehlo.attributes import attribute_names
 from plugrt.stablehlo.bindings import ir
 from plugrt_numpy.bodies import free_values
-from plugrt_numpy.constants import constant_value
 from plugrt_numpy.data_types import Array
 from plugrt_numpy.operation import Operation
+from plugrt_numpy.operations.constants import constant_value
 
 Expression = tuple[Any, ...]
 """An operation's name, its attributes, and its operands' expressions; ``("key", i)`` stands for the

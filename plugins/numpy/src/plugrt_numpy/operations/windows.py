@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import Array, Dtype, Function, wide_dtype
-from plugrt_numpy.folding import combiner, known_ufunc
 from plugrt_numpy.operation import Lowering, Operation
-from plugrt_numpy.scattering import at_places, scatter_by_passes
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.folding import combiner, known_ufunc
+from plugrt_numpy.operations.scattering import at_places, scatter_by_passes
 from plugrt_numpy.shapes import pad
 
 Join = Callable[[Sequence[Array], Sequence[Array]], list[Array]]

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_numpy.comparators import SortKey, sort_keys
-from plugrt_numpy.control_flow import unpack_single
 from plugrt_numpy.data_types import (
     BOOL,
     Array,
@@ -18,8 +16,10 @@ from plugrt_numpy.data_types import (
     is_float,
     wide_dtype,
 )
-from plugrt_numpy.folding import Combine, combiner
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.comparators import SortKey, sort_keys
+from plugrt_numpy.operations.control_flow import unpack_single
+from plugrt_numpy.operations.folding import Combine, combiner
 
 
 def _sort(op: Operation) -> Function:

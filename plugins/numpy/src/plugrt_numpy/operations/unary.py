@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_numpy.bits import count_leading_zeros, population_count
 from plugrt_numpy.data_types import (
     Array,
     Dtype,
@@ -17,6 +16,7 @@ from plugrt_numpy.data_types import (
     is_float,
 )
 from plugrt_numpy.operation import Lowering, Operation
+from plugrt_numpy.operations.bits import count_leading_zeros, population_count
 
 
 def _unary(make: Callable[[Dtype], Function]) -> Lowering:

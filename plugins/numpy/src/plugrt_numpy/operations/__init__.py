@@ -1,0 +1,1 @@
+"""The operations of StableHLO on NumPy arrays, a module each for a kind of them."""
