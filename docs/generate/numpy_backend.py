@@ -60,7 +60,7 @@ print(y.to_host())  # [0. 0. 0.]
 
 ## How it computes
 
-- Each chapter of the specification is one module of `plugrt_numpy`. A *lowering* reads
+- Each chapter of the specification is one module of `plugrt_numpy.operations`. A *lowering* reads
   an operation once and returns a function of arrays; nothing of MLIR is left when the program runs.
 - Floats of 8 and 16 bits are computed in float32 and rounded once an operation, sums of them once;
   integers wrap; a float out of an integer's range becomes its nearest bound. Corner cases are

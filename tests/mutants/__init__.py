@@ -31,14 +31,21 @@ def mutants() -> Mapping[str, Mutant]:
     from mutants.tables import SICK
 
     found: dict[str, Mutant] = {}
-    for module in pkgutil.iter_modules(checks.__path__):
-        found |= mutants_of(module.name)
+    for module in modules_of_checks():
+        found |= mutants_of(module)
     return {**found, **LIARS, **KILLERS, **SICK}
+
+
+def modules_of_checks() -> list[str]:
+    """Returns the full names of the kit's modules of checks."""
+    found = pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")
+    return [module.name for module in found if not module.ispkg]
 
 
 def mutants_of(module: str) -> Mapping[str, Mutant]:
     """Returns the mutants of a module of checks, by the check's id."""
-    of_module: Mapping[str, Mutant] = import_module(f"mutants.{module}").MUTANTS
+    name = module.rpartition(".")[2]
+    of_module: Mapping[str, Mutant] = import_module(f"mutants.{name}").MUTANTS
     return of_module
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mutants.changes import Sound, then
 from mutants.tables import TableFaults, keep, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.checks.table_answers import TEXTS
+from plugrt_sdk.conformance.checks.table.table_answers import TEXTS
 
 _ROOM = 4096
 

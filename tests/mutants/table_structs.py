@@ -10,7 +10,7 @@ from mutants.arguments import take_for_whole, write_behind
 from mutants.changes import Sound, then
 from mutants.tables import TableFaults, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.checks.table_structs import GROUPS, last_output
+from plugrt_sdk.conformance.checks.table.table_structs import GROUPS, last_output
 
 _LARGER = {
     "client": "Client_ProcessIndex",

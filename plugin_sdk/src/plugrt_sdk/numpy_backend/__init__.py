@@ -18,6 +18,6 @@ warnings.warn(
     DeprecationWarning,
     stacklevel=2,
 )
-for _found in pkgutil.iter_modules(plugrt_numpy.__path__, "plugrt_numpy."):
-    sys.modules[_found.name.replace("plugrt_numpy", __name__)] = import_module(_found.name)
+for _found in pkgutil.walk_packages(plugrt_numpy.__path__, "plugrt_numpy."):
+    sys.modules[f"{__name__}.{_found.name.rpartition('.')[2]}"] = import_module(_found.name)
 sys.modules[__name__] = plugrt_numpy

@@ -7,21 +7,20 @@ each chapter; ``make test-long`` all.
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
 from collections.abc import Mapping
 from importlib import import_module
 
 import pytest
 
-from mutants import Mutant, mutants, mutants_of
+from mutants import Mutant, modules_of_checks, mutants, mutants_of
 from mutants.ahead_of_time import COMPILES
 from mutants.installed import SOUND
 from mutants.killers import KILLERS
 from mutants.liars import CAUGHT_BY, LIARS
 from mutants.loans import LENDS
 from mutants.tables import SICK, TableFaults
-from plugrt_sdk.conformance import checks, registry
+from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.judge import judge
 from plugrt_sdk.conformance.mutants.faults import Faults
@@ -93,11 +92,9 @@ def test_each_check_has_a_mutant() -> None:
     assert set(mutants()) - {*KILLERS, *LIARS, *SICK} == set(CHECKS)
 
 
-@pytest.mark.parametrize(
-    "module", [module.name for module in pkgutil.iter_modules(checks.__path__)]
-)
+@pytest.mark.parametrize("module", modules_of_checks())
 def test_a_module_of_checks_has_its_mutants_under_its_name(module: str) -> None:
-    chapter = import_module(f"{checks.__name__}.{module}").CHAPTER
+    chapter = import_module(module).CHAPTER
     assert set(mutants_of(module)) == {check.id for check in chapter}
 
 

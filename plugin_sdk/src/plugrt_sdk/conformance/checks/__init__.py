@@ -38,6 +38,10 @@ from plugrt_sdk.conformance.checks import (
     recovery,
     refusals,
     scales,
+    topologies,
+    views,
+)
+from plugrt_sdk.conformance.checks.table import (
     table_answers,
     table_buffers,
     table_events,
@@ -48,8 +52,6 @@ from plugrt_sdk.conformance.checks import (
     table_puts,
     table_structs,
     table_transfers,
-    topologies,
-    views,
 )
 
 CHAPTERS: tuple[Chapter, ...] = (

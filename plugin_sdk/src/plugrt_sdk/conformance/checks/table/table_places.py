@@ -10,7 +10,7 @@ from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.checks.arguments import check_named_value
 from plugrt_sdk.conformance.checks.handles import expect_stable, expect_text
-from plugrt_sdk.conformance.checks.table_programs import expect_owned
+from plugrt_sdk.conformance.checks.table.table_programs import expect_owned
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.table_client import TableClient, text_at

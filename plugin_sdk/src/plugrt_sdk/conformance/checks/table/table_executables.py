@@ -11,7 +11,7 @@ from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
-from plugrt_sdk.conformance.checks.table_programs import expect_owned
+from plugrt_sdk.conformance.checks.table.table_programs import expect_owned
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.guarded_memory import Guarded
 from plugrt_sdk.conformance.subject import PluginSubject

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
-from plugrt_sdk.conformance.checks.table_buffers import expect_on
+from plugrt_sdk.conformance.checks.table.table_buffers import expect_on
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.table_client import FLOAT32, TableClient

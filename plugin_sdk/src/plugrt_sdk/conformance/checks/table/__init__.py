@@ -1,0 +1,1 @@
+"""The checks of a library's function table, below plugrt's client."""
