@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from plugrt import array_api as xp
-from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
+from plugrt.errors import (
+    ArgumentError,
+    DeviceMismatch,
+    InvalidArgument,
+    ShapeError,
+    UnknownPlatform,
+)
+from plugrt.execution.shardings.mesh import make_mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import backends, devices
@@ -103,6 +112,28 @@ def test_shardings_of_one_device() -> None:
     sharding = SingleDeviceSharding(devices()[6])
     out = jit(lambda x: add(x, 1), in_shardings=sharding, out_shardings=sharding)(X)
     assert out.sharding is sharding
+    one = NamedSharding(make_mesh((1,), ("x",), devices=devices()[6:7]), PartitionSpec("x"))
+    divided = device_put(np.ones(8), NamedSharding(make_mesh((8,), ("x",)), PartitionSpec("x")))
+    for asked in (sharding, one):
+        for options in ({"in_shardings": asked}, {"out_shardings": asked}):
+            called = jit(lambda x: add(x, 1), **options)
+            for x in (X, device_put(X), on(6)):
+                assert called(x).devices() == {devices()[6]}, options
+            for x in (on(2), divided):
+                with pytest.raises(
+                    DeviceMismatch, match=r"(?s)_shardings: .*device=.* moves"
+                ) as error:
+                    called(x)
+                assert "argument x" in str(error.value), options
+                with pytest.raises(DeviceMismatch, match="_shardings: "):
+                    called.lower(x)
+            assert called.lower(X).compile()(X).devices() == {devices()[6]}
+    rows = NamedSharding(one.mesh, PartitionSpec("x"))
+    for options, said in (
+        ({"in_shardings": rows}, "argument x: "), ({"out_shardings": rows}, "result 0 of "),
+    ):  # fmt: skip
+        with pytest.raises(ShapeError, match=said):
+            jit(lambda x: add(x, 1), **options)(1.0)
     with pytest.raises(ValueError, match=r"takes no PmapSharding.*NamedSharding divides"):
         jit(lambda x: x, out_shardings=PmapSharding(devices()[:2]))
 
@@ -110,8 +141,25 @@ def test_shardings_of_one_device() -> None:
 def test_a_jitted_function_that_is_jitted_again_runs_where_the_outer_one_says() -> None:
     inner = jit(lambda x: add(x, 1))
     assert jit(inner, device=devices()[3])(X).device is devices()[3]
-    assert jit(jit(inner, device=devices()[3]), device=devices()[5])(X).device is devices()[5]
     assert inner(X).device is devices()[0]
+
+
+def test_a_device_of_a_function_within_counts_as_an_argument_does() -> None:
+    sharding = SingleDeviceSharding(devices()[3])
+    for options in ({"device": devices()[3]}, {"in_shardings": sharding}):
+        inner: Any = jit(lambda x: add(x, 1), **options)
+        for again in (
+            jit(inner),
+            jit(lambda x, inner=inner: add(inner(x), 1)),
+            jit(inner, device=devices()[3]),
+        ):
+            for x in (X, on(3)):
+                assert again(x).device is devices()[3], options
+                assert again(x).committed
+            with pytest.raises(DeviceMismatch, match="of jitted '<lambda>', called at"):
+                jit(inner)(on(2))
+        with pytest.raises(DeviceMismatch, match="of jitted '<lambda>', called at"):
+            jit(inner, device=devices()[5])(X)
 
 
 def test_default_device() -> None:

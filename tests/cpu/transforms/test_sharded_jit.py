@@ -322,7 +322,7 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
             plugrt.jit(lambda a: plugrt.with_sharding_constraint(a + 1, over("x"))),
             device=_elsewhere(),
         )(A),
-        r"with_sharding_constraint, called at .*\n  jit's device, backend.* on .*:5 of",
+        r"with_sharding_constraint, called at .*\n  jit's device or backend on .*:5 of",
     ),
     "the same devices in another order": (
         lambda: plugrt.jit(lambda a: a + 1, in_shardings=over("x"))(
@@ -348,6 +348,57 @@ def test_devices_that_differ(case: str) -> None:
     call, said = MISMATCHES[case]
     with pytest.raises(DeviceMismatch, match=said):
         call()
+
+
+def _add_one(a: Any) -> Any:
+    return a + 1
+
+
+def _divide(a: Any) -> Any:
+    return plugrt.with_sharding_constraint(a + 1, over("x"))
+
+
+def _map_over(mesh: Any, a: Any) -> Any:
+    return plugrt.shard_map(_add_one, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(a)
+
+
+CLAIMING: dict[str, Callable[[Any], Any]] = {
+    "constraint": _divide,
+    "constraint to a device": lambda a: plugrt.with_sharding_constraint(
+        a + 1, SingleDeviceSharding(devices()[2])
+    ),
+    "device_put": lambda a: plugrt.device_put(a, over("x")),
+    "shard_map": lambda a: _map_over(over("x").mesh, a),
+    "shard_map over any devices": lambda a: _map_over(over("x").mesh.abstract_mesh, a),
+    "in_shardings": lambda a: plugrt.jit(_add_one, in_shardings=over("x"))(a),
+    "out_shardings": lambda a: plugrt.jit(_add_one, out_shardings=over("x"))(a),
+    "device of a jitted function": lambda a: plugrt.jit(_add_one, device=devices()[2])(a),
+    "a jitted function": lambda a: plugrt.jit(_divide)(a),
+    "a branch": lambda a: lax.cond(xp.sum(a) > 0, _divide, _add_one, a),
+    "a loop": lambda a: lax.fori_loop(0, 2, lambda _, a: _divide(a), a),
+}
+
+
+@behaviour(105, "what no result depends on claims no devices")
+@pytest.mark.parametrize("case", CLAIMING)
+def test_unused_operations_claim_no_devices(case: str) -> None:
+    function = CLAIMING[case]
+    x = plugrt.device_put(A, _elsewhere())
+    unused = plugrt.jit(lambda a: (function(a), a + 2)[1])
+    assert unused(x).devices() == {_elsewhere()}
+    np.testing.assert_array_equal(unused(x), A + 2)
+    within = plugrt.jit(lambda a: (plugrt.jit(function)(a), plugrt.jit(lambda a: a + 2)(a))[1])
+    assert within(x).devices() == {_elsewhere()}
+    carried = plugrt.jit(
+        lambda a: lax.fori_loop(0, 2, lambda _, c: (c[0] + 1, function(c[0])), (a, a))[0]
+    )
+    assert carried(x).devices() == {_elsewhere()}
+    for lowered in (unused.lower(x), within.lower(x), carried.lower(x)):
+        assert "plugrt.claims" not in lowered.as_text()
+    for used in (function, lambda a: (function(a), a + 2), lambda a: plugrt.jit(function)(a) + 1):
+        with pytest.raises(DeviceMismatch, match="argument a: "):
+            plugrt.jit(lambda a, used=used: used(a))(x)
+        assert "plugrt.claims" not in plugrt.jit(used).lower(A).as_text()
 
 
 @behaviour(105, "a committed argument that lies otherwise than `in_shardings` says is refused")

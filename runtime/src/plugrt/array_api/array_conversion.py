@@ -112,7 +112,7 @@ def _from_array(x: Array, target: Dtype | None, device: Any, copy: bool | None) 
 def _put(obj: Any, host: npt.NDArray[Any], device: Any, copy: bool | None) -> Array:
     _refuse(copy is False and not np.may_share_memory(host, obj), "the data are converted")
     if current_trace() is not None:
-        return as_tracer(host)  # type: ignore[return-value]
+        return place(as_tracer(host), device)  # type: ignore[arg-type]
     result: Array = device_put(host, device, may_alias=True if copy is False else None)
     if copy is False:
         shares = result.unsafe_buffer_pointer() == host.ctypes.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.arrays.array import Array, duplicate
@@ -19,12 +19,18 @@ from plugrt.tracing.trace import current_trace
 def place(x: Array, device: Any) -> Array:
     """Returns ``x`` committed to a device or sharding; as it is for None.
 
-    A traced computation runs where its caller decides: there ``device`` has no effect.
+    A program that is traced runs there, as with `with_sharding_constraint`.
     """
-    if device is None or current_trace() is not None:
+    if device is None:
         return x
-    result: Array = device_put(x, device)
-    return result
+    if current_trace() is None:
+        result: Array = device_put(x, device)
+        return result
+    sharding = SingleDeviceSharding(device) if isinstance(device, Device) else device
+    if not isinstance(sharding, Sharding):
+        raise _no_device(device)
+    placed: Any = as_tracer(x).constrained(sharding, "device=")
+    return cast(Array, placed.in_memory(sharding.memory_kind))
 
 
 def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options: Any) -> Array:
@@ -34,11 +40,15 @@ def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options
     if device is None or current_trace() is not None or isinstance(device, Sharding):
         return place(make(*args, **options), device)
     if not isinstance(device, Device):
-        raise InvalidArgument(
-            f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
-        )
+        raise _no_device(device)
     with config.override(default_device=device):
         return place(make(*args, **options), device)
+
+
+def _no_device(device: Any) -> InvalidArgument:
+    return InvalidArgument(
+        f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
+    )
 
 
 def shard_like(x: Array, model: Array) -> Array:

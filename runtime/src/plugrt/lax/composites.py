@@ -108,6 +108,7 @@ class _Composite:
             version=self._version,
             loc=trace.location(),
         )
+        trace.claims.add_to(made.operation, staged.claims)
         results = [
             Tracer(value, trace, weak=weak)
             for value, weak in zip(made.operation.results, staged.weak_outputs, strict=True)

@@ -59,6 +59,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
             [operand.value for operand in (*typed, *closed_over[: plan.fed])],
             loc=trace.location(),
         )
+        trace.claims.add_to(call.operation, staged.claims)
         results = [Tracer(value, trace) for value in call.operation.results]
     literals = [constant(data) for data in plan.literals]
     sources = {
@@ -80,9 +81,8 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
 
 
 def note_inner(trace: Trace, staged: Staged) -> None:
-    """Notes what a program has of an inner function: callbacks, and what says where it runs."""
+    """Notes what a program has of an inner function: callbacks and pmaps."""
     trace.callbacks.update(staged.callbacks)
-    trace.claims.extend(staged.claims)
     trace.add_pmaps(staged.pmaps, staged.replicas)
 
 

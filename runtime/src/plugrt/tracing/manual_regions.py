@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -25,13 +26,14 @@ def manual_region(
     operands: Sequence[Tracer],
     in_specs: Specs,
     body: Callable[..., tuple[Any, Specs]],
+    claim: Claim | None = None,
     check: Callable[[ir.Block, Specs], None] | None = None,
 ) -> Any:
     """Adds an ``sdy.manual_computation`` over axes of a mesh and returns its results, a pytree.
 
     ``body`` takes a tracer for each operand's part on one device, and returns a pytree of tracers,
     the parts of the results, and the spec of each. What it uses from outside is there whole.
-    ``check`` looks at the region and the specs of its results.
+    ``claim`` names the mesh's devices; ``check`` looks at the region and the specs of its results.
     """
     register_shardy(trace.context)
     location = trace.location()
@@ -74,6 +76,7 @@ def manual_region(
         ir.Attribute.parse(f"#sdy<manual_axes{{{axes}}}>", trace.context),
         loc=location,
     )
+    trace.claims.add_to(made.operation, [claim] if claim else [])
     block.append_to(made.operation.regions[0])
     holder.erase()
     whole = [

@@ -11,7 +11,6 @@ import numpy as np
 
 from plugrt.errors import LeakedTracer
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.frames.user_frames import user_frame
@@ -23,6 +22,7 @@ from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
 from plugrt.tracing.mapped_axes import AxisKey, MappedAxes
 from plugrt.tracing.mlir_constants import constant_value
+from plugrt.tracing.operation_claims import OperationClaims
 
 R = TypeVar("R")
 
@@ -121,7 +121,7 @@ class Trace(MappedAxes):
         """Other objects that are the same as one of these, by id."""
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the program calls, by number."""
-        self.claims: list[Claim] = []
+        self.claims = OperationClaims()
         """What within the program says which devices it runs on."""
         self.asked: AskedShardings | None = None
         """Shardings that the program has for its arguments and results."""

@@ -85,6 +85,7 @@ def _stage(
         block, lambda _: _fill_block(function, parameters, trace, block, name), isolated=True
     )
     remove_dead_code(trace.module, block)
+    claims = trace.claims.remove_marks(main.operation)
     kinds = tuple(output.memory_kind for output in outputs)
     placed = {i for i, kind in enumerate(kinds) if kind is not None}
     sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
@@ -124,7 +125,7 @@ def _stage(
         tuple(o.weak for o in outputs),
         out_tree,
         kinds if placed else (),
-        claims=tuple(trace.claims),
+        claims=claims,
         asked=trace.asked,
         replicas=trace.replicas,
         pmaps=tuple(trace.pmaps),

@@ -109,11 +109,16 @@ class Tracer(Methods):
         check_constraint(trace, sharding, what)
         sharding.check_shape(self.shape)
         source = f"{what}{describe_call_site()}"
-        trace.claims.append(Claim(sharding.devices, lambda: source, sharding))
-        if sharding.num_devices == 1:
+        claim = Claim(sharding.devices, lambda: source, sharding)
+        if sharding.num_devices > 1:
+            text = shardy_text(sharding, self.ndim)
+            value = constrain(self.value, text, trace.location())
+            trace.claims.add_to(value.owner, [claim])
+        elif self.scalar is None:
+            value = trace.claims.add_to_value(self.value, claim, trace.location())
+        else:  # it stays a number, which adapts to the dtype of others
+            trace.claims.add(claim)
             return self
-        text = shardy_text(sharding, self.ndim)
-        value = constrain(self.value, text, trace.location())
         return Tracer(value, trace, weak=self.weak, origin=self.origin)
 
     @property

@@ -208,7 +208,7 @@ class JaxFunction(JitFunction[P, R]):
                 f"{source} is over {mesh.size} devices, and from_jax was told {self._device!r}; "
                 "give backend= instead, or neither"
             )
-        trace.claims.append(Claim((), lambda: source, mesh=mesh))
+        trace.claims.add(Claim((), lambda: source, mesh=mesh))
         known = {
             id(tracer): NamedSharding(mesh, PartitionSpec(*dimensions))
             for tracer, dimensions in named

@@ -123,7 +123,9 @@ def jit(
         FormatPrefix(in_shardings, "in_shardings"),
         FormatPrefix(out_shardings, "out_shardings"),
     )
-    device = device or _one_device(f"jit of {function_name(fun)!r}", *formats)
+    claims = [claim for prefix in formats for claim in prefix.claims]
+    cure = "One program runs on one device, or on the devices of one mesh: name the same in all"
+    compare_claims(claims, f"jit of {function_name(fun)!r}", cure)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -133,7 +135,7 @@ def jit(
         backend=backend,
         inline=inline,
         compiler_options=read_compiler_options("jit", compiler_options),
-        formats=None if all(prefix.is_plain and prefix.is_leaf for prefix in formats) else formats,
+        formats=formats if any(prefix.names_any for prefix in formats) else None,
     )
 
 
@@ -142,16 +144,3 @@ def require_device(title: str, device: Device | None) -> Device | None:
     if device is not None and not isinstance(device, Device):
         raise InvalidArgument(f"{title}'s device must be one of plugrt.devices(); got {device!r}")
     return device
-
-
-def _one_device(what: str, *prefixes: FormatPrefix) -> Device | None:
-    """Returns the device that the shardings name.
-
-    None where none of them does, and where they name several: then they decide with the arguments.
-    Raises `DeviceMismatch` where they name others than each other.
-    """
-    claims = [claim for prefix in prefixes for claim in prefix.claims]
-    cure = "One program runs on one device, or on the devices of one mesh: name the same in all"
-    for devices in compare_claims(claims, what, cure):
-        return devices[0] if len(devices) == 1 else None
-    return None

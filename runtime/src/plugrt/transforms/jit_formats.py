@@ -19,7 +19,6 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
@@ -64,9 +63,9 @@ class FormatPrefix:
         return not any(map(_names_more, self._leaves))
 
     @property
-    def is_leaf(self) -> bool:
-        """Whether it says the same of all, whatever their structure is."""
-        return tree.is_leaf_spec(self.key[1])
+    def names_any(self) -> bool:
+        """Whether it says more than a single None does."""
+        return any(self._leaves) or not tree.is_leaf_spec(self.key[1])
 
     def spread(self, full: Any, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
@@ -92,22 +91,12 @@ def ask_shardings(
     """Returns the sharding that is asked for of each argument and each result.
 
     ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. None
-    where nothing is asked to be on a mesh.
+    where no sharding is asked for. Raises `StructureError` where a prefix is none of them.
     """
     before, after = prefixes
-    if not any(isinstance(s, TiledSharding) for s in (*before.shardings, *after.shardings)):
-        return None
-    outs = after.spread(out, "the results")
-    return AskedShardings(
-        tuple(_spread_arguments(before, bound, count)), tuple(map(_sharding_of, outs))
-    )
-
-
-def check_prefixes(prefixes: tuple[FormatPrefix, FormatPrefix], bound: Bound, results: Any) -> None:
-    """Raises `StructureError` where they are no prefixes of the arguments and the results."""
-    before, after = prefixes
-    _spread_arguments(before, bound, 0)
-    after.spread(results, "the results")
+    results = tuple(map(_sharding_of, after.spread(out, "the results")))
+    arguments = tuple(_spread_arguments(before, bound, count))
+    return AskedShardings(arguments, results) if any((*arguments, *results)) else None
 
 
 def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:

@@ -12,6 +12,7 @@ from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.sharding import SingleDeviceSharding
 from plugrt.execution.trees import tree
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
@@ -25,7 +26,6 @@ from plugrt.transforms.call_arguments import ArgumentRules, Bound
 from plugrt.transforms.jit_formats import (
     FormatPrefix,
     ask_shardings,
-    check_prefixes,
     constrain_arguments,
     constrain_results,
     place_formats,
@@ -92,16 +92,19 @@ class JitFunction(StagedFunction[P, R]):
             )
         bound = self._bind(args, kwargs)
         tracers, title = self._tracers(bound), self._rules.title
-        if self._formats is not None:
-            tracers = constrain_arguments(self._formats[0], bound, tracers, title)
+        if self._device is not None:
+            here, what = SingleDeviceSharding(self._device), f"device= of jitted {title!r}"
+            tracers = [tracer.constrained(here, what) for tracer in tracers]
+        if self._prefixes is not None:
+            tracers = constrain_arguments(self._prefixes[0], bound, tracers, title)
         if self._inline:
             results = self._make_flat(bound)(*tracers)
         else:
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
-        if self._formats is not None:
-            results = constrain_results(self._formats[1], results, title)
-        elif self._prefixes is not None:
-            check_prefixes(self._prefixes, bound, results)
+        if self._prefixes is not None:
+            results = constrain_results(self._prefixes[1], results, title)
+        if self._device is not None:
+            results = tree.map(lambda tracer: tracer.constrained(here, what), results)
         return results
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
@@ -131,21 +134,19 @@ class JitFunction(StagedFunction[P, R]):
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
         asked, results = None, tree.unflatten(staged.out_tree, staged.output_types)
-        formats = self._formats
+        formats = self._prefixes
         if formats is not None:
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
-        elif self._prefixes is not None:
-            check_prefixes(self._prefixes, bound, results)
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
         launch = replace(launch, compiler_options=self._compiler_options)
-        if formats is None or launch.partitions > 1:
+        if formats is None or self._formats is None or launch.partitions > 1:
             return launch
         describe = staged.plan.describe
         return place_formats(launch, bound, avals, results, staged.output_types, formats, describe)
 
     def _is_placed(self) -> bool:
-        return self._formats is not None or mesh_context.current().programs is not None
+        return self._prefixes is not None or mesh_context.current().programs is not None
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -42,7 +42,7 @@ def map_within(
     with trace.replicated(axis_name, inner) as key:
         parts = [_slice(x, axis, key) for x, axis in zip(operands, axes, strict=True)]
         returned = function(*parts)
-        for claim in trace.claims[claims:]:
+        for claim in [*trace.claims][claims:]:
             refuse_claim(claim.source(), inner.what)
         leaves, structure = tree.flatten(returned)
         ats = out_axes.broadcast(returned, f"the results of {inner.what}")

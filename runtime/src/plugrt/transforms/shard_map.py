@@ -247,9 +247,9 @@ class _Mapped:
         source = f"shard_map of {self._title}{site}"
         if isinstance(self._mesh, Mesh):
             whole = NamedSharding(self._mesh, PartitionSpec())
-            trace.claims.append(Claim(self._mesh.flat_devices, lambda: source, whole))
+            claim = Claim(self._mesh.flat_devices, lambda: source, whole)
         else:
-            trace.claims.append(Claim((), lambda: source, mesh=self._mesh))
+            claim = Claim((), lambda: source, mesh=self._mesh)
 
         def body(*parts: Tracer) -> tuple[Any, list[PartitionSpec]]:
             with trace.mapped(self._mesh, self._names):
@@ -259,8 +259,9 @@ class _Mapped:
             self._check_results(trace, block, [frozenset(s.axis_names) for s in specs], out_specs)
 
         return manual_region(
-            trace, self._mesh, self._names, operands, specs, body, check if self._check else None
-        )
+            trace, self._mesh, self._names, operands, specs, body, claim,
+            check if self._check else None,
+        )  # fmt: skip
 
     def _result_parts(self, returned: Any) -> tuple[Any, list[PartitionSpec]]:
         """Returns what the function returned, as tracers, and the spec of each leaf."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.errors import ShapeError, Unimplemented
+from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.signature import Signature
@@ -28,6 +29,7 @@ from plugrt.execution.placement.launch_shardings import (
     AskedShardings,
     divide_launch,
     launch_key,
+    require_shape,
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
 from plugrt.execution.placement.plan import Plan
@@ -35,7 +37,7 @@ from plugrt.execution.placement.result_memories import check_memories, explain_r
 from plugrt.execution.placement.result_signatures import result_signatures
 from plugrt.execution.placement.specs_in_context import context_claim
 from plugrt.execution.placement.tuple_arguments import takes_one_tuple
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move
@@ -154,19 +156,22 @@ def resolve_launch(
         return launch_on_replicas(traced, avals, replicas)
     if traced.replicas > 1:
         if explicit is not None:
-            said = f"jit's device, backend, or shardings, {explicit!r}"
+            said = f"jit's device or backend, {explicit!r}"
             claims.append(Claim((explicit,), lambda: said))
         return replicate_launch(traced, avals, claims)
     if explicit is None or any(claim.mesh is not None for claim in claims):
         claims += claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
     else:
-        claims.append(Claim((explicit,), lambda: "jit's device, backend, or shardings"))
+        claims.append(Claim((explicit,), lambda: "jit's device or backend"))
     if (surrounding := context_claim()) is not None:
         claims.append(surrounding)
-    devices, committed = resolve_devices(claims, repr(plan.name), explicit)
+    cure = "" if asked is None else "; jit's device=, in place of shardings, moves arguments"
+    devices, committed = resolve_devices(claims, repr(plan.name), explicit, cure)
     if len(devices) > 1:
         return divide_launch(plan, avals, devices, claims, asked, traced.out_memory_kinds)
     [device] = devices
+    if asked is not None:
+        _check_asked(asked, avals, traced)
     launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
     if traced.out_memory_kinds:
         kinds = traced.out_memory_kinds
@@ -219,16 +224,25 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
 
 def _check_results(traced: TracedProgram, launch: Launch) -> None:
     """Raises `ShapeError` where a result does not divide as it was asked to be."""
-    if launch.partitions == 1:
-        return
-    for i, (result, asked) in enumerate(
-        zip(traced.output_types, launch.out_shardings, strict=True)
-    ):
-        if not is_chosen(asked):
-            try:
-                asked.check_shape(result.shape)
-            except ShapeError as error:
-                raise ShapeError(f"result {i} of {traced.plan.name!r}: {error}") from None
+    if launch.partitions > 1:
+        for i, asked in enumerate(launch.out_shardings):
+            if not is_chosen(asked):
+                _check_result(traced, i, asked)
+
+
+def _check_asked(asked: AskedShardings, avals: Sequence[Aval], traced: TracedProgram) -> None:
+    """Raises `ShapeError` for a sharding on one device that its value has no dimensions for."""
+    for i, sharding in enumerate(asked.arguments):
+        if sharding is not None:
+            require_shape(sharding, avals[i].shape, partial(traced.plan.describe, i))
+    for i, sharding in enumerate(asked.results):
+        if sharding is not None:
+            _check_result(traced, i, sharding)
+
+
+def _check_result(traced: TracedProgram, i: int, sharding: Sharding) -> None:
+    shape = traced.output_types[i].shape
+    require_shape(sharding, shape, lambda: f"result {i} of {traced.plan.name!r}")
 
 
 def compile_options(launch: Launch, plan: Plan) -> CompileOptions:

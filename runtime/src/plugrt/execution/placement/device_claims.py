@@ -60,19 +60,21 @@ def _devices_of(sharding: Sharding) -> tuple[Device, ...]:
     return sharding.devices if is_divided(sharding) else (gather_device(sharding),)
 
 
+_CURE = "Move them to one device, or to one mesh, with plugrt.device_put"
+
+
 def resolve_devices(
-    claims: Sequence[Claim], what: str, start: Device | None = None
+    claims: Sequence[Claim], what: str, start: Device | None = None, cure: str = ""
 ) -> tuple[tuple[Device, ...], bool]:
     """Returns the devices that all claims are of, and True; without one the default, and False.
 
     Where claims say the number of devices alone, they are the first ones of the backend of
     ``start``, or of the default device. Raises `DeviceMismatch`, which names the claims, where they
     are of other devices, of the same in another order, or of another number, and `InvalidArgument`
-    where a backend has too few, or the devices are those of other processes.
+    where a backend has too few, or the devices are those of other processes. The message ends with
+    ``cure``.
     """
-    found = compare_claims(
-        claims, what, "Move them to one device, or to one mesh, with plugrt.device_put"
-    )
+    found = compare_claims(claims, what, _CURE + cure)
     devices = next(iter(found), ())
     for claim in claims:
         if claim.mesh is None:

@@ -155,11 +155,16 @@ def _argument_sharding(
             f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
             "device_put it to that first, or leave it out of in_shardings"
         )
+    require_shape(asked, aval.shape, describe)
+    return asked
+
+
+def require_shape(sharding: Sharding, shape: tuple[int, ...], describe: Callable[[], str]) -> None:
+    """Raises `ShapeError`, which names the value, where a sharding cannot divide its shape."""
     try:
-        asked.check_shape(aval.shape)
+        sharding.check_shape(shape)
     except ShapeError as error:
         raise ShapeError(f"{describe()}: {error}") from None
-    return asked
 
 
 def launch_key(
