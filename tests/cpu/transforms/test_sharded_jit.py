@@ -228,6 +228,50 @@ def test_constraints() -> None:
     assert plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, one) + 1)(A).sharding is one
 
 
+def _partial(*entries: Any) -> NamedSharding:
+    return NamedSharding(grid(), P(*entries))
+
+
+@behaviour(105, "the compiler settles `UNCONSTRAINED` in `out_shardings`", jax="refused")
+@pytest.mark.parametrize(
+    "spec", [(P.UNCONSTRAINED, "y"), ("y", P.UNCONSTRAINED), (P.UNCONSTRAINED,)]
+)
+def test_partial_shardings_of_results_are_settled(spec: tuple[Any, ...]) -> None:
+    x = plugrt.device_put(A, _partial("x"))
+    f = plugrt.jit(
+        lambda v: (v * 2, v, 2.0), out_shardings=(_partial(*spec), _partial(*spec), None)
+    )
+    doubled, same, _ = f(x)
+    np.testing.assert_array_equal(doubled, A * 2)
+    np.testing.assert_array_equal(same, A)
+    np.testing.assert_array_equal(doubled + 1, A * 2 + 1)
+    known = {i: name for i, name in enumerate(spec) if name == "y"}
+    for i, name in known.items():
+        assert doubled.sharding.spec[i] == name
+    for shard in doubled.addressable_shards:
+        np.testing.assert_array_equal(shard.data, (A * 2)[shard.index])
+    with pytest.raises(ShapeError, match="result 0 of"):
+        plugrt.jit(lambda v: v[:3, :3], out_shardings=_partial("x", P.UNCONSTRAINED))(x)
+
+
+@pytest.mark.parametrize("user", [
+    lambda s: plugrt.jit(lambda v: v * 2, in_shardings=s)(A),
+    lambda s: plugrt.jit(lambda v: v * 2, in_shardings=s)(plugrt.device_put(A, _partial("x"))),
+    lambda s: plugrt.device_put(A, s),
+    lambda s: plugrt.device_put(plugrt.device_put(A), s),
+    lambda s: plugrt.jit(lambda v: v).lower(plugrt.ShapeDtypeStruct(A.shape, A.dtype, sharding=s)),
+    lambda s: plugrt.make_array_from_callback(A.shape, s, lambda index: A[index]),
+    lambda s: plugrt.make_array_from_process_local_data(s, A),
+    lambda s: plugrt.make_array_from_single_device_arrays(A.shape, s, []),
+    lambda s: s.shard_shape(A.shape),
+    lambda s: xp.zeros(A.shape, device=s),
+])  # fmt: skip
+@behaviour(105, "`UNCONSTRAINED` is refused by name where a whole sharding is needed")
+def test_partial_shardings_place_no_array(user: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"UNCONSTRAINED.* places no array"):
+        user(_partial(P.UNCONSTRAINED, "y"))
+
+
 @behaviour(105, "a constraint that no result depends on places nothing, and is no effect")
 def test_a_constraint_that_is_not_used() -> None:
     def f(v: Any) -> Any:

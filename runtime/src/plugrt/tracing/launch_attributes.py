@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.chosen_shardings import PartlyChosen, is_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding import Sharding
@@ -69,6 +69,7 @@ def _attributes(launch: Launch, layout: AnyLayout, sharding: Sharding, ndim: int
         found.append((LAYOUT, layout.text if isinstance(layout, Layout) else "auto"))
     if sharding.memory_kind is not None:
         found.append((MEMORY, sharding.memory_kind))
-    if launch.partitions > 1 and not is_chosen(sharding):
-        found.append((SHARDING, shardy_text(sharding, ndim)))
+    known = sharding.known if isinstance(sharding, PartlyChosen) else sharding
+    if launch.partitions > 1 and not is_chosen(known):
+        found.append((SHARDING, shardy_text(known, ndim)))
     return tuple(found)

@@ -14,8 +14,8 @@ _NAME = "plugrt.claims"
 class OperationClaims:
     """The claims of a module that is being traced, by the operation that each belongs to.
 
-    An operation has the numbers of its claims as an attribute until `remove_marks`. So a claim is gone
-    with its operation, as JAX looks at devices after it has removed unused equations.
+    An operation has the numbers of its claims as an attribute until `remove_marks`. So a claim is
+    gone with its operation, as JAX looks at devices after it has removed unused equations.
     """
 
     def __init__(self) -> None:

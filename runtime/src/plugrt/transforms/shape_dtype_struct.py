@@ -97,6 +97,7 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
     if isinstance(sharding, Sharding):
         try:
             sharding.check_shape(shape)
+            sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
         except ShapeError as error:
             raise ShapeError(f"argument {name(i)}: {error}") from None
         return intern_signature(shape, dtype, sharding, True, weak)

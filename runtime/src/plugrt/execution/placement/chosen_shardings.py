@@ -47,6 +47,28 @@ class Unspecified(Sharding):
         return "UNSPECIFIED"
 
 
+class PartlyChosen(Unspecified):
+    """The sharding of a result of which `NamedSharding` leaves dimensions to the compiler."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, known: NamedSharding) -> None:
+        super().__init__(known.memory_kind)
+        self.known = known
+
+    def with_memory_kind(self, kind: str) -> PartlyChosen:
+        return PartlyChosen(self.known.with_memory_kind(kind))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartlyChosen) and self.known == other.known
+
+    def __hash__(self) -> int:
+        return hash((PartlyChosen, self.known))
+
+    def __repr__(self) -> str:
+        return repr(self.known)
+
+
 UNSPECIFIED = Unspecified()
 """In the default memory."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from plugrt.errors import ArgumentMismatch, ShapeError
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.arrays.signature import Signature
-from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, is_chosen
+from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, PartlyChosen, is_chosen
 from plugrt.execution.placement.device_claims import Claim, sharding_claim
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
@@ -107,6 +107,8 @@ def divide_launch(
     left: list[Sharding] = []
     for output, (origin, i) in enumerate(plan.sources):
         one = asked.results[output] if asked else None
+        if isinstance(one, NamedSharding) and one.is_partial:
+            one = PartlyChosen(one) if origin == "result" else None
         result = one or _unasked_result(origin, i, taken, whole)
         kind = out_memory_kinds[output] if out_memory_kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,24 @@ class NamedSharding(TiledSharding):
         shown = self._spec if len(self._spec) <= ndim else PartitionSpec(*self._spec[:ndim])
         return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether it leaves a dimension to the compiler: such a sharding places no array."""
+        return PartitionSpec.UNCONSTRAINED in self._spec
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        if self.is_partial:
+            known = [None if e is PartitionSpec.UNCONSTRAINED else e for e in self._spec]
+            NamedSharding(self._mesh, PartitionSpec(*known)).check_shape(shape)
+        else:
+            super().check_shape(shape)
+
     def _make_tiling(self, ndim: int) -> Tiling:
+        if self.is_partial:
+            raise InvalidArgument(
+                f"{self!r} leaves a dimension to the compiler (PartitionSpec.UNCONSTRAINED), and "
+                "places no array; with_sharding_constraint and jit's out_shardings accept it"
+            )
         if len(self._spec) > ndim:
             cure = "" if ndim else ": PartitionSpec() is for scalars"
             raise ShapeError(
