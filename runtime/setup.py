@@ -16,15 +16,15 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, LinkError
 
-CORE = sorted(map(str, Path("core").glob("*.c")))
-HEADERS = sorted(map(str, Path("core").glob("*.h")))
+CORE = sorted(map(str, Path("core").rglob("*.c")))
+HEADERS = sorted(map(str, Path("core").rglob("*.h")))
 FLAGS = ["-std=c11", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 TOGETHER = ["-O3", "-flto=auto"]
 # The SDK's parts in C link libraries of older versions of glibc; the runtime's call none of them.
 OLD_LIBRARIES: list[str] = []
 # Left out where the compiler has no C++; setuptools knows no flags for one file of an extension.
-CPLUSPLUS: list[str] = ["core/trampolines.cc"]
-CPLUSPLUS_FLAGS = ["-std=c++14", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+CPLUSPLUS: list[str] = ["core/library/trampolines.cc"]
+CPLUSPLUS_FLAGS = ["-std=c++14", "-Icore", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 RUNTIME_OF_CPLUSPLUS = "c++" if sys.platform == "darwin" else "stdc++"
 LIMITED = "0x030B0000"
 wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no"
@@ -94,6 +94,7 @@ setup(
             "plugrt._core",
             CORE,
             depends=[*HEADERS, *CPLUSPLUS],
+            include_dirs=["core"],
             define_macros=[("Py_LIMITED_API", LIMITED)],
             extra_compile_args=FLAGS,
             py_limited_api=True,

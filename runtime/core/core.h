@@ -8,7 +8,7 @@
 #include <Python.h>
 #include <string.h>
 #include <structmember.h>
-#include "sizes.h"
+#include "library/sizes.h"
 
 /* Calls with more arguments or results than this take memory from the heap. */
 #define ON_STACK 32
@@ -116,9 +116,9 @@ PyObject *set_wait_hooks(PyObject *module, PyObject *args);
 PyObject *set_settings_hooks(PyObject *module, PyObject *args);
 PyObject *forget_runners(PyObject *module, PyObject *runners);
 
-#include "library.h"
-#include "arrays.h"
-#include "launches.h"
-#include "calls.h"
+#include "library/library.h"
+#include "arrays/arrays.h"
+#include "launches/launches.h"
+#include "calls/calls.h"
 
 #endif

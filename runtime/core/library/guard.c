@@ -1,7 +1,7 @@
 /* What Python has of trampolines.cc, where there is a C++ compiler. */
 #ifdef PLUGRT_CATCHES
 #include "core.h"
-#include "guard.h"
+#include "library/guard.h"
 #include <stdlib.h>
 
 void report_caught(const char *text) {

@@ -13,8 +13,8 @@
 
 #include <cxxabi.h>
 
-#include "guard.h"
-#include "pjrt.h"
+#include "library/guard.h"
+#include "library/pjrt.h"
 
 namespace {
 
