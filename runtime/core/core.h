@@ -71,10 +71,12 @@ typedef struct {
 } Launching;
 int is_launching(PyObject *object); /* whether it is one of the classes that begin with this */
 
-/* ---- module.c ---- */
+/* ---- objects.c ---- */
 PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* of new references */
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds it to the module */
 void free_object(PyObject *object); /* ends the tp_dealloc of a collected type */
+
+/* ---- module.c ---- */
 int add_client(PyObject *module);
 int add_buffer(PyObject *module);
 int add_array(PyObject *module);

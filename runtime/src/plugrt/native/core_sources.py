@@ -18,6 +18,7 @@ arrays/shards_wait.c cf2a0107428f
 arrays/signature.c 7095166a136e
 base/exceptions.c aaf67812d94a
 base/lock.c b299538faa34
+base/objects.c a2e401682292
 base/python_method.c 87e2ac906a75
 base/spares.c ae3d191acf16
 base/thread_state.c 514f17b45c1b
@@ -30,7 +31,7 @@ calls/flatten.c eef4d353bc49
 calls/last_call.c f44ec7cbf6e1
 calls/nodes.c 1cf2f3a8329f
 calls/static_arguments.c 02c2b2e7b0e8
-core.h f5371c851ff3
+core.h 8bdcd23e41a1
 launches/bounded_launcher.c 547df9e948ff
 launches/device_put.c f3bdad8089fd
 launches/donated.c 2a4f11340613
@@ -66,7 +67,7 @@ library/sizes.h 0b9bf7aeb785
 library/trampolines.cc b14b89546bf4
 library/view.c 18773982743c
 library/wait.c 195f220e1591
-module.c a18d9da5c20f
+module.c 64900617ee14
 values/dtypes.c 9a678375b11f
 values/host_avals.c d8f2ca82d9ca
 values/host_buffer.c 8e15a52974c8
