@@ -51,11 +51,11 @@ def sizes_h() -> str:
             f"sizeof((({struct}*)0)->{last}))\n"
         )
     assert len(lines) == len(USED), lines
-    return MADE + '#include "library/pjrt.h"\n' + "".join(lines)
+    return MADE + '#include "pjrt.h"\n' + "".join(lines)
 
 
-FILES = {"library/pjrt.h": lambda: c_header(MADE), "library/sizes.h": sizes_h}
-"""In the folder of this file."""
+FILES = {"pjrt.h": lambda: c_header(MADE), "sizes.h": sizes_h}
+"""Beside this file."""
 
 
 def sources_h() -> str:

@@ -1,7 +1,11 @@
 /* The module `plugrt._core`: its functions, and the types of all subjects.
 
    Types and hooks are the process's: the core runs in the main interpreter alone, once. */
-#include "core.h"
+#include "calls/calls.h"
+#include "launches/launches.h"
+#include "arrays/arrays.h"
+#include "library/library.h"
+#include "values/values.h"
 #include "sources.h"
 
 static PyObject *get_calls_under_way(PyObject *module, PyObject *unused) {

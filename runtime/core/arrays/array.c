@@ -1,7 +1,9 @@
 /* Array: the base of `plugrt.execution.arrays.array.Array`, with what it holds. */
-#include "core.h"
+#include "arrays/internal.h"
+#include "values/values.h"
 
-PyTypeObject *Array_Type, *array_class;
+PyTypeObject *array_class;
+static PyTypeObject *Array_Type;
 static Spares spares;
 static Py_ssize_t weak_offset; /* of the list of weak references to an array */
 

@@ -4,7 +4,7 @@
    From 3.12 on, where Python asks classes written in Python for one as well (PEP 688) and NumPy, which
    asks for a buffer before all else, would read each array through a method of Python's. What a request
    raises NumPy drops, and asks for the array. */
-#include "core.h"
+#include "arrays/internal.h"
 
 static PyObject *buffer_in_python; /* the method of the class below Array */
 

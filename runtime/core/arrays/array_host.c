@@ -1,7 +1,9 @@
 /* The host copy of an array: read once, kept in it, and returned to NumPy.
 
    What does not succeed here, Python does, and finds what there is to say of it. */
-#include "core.h"
+#include "arrays/internal.h"
+#include "library/library.h"
+#include "values/values.h"
 
 static PyObject *host_in_python, *array_in_python; /* the methods of the class below Array */
 static PyObject *gates;                            /* while one is not empty, Python reads */

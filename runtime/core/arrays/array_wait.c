@@ -1,7 +1,8 @@
 /* Array.block_until_ready and Array.is_ready, of what arrays hold of a library or of another backend.
 
    What does not succeed here, Python does, and finds what there is to say of it. */
-#include "core.h"
+#include "arrays/internal.h"
+#include "library/library.h"
 
 static PyObject *wait_in_python, *ask_in_python; /* the methods of the class below Array */
 static PyObject *gates; /* while one is not empty, Python waits */

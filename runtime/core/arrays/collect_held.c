@@ -1,5 +1,5 @@
 /* collect_held: what the arrays of a pytree of built-in containers hold, for what waits for all. */
-#include "core.h"
+#include "arrays/arrays.h"
 
 enum { DEEPEST = 50 };
 

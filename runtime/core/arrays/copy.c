@@ -3,7 +3,8 @@
    A library copies the bytes and loses a layout other than C order: such an array is Python's. */
 #include <string.h>
 
-#include "core.h"
+#include "arrays/arrays.h"
+#include "library/library.h"
 
 PyTypeObject *Copy_Type;
 

@@ -1,7 +1,7 @@
 /* Deletion: the base of `plugrt.execution.arrays.deletion.Deletion`, with why an array has no data.
 
    What a launch donates is told so at each call: here that is no call of Python. */
-#include "core.h"
+#include "arrays/arrays.h"
 
 static PyTypeObject *Deletion_Type, *deletion_class;
 static allocfunc deletion_alloc;

@@ -1,7 +1,8 @@
 /* FunctionReader: the contents of arrays of one type, by functions that their backend gives.
 
    As the FunctionLauncher, for backends whose runtime has objects and functions of its own. */
-#include "core.h"
+#include "arrays/internal.h"
+#include "values/values.h"
 
 PyTypeObject *FunctionReader_Type;
 

@@ -1,5 +1,7 @@
 /* put_quickly: device_put of one value, like another that Python has put there before. */
-#include "core.h"
+#include "arrays/arrays.h"
+#include "library/library.h"
+#include "values/values.h"
 
 static int place(PyObject *device_put, PyObject *value, PyObject **made) {
   if (Py_TYPE(device_put) == Copy_Type && is_copy_made(device_put))

@@ -3,7 +3,7 @@
    Shards that were made by one launch on each device by itself have what tells the ends of these,
    `_ends`, one tuple for all results: that is waited for once instead of each of their arrays. What
    was deleted, and what failed, is Python's to find again and to raise. */
-#include "core.h"
+#include "arrays/internal.h"
 
 PyTypeObject *ShardsWait_Type;
 static PyObject *raw_name, *parts_name, *ends_name;

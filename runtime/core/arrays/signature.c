@@ -1,5 +1,10 @@
 /* Signature: the base of `plugrt.execution.arrays.signature.Signature`, with what reads and waits ask it for. */
-#include "core.h"
+#include "arrays/internal.h"
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *sharding, *reader, *waiter;
+} Signature;
 
 static PyTypeObject *signature_class; /* that class: of others Python reads and waits */
 

@@ -1,5 +1,5 @@
 /* Exceptions: taken while something else is done, raised again, and what else is raised meanwhile. */
-#include "core.h"
+#include "base/base.h"
 
 PyObject *take_exception(void) {
   PyObject *type, *value, *traceback;

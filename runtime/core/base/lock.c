@@ -6,7 +6,7 @@
    and the thread that has waited longest is woken. If it finds the lock taken again it is given it by
    the next that releases it: those that keep acquiring it could keep it from that for ever. Of any other
    lock the core calls the methods. */
-#include "core.h"
+#include "base/base.h"
 
 static PyTypeObject *Lock_Type;
 static PyObject *acquire_name, *release_name;

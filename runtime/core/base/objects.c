@@ -1,5 +1,5 @@
 /* What types and methods of all subjects need: types of the module, their ends, and tuples. */
-#include "core.h"
+#include "base/base.h"
 
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
   PyObject *made = PyType_FromSpec(spec);

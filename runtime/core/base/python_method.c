@@ -1,5 +1,5 @@
 /* call_method: a function of Python that does what a method here does, called with its arguments. */
-#include "core.h"
+#include "base/base.h"
 
 PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,
                       PyObject *names) {

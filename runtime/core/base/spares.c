@@ -4,7 +4,7 @@
    all else that is done with such an object. */
 #include <string.h>
 
-#include "core.h"
+#include "base/base.h"
 
 int spares_init(Spares *self, PyTypeObject *type) {
   PyObject *size = PyObject_GetAttrString((PyObject *)type, "__basicsize__");

@@ -4,7 +4,7 @@
    Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
    a launch's own work here, so that the dict in which one of them has the values of a thread is kept,
    and what was found last of a thread that traces nothing, until any thread changes one of them. */
-#include "core.h"
+#include "base/base.h"
 
 enum { PLACES = 64 };
 typedef struct {

@@ -1,5 +1,7 @@
 /* The key of a call: by which a dict has the runner for its settings, its form and its arguments. */
-#include "core.h"
+#include "calls/internal.h"
+#include "arrays/arrays.h"
+#include "values/values.h"
 
 PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count) {

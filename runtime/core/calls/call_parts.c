@@ -4,7 +4,9 @@
    a dict that its keys are the same objects in the same order. That is less than the key of a call
    says is the same, never more. What may run Python code each time is not kept: containers that a
    function opens, and attributes that are more than kept values. */
-#include "core.h"
+#include "calls/internal.h"
+#include "arrays/arrays.h"
+#include "values/values.h"
 
 enum { LEAF, FIXED, DICT, LIST, TUPLE, OBJECT };
 

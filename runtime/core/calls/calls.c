@@ -2,9 +2,12 @@
    values, also within built-in containers and beside static values.
 
    Any other call, and one whose runner is not there yet, is that of the method `_call_in_python`. */
-#include "core.h"
+#include "calls/internal.h"
+#include "launches/launches.h"
+#include "arrays/arrays.h"
+#include "values/values.h"
 
-PyTypeObject *Calls_Type;
+static PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD

@@ -1,5 +1,5 @@
 /* The keys of dicts, as they stand for these in the key of a call. */
-#include "core.h"
+#include "calls/internal.h"
 
 PyObject *dict_keys(PyObject *first, PyObject *dict, PyObject *values) {
   Py_ssize_t at = 0, next = first != NULL, count;

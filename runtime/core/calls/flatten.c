@@ -4,7 +4,7 @@
    Built-in containers are opened, the leaves of a dict in its own order, and what nodes.c knows. */
 #include <string.h>
 
-#include "core.h"
+#include "calls/internal.h"
 
 static PyObject *nested, *stars;
 

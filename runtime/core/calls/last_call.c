@@ -2,7 +2,7 @@
 
    It is found without a key and its hash. Kept are calls whose static arguments last: the same object
    is always the same value. */
-#include "core.h"
+#include "calls/internal.h"
 
 static LastCall *kept; /* all that have a runner, from the newest on */
 static unsigned long long losses; /* how often a cache lost runners */

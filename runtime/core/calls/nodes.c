@@ -2,7 +2,8 @@
 
    They are opened as plugrt.execution.launches.call_forms.open_node does. Any tuple of another class is taken
    for a named one: Python keeps no runner of a call with one that is not. */
-#include "core.h"
+#include "calls/internal.h"
+#include "arrays/arrays.h"
 
 /* dict: of a class the names of its parts and of its metadata, two tuples, or its function */
 static PyObject *classes;

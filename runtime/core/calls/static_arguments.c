@@ -1,6 +1,7 @@
 /* Static arguments: which of a call's arguments these are, what stands for their values, and which
    values need not be asked again what that is. */
-#include "core.h"
+#include "calls/internal.h"
+#include "values/values.h"
 
 static PyObject *get_static_key; /* static_key(value): what is equal for equal static values */
 

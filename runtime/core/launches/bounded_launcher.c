@@ -1,9 +1,10 @@
 /* BoundedLauncher: launches of a client of which few may be under way at a time.
 
    As plugrt.execution.executables.blocking_launches.BlockingLaunches, whose lock and queue these are. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
 
-PyTypeObject *BoundedLauncher_Type;
+static PyTypeObject *BoundedLauncher_Type;
 
 typedef struct {
   Launching head;

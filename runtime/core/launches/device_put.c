@@ -1,6 +1,8 @@
 /* device_put: puts a host value on a launch's device, or copies an array there, by a Put, a ScratchPut
    or a Copy. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
+#include "library/library.h"
 
 static int is_device_put(PyObject *object) {
   if (Py_TYPE(object) == Put_Type) return ((Put *)object)->client != NULL;

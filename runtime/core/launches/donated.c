@@ -1,6 +1,6 @@
 /* Donated: the arguments named by `donate_argnums` of a launch by functions, deleted after it.
    `Donation` is for runners, whose arrays give up their buffers before the launch. */
-#include "core.h"
+#include "launches/internal.h"
 
 int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
                PyObject *delete) {

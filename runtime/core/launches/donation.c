@@ -1,5 +1,7 @@
 /* Donation: the arguments of a call that its launch takes, as `donate_argnums` says. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
+#include "values/values.h"
 
 Py_ssize_t read_numbers(PyObject *given, Py_ssize_t limit, Py_ssize_t **numbers) {
   Py_ssize_t count = PyTuple_Size(given);

@@ -1,7 +1,8 @@
 /* FunctionLauncher: launches a program through functions that its backend gives.
 
    For backends whose runtime is no PJRT library but has objects and functions of its own. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
 
 PyTypeObject *FunctionLauncher_Type;
 

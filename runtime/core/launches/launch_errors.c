@@ -1,5 +1,6 @@
 /* What becomes of a launch that failed: the exception is made by Python, which knows what to say. */
-#include "core.h"
+#include "launches/internal.h"
+#include "library/library.h"
 
 /* Frees an error that nobody can be told of, for want of memory. */
 static void drop_error(Launcher *self, PJRT_Error *error) {

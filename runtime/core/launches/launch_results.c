@@ -1,5 +1,6 @@
 /* What a launch that was made gave, and what it took: results, and arguments that it donates. */
-#include "core.h"
+#include "launches/internal.h"
+#include "library/library.h"
 
 static int mark_once(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
   if (!self->mark) return DONE;

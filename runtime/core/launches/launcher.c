@@ -3,7 +3,8 @@
    On one device an argument and a result is a buffer; on several it is a tuple of them. */
 #include <string.h>
 
-#include "core.h"
+#include "launches/internal.h"
+#include "library/library.h"
 
 PyTypeObject *Launcher_Type;
 

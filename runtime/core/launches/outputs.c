@@ -1,7 +1,8 @@
 /* Outputs: from the results of a launch to what the call returns.
 
    An output is a result, an argument as it is, or an array that the function closed over. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
 
 PyTypeObject *Outputs_Type;
 enum { FROM_LAUNCH = -1, FIRST_CONSTANT = -2 }; /* arguments are numbered from 0 */

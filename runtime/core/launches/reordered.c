@@ -1,8 +1,8 @@
 /* Reordered: a runner for the same arguments in another order, as a dict has its own, and for more of
    them than it takes: None is no leaf of a pytree. */
-#include "core.h"
+#include "launches/internal.h"
 
-PyTypeObject *Reordered_Type;
+static PyTypeObject *Reordered_Type;
 
 typedef struct {
   PyObject_HEAD
@@ -12,16 +12,7 @@ typedef struct {
   Py_ssize_t *order; /* which of those given is each of those taken */
 } Reordered;
 
-PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count) {
-  if (Py_TYPE(runner) == Runner_Type) return runner_run(runner, given, values, count);
-  if (Py_TYPE(runner) == Reordered_Type) return reordered_run(runner, values, count);
-  PyObject *all = given ? Py_NewRef(given) : tuple_of(values, count);
-  PyObject *made = all ? PyObject_CallFunctionObjArgs(runner, all, NULL) : NULL;
-  Py_XDECREF(all);
-  return made;
-}
-
-PyObject *reordered_run(PyObject *object, PyObject *const *values, Py_ssize_t count) {
+static PyObject *reordered_run(PyObject *object, PyObject *const *values, Py_ssize_t count) {
   Reordered *self = (Reordered *)object;
   if (count != self->given) {
     PyErr_SetString(PyExc_ValueError, "a runner was called with another number of arguments");
@@ -33,6 +24,15 @@ PyObject *reordered_run(PyObject *object, PyObject *const *values, Py_ssize_t co
   for (Py_ssize_t i = 0; i < self->count; i++) taken[i] = values[self->order[i]];
   PyObject *made = run_any(self->run, NULL, taken, self->count);
   if (taken != on_stack) PyMem_Free(taken);
+  return made;
+}
+
+PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count) {
+  if (Py_TYPE(runner) == Runner_Type) return runner_run(runner, given, values, count);
+  if (Py_TYPE(runner) == Reordered_Type) return reordered_run(runner, values, count);
+  PyObject *all = given ? Py_NewRef(given) : tuple_of(values, count);
+  PyObject *made = all ? PyObject_CallFunctionObjArgs(runner, all, NULL) : NULL;
+  Py_XDECREF(all);
   return made;
 }
 

@@ -2,7 +2,8 @@
 
    Calls that it does not take (deleted arrays, values of another kind than it was made for, a program
    that Python has to look at first) are those of the Python function that it was made with. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
 
 PyTypeObject *Runner_Type;
 typedef struct {

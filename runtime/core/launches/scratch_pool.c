@@ -4,7 +4,7 @@
    launch returns, they are kept and asked again at a later call, if they are small; if not, the memory
    is left to that launch, as it is where a launch takes one of the results. If that happens repeatedly,
    no memory is given for a while. */
-#include "core.h"
+#include "launches/internal.h"
 
 enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
 enum { LEAST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */

@@ -3,7 +3,8 @@
    For backends that launch with memory of the host at less cost than they put it. A value is written to
    scratch memory that the launch reads; it is put to memory of its own where the backend has none, or
    launches have all memory that is kept. */
-#include "core.h"
+#include "launches/internal.h"
+#include "values/values.h"
 
 PyTypeObject *ScratchPut_Type;
 

@@ -1,5 +1,6 @@
 /* Launches on several devices by a ShardsLauncher, on all of them at once or one after the other. */
-#include "core.h"
+#include "launches/internal.h"
+#include "arrays/arrays.h"
 
 static PyObject *raw_name, *parts_name, *ends_name, *type_name, *place_name;
 

@@ -3,7 +3,7 @@
    Arguments and results are shards: objects of one class of the backend that have one of its arrays
    over all devices, `raw`, or one on each, `_parts`. The program is loaded on all devices at once, or
    on each by itself. */
-#include "core.h"
+#include "launches/internal.h"
 
 PyTypeObject *ShardsLauncher_Type;
 

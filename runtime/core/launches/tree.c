@@ -4,7 +4,7 @@
    tuples and None. Other containers are made by a function of Python. */
 #include <string.h>
 
-#include "core.h"
+#include "launches/internal.h"
 
 PyTypeObject *Tree_Type;
 enum { DEEPEST = 50 };

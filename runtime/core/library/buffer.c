@@ -4,9 +4,10 @@
    derived classes have an owner in Python. */
 #include <string.h>
 
-#include "core.h"
+#include "library/internal.h"
 
-PyTypeObject *Buffer_Type, *buffer_class;
+PyTypeObject *Buffer_Type;
+static PyTypeObject *buffer_class;
 static Spares spares;
 static PyObject *to_pointer, *to_address; /* between addresses and cffi's pointers */
 

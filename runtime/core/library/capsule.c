@@ -5,7 +5,7 @@
 
    A consumer may also keep a tensor for longer than there is an interpreter, and release it from a destructor
    of the process. Python that is called then ends the process with a signal: what the exit frees is left to it. */
-#include "core.h"
+#include "library/library.h"
 
 static const char UNUSED[] = "dltensor";
 

@@ -1,7 +1,7 @@
 /* Client: the functions of a library by which buffers are destroyed and programs launched. */
 #include <string.h>
 
-#include "core.h"
+#include "library/internal.h"
 
 PyTypeObject *Client_Type;
 Py_ssize_t calls_under_way, forks;

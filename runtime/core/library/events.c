@@ -1,9 +1,9 @@
 /* Events: the end of a launch on each of its devices. Called, they wait until all have come. */
 #include <string.h>
 
-#include "core.h"
+#include "library/internal.h"
 
-PyTypeObject *Events_Type;
+static PyTypeObject *Events_Type;
 
 typedef struct {
   PyObject_HEAD

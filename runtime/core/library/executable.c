@@ -4,7 +4,7 @@
    exchange nothing and are done sooner than that are launched one after the other instead. */
 #include <string.h>
 
-#include "core.h"
+#include "library/internal.h"
 
 PyTypeObject *Executable_Type;
 

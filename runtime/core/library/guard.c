@@ -1,6 +1,6 @@
 /* What Python has of trampolines.cc, where there is a C++ compiler. */
 #ifdef PLUGRT_CATCHES
-#include "core.h"
+#include "library/library.h"
 #include "library/guard.h"
 #include <stdlib.h>
 

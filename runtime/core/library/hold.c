@@ -11,7 +11,7 @@
 
    Counts change with the GIL held, and nothing here waits: a program's function of Python may delete
    its arguments. */
-#include "core.h"
+#include "library/internal.h"
 
 static PyObject *delete_name;
 

@@ -1,6 +1,10 @@
-/* What runs on a library: its functions, buffers, reads, executables and launches. */
+/* What runs on a library: its functions, buffers, puts, reads and executables. */
 #ifndef PLUGRT_LIBRARY_H
 #define PLUGRT_LIBRARY_H
+#include "base/base.h"
+#include "sizes.h"
+
+enum { KNOWN_PAGES = 1024 };
 
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
 typedef struct {
@@ -27,8 +31,6 @@ typedef struct {
 extern PyTypeObject *Client_Type;
 void client_destroy_buffer(Client *self, PJRT_Buffer *address);
 void client_log_failure(Client *self, const char *function, PJRT_Error *error);
-int client_forget_error(Client *self, PJRT_Error *error); /* frees it; whether there was one */
-
 /* The calls of libraries that threads are in, counted with the GIL held; and the forks up to here:
    a call during which a function of Python forked is not the child's. */
 extern Py_ssize_t calls_under_way, forks;
@@ -56,16 +58,10 @@ typedef struct {
   unsigned holds, takers; /* launches under way that need it, and that take it; see hold.c */
   PyObject *view_owner;   /* what destroys it, once its memory is viewed; see view.c */
 } Buffer;
-extern PyTypeObject *Buffer_Type, *buffer_class;
+extern PyTypeObject *Buffer_Type;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
 /* The address of a buffer of that client with which a launch can be made; NULL: Python has to look. */
 PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
-/* A new reference to what destroys the buffer from now on, for a view of its memory; NULL if it has an
-   owner in Python, or with an exception. Under the lock of the client's handle. */
-PyObject *buffer_share(Buffer *self);
-/* Makes it unusable for that reason, where the library says that a launch took it: DONE. NOT_HERE if
-   Python has to do it. */
-int buffer_donate(Buffer *self, PyObject *reason);
 
 /* ---- hold.c: buffers that are needed while a launch is being made ---- */
 typedef struct {
@@ -76,50 +72,19 @@ typedef struct {
 int hold_arguments(const HeldLaunch *launch); /* DONE; NOT_HERE where Python has to see to it */
 /* Ends it, and makes the deletions that came meanwhile: DONE, or FAILED where these are interrupted. */
 int release_arguments(const HeldLaunch *launch);
-/* Ends one that was counted in `holds`, and makes the deletion that came meanwhile: as above. */
-int buffer_end_hold(Buffer *buffer);
 PyObject *call_holding(PyObject *module, PyObject *args);
 PyObject *delete_later(PyObject *module, PyObject *buffer);
 int add_hold(void);
 
 /* ---- events.c: the end of a launch on each of its devices ---- */
-extern PyTypeObject *Events_Type;
 PyObject *events_for(Client *client, Py_ssize_t count);
 PJRT_Event **events_of(PyObject *events); /* as many, NULL before a library sets them */
 int events_are_set(PyObject *events);
 
-/* ---- references.c: external references to buffers ---- */
-typedef struct {
-  PyObject_HEAD
-  Client *client;
-  PyObject *lock; /* under which references are taken and released */
-  PJRT_Error *(*increase)(struct PJRT_Buffer_IncreaseExternalReferenceCount_Args *);
-  PJRT_Error *(*decrease)(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args *);
-} References;
-extern PyTypeObject *References_Type;
-/* Takes one, and sets a new reference to the owner of the buffer: DONE. NOT_HERE where Python has to;
-   FAILED with an exception. */
-int references_take(References *self, Buffer *buffer, PyObject **owner);
-/* Has `use` look at the memory of a buffer that was waited for, while there is one: as `references_take`.
-   Without the GIL, and under the lock: it is called once or, where the state is NOT_HERE, perhaps never. */
-int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Buffer *), void *with);
-/* Releases it; keeps the exception that is raised, if any, or raises that of a signal meanwhile. */
-void references_drop(References *self, PJRT_Buffer *buffer);
-
-/* ---- view.c: memory of buffers that arrays of NumPy are over ---- */
-PyObject *owner_for(Client *client, PJRT_Buffer *address);
-PJRT_Buffer *owner_address(PyObject *owner);
-/* A view of the memory of the owner's buffer. It takes over that reference to the owner, and an
-   external one to the buffer, also when it fails. */
-PyObject *view_for(References *references, PyObject *owner);
-void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody reads it */
-
 /* ---- memory.c: whether the process has memory at an address ---- */
-/* Whether the first and the last of so many bytes are memory: DONE, FAILED. NOT_HERE if Python has to ask
-   the system, which it does of pages that are not known without `asks_system`. Needs no GIL. */
-int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_system);
-void memory_note(Client *client, uintptr_t begin, Py_ssize_t size); /* they are */
 PyObject *is_readable(PyObject *module, PyObject *address);
+
+/* ---- capsule.c: the ends of DLPack capsules ---- */
 PyObject *capsule_destructor(PyObject *module, PyObject *unused);
 PyObject *tensor_deleter(PyObject *module, PyObject *address);
 
@@ -132,7 +97,6 @@ PyObject *reader_read(PyObject *reader, PyObject *buffer);
 Client *client_of_held(PyObject *held); /* borrowed; NULL if it is something else */
 int wait_for_held(Client *client, PyObject *held); /* DONE; NOT_HERE where Python has to wait */
 int held_is_ready(Client *client, PyObject *held); /* -1 where Python has to ask */
-PyObject *client_wait(PyObject *client, PyObject *sequence);
 
 /* ---- executable.c: programs on the devices of a library ---- */
 typedef struct {
@@ -162,28 +126,33 @@ int executable_run(Executable *self, const Execution *execution, PJRT_Error **er
 /* Makes the arguments of a launch that it took unusable: DONE, or NOT_HERE if Python has to. */
 int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count);
 
-/* ---- launcher.c: launches of these ---- */
+/* ---- put.c: host values to buffers ---- */
 typedef struct {
-  Launching head;
-  Executable *executable;
-  PyObject *owner; /* the plugrt.capi.programs.loaded_executable.LoadedExecutable */
-  PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
-} Launcher;
-extern PyTypeObject *Launcher_Type;
+  PyObject_HEAD
+  Client *client;
+  PyObject *spec, *owner; /* of the buffers; what explains errors */
+  struct PJRT_Client_BufferFromHostBuffer_Args args; /* all but the data */
+  PyObject *keep;                                    /* what the arguments point to */
+  int dtype;                  /* its number */
+  int number;                 /* whether the values are Python's numbers */
+  PyObject *last, *last_made; /* the last number and its buffer */
+} Put;
+extern PyTypeObject *Put_Type;
+/* Sets a new reference to the buffer: DONE. FAILED, or NOT_HERE, as a launch. */
+int put_value(Put *self, PyObject *value, PyObject **made);
+int put_anew(Put *self, PyObject *value, PyObject **made); /* nobody else has the buffer */
 
-/* ---- launch_results.c: what a launch that was made gave and took ---- */
-/* Sets the results: DONE, or FAILED. The library took what is donated in any case. `made` has those of
-   each device, of which none is left, and `room` is for the parts of one result. */
-int finish_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
-                  PyObject **room, PyObject **results);
-void drop_results(Launcher *self, PyObject **results);
-
-/* ---- launch_errors.c: what becomes of a launch that failed ---- */
-/* Raises what a method of the owner returns for the address of an error and the arguments. */
-void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
-                        Py_ssize_t count);
-/* Raises that one of these results is NULL, and destroys the others. */
-void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count);
-void raise_missing_event(Launcher *self);
+/* ---- for the module ---- */
+int add_client(PyObject *module);
+int add_buffer(PyObject *module);
+int add_put(PyObject *module);
+int add_references(PyObject *module);
+int add_view(PyObject *module);
+int add_reader(PyObject *module);
+int add_executable(PyObject *module);
+int add_events(PyObject *module);
+PyObject *guard(PyObject *module, PyObject *args);
+PyObject *take_caught(PyObject *module, PyObject *address);
+PyObject *set_buffer_class(PyObject *module, PyObject *args);
 
 #endif

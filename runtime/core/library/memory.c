@@ -1,12 +1,14 @@
 /* Memory: whether the process has any at an address that a library gives.
 
    The system is asked once for each page. Reading what is none would end the process. */
-#include "core.h"
+#include "library/internal.h"
 #ifdef __linux__
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+
+enum { PAGE_BITS = 12 };
 
 /* Whether a word can be read: DONE, FAILED; NOT_HERE if this system does not say. By asking it to change
    the thread's signal mask in no way that there is: it copies the mask, and refuses it. Of all that copies

@@ -4,7 +4,8 @@
    that it does not take (of another type or shape) are Python's to put. */
 #include <string.h>
 
-#include "core.h"
+#include "library/library.h"
+#include "values/values.h"
 
 PyTypeObject *Put_Type;
 

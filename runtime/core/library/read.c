@@ -2,7 +2,8 @@
 
    An external reference keeps the memory as it is meanwhile, as in plugrt.capi.buffers.host_read. After any
    failure Python reads again, and finds what there is to say of it. */
-#include "core.h"
+#include "library/internal.h"
+#include "values/values.h"
 
 PyTypeObject *Reader_Type;
 

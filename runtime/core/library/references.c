@@ -2,7 +2,7 @@
 
    They are taken and released under the lock of the client's handle, as in Python: XLA keeps them in a
    vector that it changes without a lock. */
-#include "core.h"
+#include "library/internal.h"
 
 PyTypeObject *References_Type;
 

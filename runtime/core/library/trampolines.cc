@@ -14,7 +14,7 @@
 #include <cxxabi.h>
 
 #include "library/guard.h"
-#include "library/pjrt.h"
+#include "pjrt.h"
 
 namespace {
 

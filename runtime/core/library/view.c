@@ -2,7 +2,7 @@
 
    An array is not collected, so what keeps it must not lead to what may keep the array: a view has the
    owner of the buffer, which outlives the buffer's object, and not that object. */
-#include "core.h"
+#include "library/internal.h"
 
 static PyTypeObject *Owner_Type, *View_Type;
 

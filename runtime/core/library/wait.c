@@ -1,7 +1,7 @@
 /* Waits for what arrays hold of a library, a buffer or a tuple of them, and whether it is there.
 
    What a library refuses, and a computation that failed, is Python's to find again and to raise. */
-#include "core.h"
+#include "library/internal.h"
 
 /* The event of a buffer, NULL after a failure. Without the GIL, as what follows. */
 static PJRT_Event *event_of(Client *client, PJRT_Buffer *buffer) {

@@ -2,7 +2,7 @@
 
    These are NumPy's arrays and scalars, of NumPy's numeric dtypes and of those of ml_dtypes. Another
    byte order, a structured dtype, an object of a derived class: such values are Python's. */
-#include "core.h"
+#include "values/internal.h"
 
 enum { MOST = 64 };
 static PyTypeObject *ndarray;    /* numpy.ndarray */

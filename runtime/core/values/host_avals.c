@@ -3,7 +3,7 @@
    These are NumPy's arrays and scalars, and Python's numbers. */
 #include <string.h>
 
-#include "core.h"
+#include "values/internal.h"
 
 static PyObject *find_avals; /* find_avals([value]) -> [aval], None for what is not known */
 

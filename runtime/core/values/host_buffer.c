@@ -2,7 +2,7 @@
 
    As a memoryview, but not known to the garbage collector: NumPy's arrays are not, so that it could not
    follow it anyway. */
-#include "core.h"
+#include "values/internal.h"
 
 static PyTypeObject *HostBuffer_Type;
 

@@ -2,7 +2,7 @@
 
    By functions of NumPy's C API, as a call of numpy.ndarray or numpy.asarray takes a fifth of a small
    read. Each is in NumPy's table under a number that NumPy keeps in all its releases. */
-#include "core.h"
+#include "values/internal.h"
 
 enum { ARRAY_CLASS = 2, DESCRIPTOR_CLASS = 3, NEW_FROM_DESCRIPTOR = 94, SET_BASE_OBJECT = 282 };
 static PyTypeObject *array_type, *descriptor_class; /* numpy.ndarray and numpy.dtype */

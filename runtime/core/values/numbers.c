@@ -2,7 +2,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "core.h"
+#include "values/values.h"
+#include "pjrt.h"
 
 int write_number(int type, PyObject *value, Number *out) {
   double real, imaginary = 0;

@@ -1,5 +1,5 @@
 /* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */
-#include "library/pjrt.h"
+#include "pjrt.h"
 #define SIZE_OF_Buffer_CopyToDevice (offsetof(struct PJRT_Buffer_CopyToDevice_Args, dst_buffer) + sizeof(((struct PJRT_Buffer_CopyToDevice_Args*)0)->dst_buffer))
 #define SIZE_OF_Buffer_DecreaseExternalReferenceCount (offsetof(struct PJRT_Buffer_DecreaseExternalReferenceCount_Args, buffer) + sizeof(((struct PJRT_Buffer_DecreaseExternalReferenceCount_Args*)0)->buffer))
 #define SIZE_OF_Buffer_Destroy (offsetof(struct PJRT_Buffer_Destroy_Args, buffer) + sizeof(((struct PJRT_Buffer_Destroy_Args*)0)->buffer))
