@@ -53,7 +53,8 @@ def check_made(folder: str, files: str, root: Path = ROOT) -> dict[Path, Any]:
 
 @cores
 def test_the_headers_are_made_from_the_declarations(folder: str) -> None:
-    assert "pjrt.h" in {path.name for path in check_made(folder, "FILES")}
+    assert check_made(folder, "FILES")
+    assert (ROOT / folder / "pjrt.h").samefile(ROOT / RUNTIME / "pjrt.h")
 
 
 @cores
