@@ -42,18 +42,22 @@ slot_functions.h 82c0d6395a3a
 slots.h 217132466e21
 table.c 5f6e72f5f0d4
 topology.c 52f985ae8bbe
-trace/call.c 407281fe0cc7
-trace/checks.c e03aab7acad8
-trace/descriptors.c 8aa1aa965e6d
+trace/call.c 5a2ca96f2382
+trace/checks.c b971182f8824
+trace/clock.c 3d478c46d5cd
+trace/descriptors.c 695633160be4
 trace/descriptors.h d260a2bb2df5
 trace/errors.c 1abd65dfdbd0
 trace/events.c 08514b33d817
+trace/fields.c d5ba723400d7
 trace/handles.c 36a425015583
 trace/journal.c 8d7321e42bc8
-trace/process.c 6a2c25868355
+trace/process.c 499a4cad30ac
 trace/record.c 22cf972d2ba3
+trace/reports.c 97b0cbac1557
 trace/settings.c 56b2732fd800
 trace/table.c 3ec4adede5ed
-trace/trace.h dc5f7d0e47aa
+trace/thunks.c e09c58d3dfb3
+trace/trace.h fcdb34bb5b75
 transfers.c d9c56acacef8
 """
