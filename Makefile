@@ -13,7 +13,7 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/{n;s/version = "\(.*\)"/\1/p;}' uv
 # An interpreter is the user's to install; uv would download the newest if .venv's did not fit.
 export UV_PYTHON_DOWNLOADS = never
 PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/pyproject.toml plugins/*/pyproject.toml) \
-	$(wildcard runtime/setup.py runtime/core/*.[ch] runtime/core/*.cc plugin_sdk/setup.py plugin_sdk/core/*.[ch] plugin_sdk/core/*/*.[ch])
+	$(wildcard runtime/setup.py runtime/core_build.py runtime/core/*.[ch] runtime/core/*/*.[ch] runtime/core/*/*.cc plugin_sdk/setup.py plugin_sdk/core/*.[ch] plugin_sdk/core/*/*.[ch])
 # Tests run on 8 virtual devices and keep vendor libraries quiet: tests/conftest.py sees to that.
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto

@@ -55,6 +55,7 @@ class Sanitized:
     package: Path
     sources: Path
     module: str
+    pattern: str = "*.c"
 
     def build(self) -> None:
         """Copies the package and compiles the extension beside it, unless this run has done so."""
@@ -63,8 +64,9 @@ class Sanitized:
             return
         shutil.copytree(self.package, target)
         include = f"-I{sysconfig.get_paths()['include']}"
-        sources = sorted(self.sources.glob("*.c"))
-        command = ["gcc", *FLAGS, include, *sources, "-o", target / self.module]
+        sources = sorted(self.sources.glob(self.pattern))
+        flags = [*FLAGS, include, f"-I{self.sources}"]
+        command = ["gcc", *flags, *sources, "-o", target / self.module]
         subprocess.run(command, check=True)
 
 
@@ -78,7 +80,7 @@ class Run:
     options: tuple[str, ...] = ()
 
 
-RUNTIME = Sanitized(ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so")
+RUNTIME = Sanitized(ROOT / "runtime/src/plugrt", ROOT / "runtime/core", "_core.abi3.so", "**/*.c")
 SDK = Sanitized(
     ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so"
 )

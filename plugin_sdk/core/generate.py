@@ -1,9 +1,10 @@
-"""Makes ``pjrt.h`` and ``slots.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
+"""Makes ``slots.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
 
 And the two files that name the core's sources, ``sources.h`` for the core and ``core_sources.py``
-for Python, so that a core of other sources is not taken for theirs. Run ``python
-plugin_sdk/core/generate.py`` after a change there or in the core; a test keeps them in step. Where
-two branches changed the core, git may find a conflict in these files: what this makes resolves it.
+for Python, so that a core of other sources is not taken for theirs. ``pjrt.h`` is a link to the
+runtime's, copied into an sdist. Run ``python plugin_sdk/core/generate.py`` after a change there or
+in the core; a test keeps them in step. Where two branches changed the core, git may find a
+conflict in these files: what this makes resolves it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from plugrt.capi.abi import declarations
-from plugrt.capi.abi.generate import c_header
 from plugrt.native import source_stamps
 
 HERE = Path(__file__).parent
@@ -30,11 +30,6 @@ LATER_FIELDS = {
 }
 """Function to the first field that its arguments got in a later version than the function itself:
 a host that was built before need not have it."""
-
-
-def pjrt_h() -> str:
-    """Returns the header with all types of the PJRT C API."""
-    return c_header(MADE)
 
 
 def _last_field(entry: declarations.Entry) -> str:
@@ -74,7 +69,7 @@ def core_sources_py() -> str:
     return source_stamps.core_sources_py(HERE, "plugin_sdk/core/generate.py", "native")
 
 
-FILES = {"pjrt.h": pjrt_h, "slots.h": slots_h}
+FILES = {"slots.h": slots_h}
 """Beside this file."""
 
 SOURCE_FILES = {

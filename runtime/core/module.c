@@ -1,27 +1,12 @@
-/* The module `plugrt._core`, and what its types share.
+/* The module `plugrt._core`: its functions, and the types of all subjects.
 
    Types and hooks are the process's: the core runs in the main interpreter alone, once. */
-#include "core.h"
+#include "calls/calls.h"
+#include "launches/launches.h"
+#include "arrays/arrays.h"
+#include "library/library.h"
+#include "values/values.h"
 #include "sources.h"
-
-PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
-  PyObject *made = PyType_FromSpec(spec);
-  if (!made) return NULL;
-  if (PyModule_AddType(module, (PyTypeObject *)made)) Py_CLEAR(made);
-  return (PyTypeObject *)made; /* the reference is kept for ever */
-}
-
-void free_object(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF((PyObject *)type);
-}
-
-PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
-  PyObject *made = PyTuple_New(count);
-  for (Py_ssize_t i = 0; made && i < count; i++) PyTuple_SetItem(made, i, Py_NewRef(items[i]));
-  return made;
-}
 
 static PyObject *get_calls_under_way(PyObject *module, PyObject *unused) {
   (void)module;

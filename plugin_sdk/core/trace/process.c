@@ -1,41 +1,12 @@
-/* Time, threads, counts, and what is written when a process begins and ends. */
+/* The lines that are written when a process begins and ends. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "trace.h"
 
-Count counts[FUNCTION_COUNT];
-static atomic_ullong calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static _Thread_local int64_t own_thread;
-
-int64_t thread_id(void) {
-  if (own_thread == 0)
-    own_thread = syscall(SYS_gettid);
-  return own_thread;
-}
-
-uint64_t next_call(void) { return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1; }
-
-void count_call(int function, int64_t duration, bool failed) {
-  Count *count = &counts[function];
-  long long longest = atomic_load_explicit(&count->longest, memory_order_relaxed);
-  atomic_fetch_add_explicit(&count->errors, failed, memory_order_relaxed);
-  atomic_fetch_add_explicit(&count->total, duration, memory_order_relaxed);
-  while (duration > longest && !atomic_compare_exchange_weak(&count->longest, &longest, duration))
-    ;
-}
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
@@ -68,7 +39,7 @@ static void write_beginning(void) {
 }
 
 static void in_forked_child(void) {
-  own_thread = 0;
+  forget_thread();
   journal_forget();
   memset(counts, 0, sizeof counts);
   inherit_handles();

@@ -93,12 +93,12 @@ void journal_write(Line *line); /* closes the braces and writes the line */
 void journal_close(void);
 void journal_forget(void); /* in a forked child: the file is the parent's */
 
-/* --- process.c: time, threads, the beginning and the end -------------------------------------- */
+/* --- clock.c: time, threads, and counts of calls ---------------------------------------------- */
 
 int64_t now(void); /* ns */
 int64_t thread_id(void);
+void forget_thread(void); /* in a forked child, whose thread is another */
 uint64_t next_call(void);
-void prepare_process(void); /* once a process, and again in a forked child */
 
 typedef struct {
   atomic_ullong calls, errors;
@@ -106,6 +106,10 @@ typedef struct {
 } Count;
 extern Count counts[FUNCTION_COUNT];
 void count_call(int function, int64_t duration, bool failed);
+
+/* --- process.c: the beginning and the end ----------------------------------------------------- */
+
+void prepare_process(void); /* once a process, and again in a forked child */
 
 /* --- handles.c: what each pointer is ---------------------------------------------------------- */
 
@@ -138,7 +142,7 @@ void write_handle_counts(Line *line);
 void report_leaks(void);
 void inherit_handles(void); /* in a forked child */
 
-/* --- call.c, record.c, checks.c --------------------------------------------------------------- */
+/* --- call.c ----------------------------------------------------------------------------------- */
 
 typedef struct {
   const Table *table;
@@ -150,11 +154,16 @@ typedef struct {
 } Call;
 
 PJRT_Error *trace_call(int table, int function, void *args);
+
+/* --- fields.c: the arguments of a call -------------------------------------------------------- */
+
 /* Whether the host's struct is long enough to have a field. */
 bool has_field(const Call *call, const Field *field);
 void *read_pointer(const Call *call, const Field *field);
 size_t read_count(const Call *call, const Field *field);
 int64_t count_outputs(const Call *call); /* of the executable of Execute; -1: unknown */
+
+/* --- record.c: the lines of a call ------------------------------------------------------------ */
 
 void record_begin(const Call *call);
 void record_inputs(Line *line, const Call *call);
@@ -163,10 +172,15 @@ void record_outputs(Line *line, const Call *call);
 void record_error(Line *line, PJRT_Error *error, int code, const char *message);
 void record_handle(Line *line, void *pointer, int type);
 
+/* --- reports.c: faults, and remarks ----------------------------------------------------------- */
+
 enum { HOST, LIBRARY };
 void report(int whose, const char *kind, const Call *call, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- checks.c --------------------------------------------------------------------------------- */
+
 /* Before a call: false if it must not reach the library. Marks what it destroys. */
 bool check_inputs(const Call *call);
 /* After a call that succeeded: what the library returned, whose handles are remembered. */
@@ -189,7 +203,7 @@ PJRT_Error *forward_on_ready(const Call *call);
 void await_delayed_event(const Call *call); /* before Event_Await */
 void hide_delayed_event(const Call *call);  /* after Event_IsReady */
 
-/* --- table.c ---------------------------------------------------------------------------------- */
+/* --- table.c, thunks.c ------------------------------------------------------------------------ */
 
 const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real, const char *path);
 extern void *const thunks[MOST_TABLES][FUNCTION_COUNT];

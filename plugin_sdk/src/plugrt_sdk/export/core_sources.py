@@ -25,6 +25,7 @@ futures.c 3f7b14e01fa3
 futures.h 2198410421e0
 key_values.c a94ea3b6ebe5
 layouts.c 571f79d97741
+library/library.c 11eddb69ba1c
 memory.c fc452c9b9343
 memory_descriptions.c b4db51d5983e
 module.c 7c7d03377666
@@ -41,5 +42,22 @@ slot_functions.h 82c0d6395a3a
 slots.h 217132466e21
 table.c 5f6e72f5f0d4
 topology.c 52f985ae8bbe
+trace/call.c 5a2ca96f2382
+trace/checks.c b971182f8824
+trace/clock.c 3d478c46d5cd
+trace/descriptors.c 695633160be4
+trace/descriptors.h d260a2bb2df5
+trace/errors.c 1abd65dfdbd0
+trace/events.c 08514b33d817
+trace/fields.c d5ba723400d7
+trace/handles.c 36a425015583
+trace/journal.c 8d7321e42bc8
+trace/process.c 499a4cad30ac
+trace/record.c 22cf972d2ba3
+trace/reports.c 97b0cbac1557
+trace/settings.c 56b2732fd800
+trace/table.c 3ec4adede5ed
+trace/thunks.c e09c58d3dfb3
+trace/trace.h fcdb34bb5b75
 transfers.c d9c56acacef8
 """

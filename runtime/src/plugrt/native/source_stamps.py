@@ -20,9 +20,11 @@ def source_lines(folder: Path) -> list[str]:
     """Returns a line for each source in ``folder``; a line each, that git may merge them."""
     import hashlib  # for those who develop the core: a program needs only the comparison
 
-    paths = sorted(path for end in ("[ch]", "cc") for path in folder.glob(f"*.{end}"))
+    paths = sorted(path for end in ("[ch]", "cc") for path in folder.rglob(f"*.{end}"))
     found = [path for path in paths if path.name != HEADER]
-    return [f"{p.name} {hashlib.sha256(p.read_bytes()).hexdigest()[:12]}" for p in found]
+    return [
+        f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()[:12]}" for p in found
+    ]
 
 
 def sources_h(folder: Path) -> str:

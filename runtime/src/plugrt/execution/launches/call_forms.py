@@ -1,6 +1,6 @@
 """Calls flattened without a pytree of them: their leaves, and what stands for the rest.
 
-The core does the same (`runtime/core/flatten.c`).
+The core does the same (`runtime/core/calls/flatten.c`).
 """
 
 from __future__ import annotations

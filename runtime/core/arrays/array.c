@@ -1,0 +1,161 @@
+/* Array: the base of `plugrt.execution.arrays.array.Array`, with what it holds. */
+#include "arrays/internal.h"
+#include "values/values.h"
+
+PyTypeObject *array_class;
+static PyTypeObject *Array_Type;
+static Spares spares;
+static Py_ssize_t weak_offset; /* of the list of weak references to an array */
+
+PyObject *array_holding(PyObject *shards, PyObject *signature) {
+  Array *made = (Array *)spares_make(&spares);
+  if (!made) {
+    Py_DECREF(shards);
+    return NULL;
+  }
+  made->shards = shards;
+  made->signature = Py_NewRef(signature);
+  return (PyObject *)made;
+}
+
+PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+  (void)module;
+  if (count == 2 && array_class) return array_holding(Py_NewRef(args[0]), args[1]);
+  PyErr_SetString(PyExc_TypeError, "an array is made of what it holds and its signature");
+  return NULL;
+}
+
+int array_is_observed(PyObject *array) {
+  return *(PyObject **)((char *)array + weak_offset) != NULL;
+}
+
+static int array_traverse(Array *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->shards);
+  Py_VISIT(self->signature);
+  Py_VISIT(self->extra);
+  return 0;
+}
+
+static int array_clear(Array *self) {
+  Py_CLEAR(self->shards);
+  Py_CLEAR(self->extra);
+  return 0;
+}
+
+static void array_dealloc(PyObject *object) {
+  Array *self = (Array *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  array_clear(self);
+  Py_XDECREF(self->signature);
+  if (type == array_class) spares_free(&spares, object);
+  else free_object(object);
+}
+
+static PyMethodDef array_methods[] = {
+    {"_host", array_host, METH_NOARGS, "The contents as a read-only NumPy array, kept for the next time."},
+    {"__array__", (PyCFunction)(void (*)(void))array_to_numpy, METH_FASTCALL | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "Waits and returns the contents; read-only, and without a copy where the device allows."},
+    {"block_until_ready", (PyCFunction)(void (*)(void))array_block_until_ready,
+     METH_FASTCALL | METH_KEYWORDS,
+     "block_until_ready($self)\n--\n\n"
+     "Waits until the contents are there and returns the array; raises if making it failed."},
+    {"is_ready", (PyCFunction)(void (*)(void))array_is_ready, METH_FASTCALL | METH_KEYWORDS,
+     "is_ready($self)\n--\n\n"
+     "Whether the contents are there, so that reading them would not wait."},
+    {NULL, NULL, 0, NULL},
+};
+static PyMemberDef array_members[] = {
+    {"_signature", T_OBJECT_EX, offsetof(Array, signature), 0, "Its type and place."},
+    {"_is_there", T_BOOL, offsetof(Array, is_there), 0,
+     "Whether the contents were waited for, so that a read need not ask."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* What a field holds, None if nothing; but as a slot of Python's where the array was never filled. */
+static PyObject *get_field(Array *self, PyObject *held, const char *name) {
+  if (held || self->signature) return Py_NewRef(held ? held : Py_None);
+  if (Py_Version >= 0x030D0000) {
+    PyErr_Format(PyExc_AttributeError, "'%T' object has no attribute '%s'", self, name);
+    return NULL;
+  }
+  PyObject *cls = PyType_GetName(Py_TYPE((PyObject *)self));
+  if (cls) PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%s'", cls, name);
+  Py_XDECREF(cls);
+  return NULL;
+}
+
+static int set_field(PyObject **field, PyObject *value) {
+  PyObject *old = *field;
+  *field = Py_XNewRef(value);
+  Py_XDECREF(old);
+  return 0;
+}
+
+static PyObject *get_shards(Array *self, void *unused) {
+  (void)unused;
+  return get_field(self, self->shards, "_shards");
+}
+
+static int set_shards(Array *self, PyObject *value, void *unused) {
+  (void)unused;
+  return set_field(&self->shards, value);
+}
+
+static PyObject *get_extra(Array *self, void *unused) {
+  (void)unused;
+  return get_field(self, is_host_buffer(self->extra) ? NULL : self->extra, "_extra");
+}
+
+static int set_extra(Array *self, PyObject *value, void *unused) {
+  (void)unused;
+  return set_field(&self->extra, value);
+}
+
+static PyGetSetDef array_fields[] = {
+    {"_shards", (getter)get_shards, (setter)set_shards, "What launches take; None once deleted.", NULL},
+    {"_extra", (getter)get_extra, (setter)set_extra, "The host copy, or why it was deleted.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot array_slots[] = {
+    {Py_tp_doc, "The base of plugrt.execution.arrays.array.Array."},
+    {Py_tp_traverse, array_traverse},
+    {Py_tp_clear, array_clear},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_methods, array_methods},
+    {Py_tp_members, array_members},
+    {Py_tp_getset, array_fields},
+    {Py_bf_getbuffer, array_getbuffer}, /* the last: see add_array */
+    {0, NULL},
+};
+static PyType_Spec array_spec = {
+    "plugrt._core.Array", sizeof(Array), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, array_slots};
+
+int add_array(PyObject *module) {
+  enum { LAST = sizeof array_slots / sizeof *array_slots - 2 };
+  if (Py_Version < 0x030C0000) array_slots[LAST] = (PyType_Slot){0, NULL}; /* as in Python: no buffer */
+  Array_Type = type_of(module, &array_spec);
+  return Array_Type ? 0 : -1;
+}
+
+PyObject *set_array_class(PyObject *module, PyObject *cls) {
+  (void)module;
+  if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, Array_Type)) {
+    PyErr_SetString(PyExc_TypeError, "the class of arrays is derived from plugrt._core.Array");
+    return NULL;
+  }
+  PyObject *offset = PyObject_GetAttrString(cls, "__weakrefoffset__");
+  weak_offset = offset ? PyLong_AsSsize_t(offset) : 0;
+  Py_XDECREF(offset);
+  if (PyErr_Occurred()) return NULL;
+  if (!weak_offset) {
+    PyErr_SetString(PyExc_TypeError, "the class of arrays has no weak references");
+    return NULL;
+  }
+  if (spares_init(&spares, (PyTypeObject *)cls)) return NULL;
+  array_class = (PyTypeObject *)Py_NewRef(cls);
+  Py_RETURN_NONE;
+}

@@ -1,0 +1,31 @@
+/* The buffer of an array for Python's protocol: its own memory where the host addresses it,
+   else its host copy.
+
+   From 3.12 on, where Python asks classes written in Python for one as well (PEP 688) and NumPy, which
+   asks for a buffer before all else, would read each array through a method of Python's. What a request
+   raises NumPy drops, and asks for the array. */
+#include "arrays/internal.h"
+
+static PyObject *buffer_in_python; /* the method of the class below Array */
+
+int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+  view->obj = NULL;
+  if (array_fill_view(self, view, flags) == DONE) return 0;
+  PyObject *before = take_exception();
+  if (PyErr_Occurred()) return -1;
+  PyObject *host = after_python(array_host(self, NULL), before);
+  if (!host) return -1;
+  int failed = PyObject_GetBuffer(host, view, flags | PyBUF_FORMAT); /* not what has no format */
+  Py_DECREF(host);
+  if (!failed && !(flags & PyBUF_FORMAT)) view->format = NULL;
+  if (!failed || is_interrupted()) return failed;
+  PyErr_Clear(); /* Python says it in its own words */
+  PyObject *number = PyLong_FromLong(flags);
+  PyObject *made = number ? PyObject_CallFunctionObjArgs(buffer_in_python, self, number, NULL) : NULL;
+  failed = made ? PyObject_GetBuffer(made, view, flags) : -1;
+  Py_XDECREF(number);
+  Py_XDECREF(made);
+  return failed;
+}
+
+void set_buffer_method(PyObject *method) { buffer_in_python = Py_NewRef(method); }

@@ -1,0 +1,74 @@
+/* Array.block_until_ready and Array.is_ready, of what arrays hold of a library or of another backend.
+
+   What does not succeed here, Python does, and finds what there is to say of it. */
+#include "arrays/internal.h"
+#include "library/library.h"
+
+static PyObject *wait_in_python, *ask_in_python; /* the methods of the class below Array */
+static PyObject *gates; /* while one is not empty, Python waits */
+
+/* What waits for what an array holds that is no buffer of a library; NULL where Python does. */
+static PyObject *waiter_of(const Array *array) {
+  PyObject *waiter = signature_waiter(array->signature);
+  if (waiter && Py_TYPE(waiter) != ShardsWait_Type) Py_CLEAR(waiter);
+  return waiter;
+}
+
+/* Whether it is waited for here. */
+static int is_looked_at(const Array *array) {
+  return array->shards && array->shards != Py_None && array->signature && gates && !any_is_filled(gates);
+}
+
+/* DONE; anything else, perhaps with an exception, where Python has to wait. */
+static int wait_here(Array *array) {
+  if (!is_looked_at(array)) return NOT_HERE;
+  PyObject *held = Py_NewRef(array->shards); /* which another thread may delete */
+  Client *client = (Client *)Py_XNewRef((PyObject *)client_of_held(held));
+  PyObject *waiter = client ? NULL : waiter_of(array);
+  int state = NOT_HERE;
+  if (client) state = wait_for_held(client, held);
+  else if (waiter) state = shards_wait_for(waiter, held);
+  if (state == DONE && array->shards == held) array->is_there = 1;
+  Py_XDECREF(waiter);
+  Py_XDECREF((PyObject *)client);
+  Py_DECREF(held);
+  return state;
+}
+
+/* Whether it is there; -1, perhaps with an exception, where Python has to ask. */
+static int ask_here(Array *array) {
+  if (!is_looked_at(array)) return -1;
+  PyObject *held = Py_NewRef(array->shards);
+  Client *client = (Client *)Py_XNewRef((PyObject *)client_of_held(held));
+  PyObject *waiter = client ? NULL : waiter_of(array);
+  int ready = -1;
+  if (client) ready = held_is_ready(client, held);
+  else if (waiter) ready = shards_are_ready(waiter, held);
+  Py_XDECREF(waiter);
+  Py_XDECREF((PyObject *)client);
+  Py_DECREF(held);
+  return ready;
+}
+
+PyObject *array_block_until_ready(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                                  PyObject *names) {
+  int is_plain = !count && (!names || !PyTuple_Size(names));
+  if (is_plain && wait_here((Array *)self) == DONE) return Py_NewRef(self);
+  return drop_exception() ? call_method(wait_in_python, self, args, count, names) : NULL;
+}
+
+PyObject *array_is_ready(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  int ready = !count && (!names || !PyTuple_Size(names)) ? ask_here((Array *)self) : -1;
+  if (ready >= 0) return PyBool_FromLong(ready);
+  return drop_exception() ? call_method(ask_in_python, self, args, count, names) : NULL;
+}
+
+PyObject *set_wait_hooks(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *wait, *ask, *unless;
+  if (!PyArg_ParseTuple(args, "OOO!", &wait, &ask, &PyTuple_Type, &unless)) return NULL;
+  wait_in_python = Py_NewRef(wait); /* kept for ever, as the classes are */
+  ask_in_python = Py_NewRef(ask);
+  gates = Py_NewRef(unless);
+  Py_RETURN_NONE;
+}

@@ -1,0 +1,21 @@
+/* What types and methods of all subjects need: types of the module, their ends, and tuples. */
+#include "base/base.h"
+
+PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
+  PyObject *made = PyType_FromSpec(spec);
+  if (!made) return NULL;
+  if (PyModule_AddType(module, (PyTypeObject *)made)) Py_CLEAR(made);
+  return (PyTypeObject *)made; /* the reference is kept for ever */
+}
+
+void free_object(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF((PyObject *)type);
+}
+
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
+  PyObject *made = PyTuple_New(count);
+  for (Py_ssize_t i = 0; made && i < count; i++) PyTuple_SetItem(made, i, Py_NewRef(items[i]));
+  return made;
+}

@@ -1,0 +1,147 @@
+/* What surrounds the calls of a thread: the function that it traces, if any, and its settings, as one
+   object, the token.
+
+   Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
+   a launch's own work here, so that the dict in which one of them has the values of a thread is kept,
+   and what was found last of a thread that traces nothing, until any thread changes one of them. */
+#include "base/base.h"
+
+enum { PLACES = 64 };
+typedef struct {
+  uint64_t thread;
+  PyObject *local, *values; /* both kept; NULL where there is none yet */
+} Place;
+
+typedef struct {
+  uint64_t thread;
+  unsigned long long change;
+  PyObject *token; /* kept; NULL where there is none yet */
+} Found;
+
+static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
+static Place of_traces[PLACES];
+static PyObject *settings;  /* the attributes of `config`; "_token" has the token of a thread */
+static PyObject *get_token; /* makes it where there is none */
+static Place of_tokens[PLACES];
+static Found found_last[PLACES];
+static unsigned long long changes; /* of what the two depend on, in any thread */
+static PyObject *dict_name, *trace_name, *token_name, *value_name, *guarded_name;
+
+/* A new reference to the dict with the values of this thread. */
+static PyObject *values_of(PyObject *local, Place *places) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get()); /* no other one ever has it */
+  Place *place = &places[thread % PLACES];
+  if (place->local == local && place->thread == thread) return Py_NewRef(place->values);
+  PyObject *values = PyObject_GetAttr(local, dict_name);
+  if (!values) return NULL;
+  PyObject *old_local = place->local, *old_values = place->values;
+  place->thread = thread;
+  place->local = Py_NewRef(local);
+  place->values = Py_NewRef(values);
+  Py_XDECREF(old_local);
+  Py_XDECREF(old_values);
+  return values;
+}
+
+/* A new reference to a value of this thread; NULL without an exception where that is None. */
+static PyObject *value_of(PyObject *local, Place *places, PyObject *name) {
+  PyObject *values = values_of(local, places);
+  if (!values) return NULL;
+  PyObject *found = PyDict_GetItemWithError(values, name);
+  found = found && found != Py_None ? Py_NewRef(found) : NULL;
+  Py_DECREF(values);
+  return found;
+}
+
+/* 1 if the thread traces a function, -1 with an exception. */
+static int is_tracing(void) {
+  if (!trace_state) return 1;
+  PyObject *trace = value_of(trace_state, of_traces, trace_name);
+  if (!trace) return PyErr_Occurred() ? -1 : 0;
+  Py_DECREF(trace);
+  return 1;
+}
+
+/* The token that was found last of this thread, a new reference; NULL after a change. */
+static PyObject *found_here(void) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  const Found *last = &found_last[thread % PLACES];
+  return last->thread == thread && last->change == changes ? Py_XNewRef(last->token) : NULL;
+}
+
+/* Keeps what was found of this thread, which traces nothing, after that many changes: it is found
+   again as long as there is no other. */
+static void keep_found(PyObject *token, unsigned long long since) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  Found *last = &found_last[thread % PLACES];
+  PyObject *old = last->token;
+  last->thread = thread;
+  last->change = since;
+  last->token = Py_NewRef(token);
+  Py_XDECREF(old); /* at the end: Python runs in it, and this thread or another comes here again */
+}
+
+PyObject *settings_token(void) {
+  PyObject *last = found_here();
+  if (last) return last;
+  PyObject *local = PyDict_GetItemWithError(settings, token_name);
+  if (!local) return PyErr_Occurred() ? NULL : PyObject_CallNoArgs(get_token);
+  Py_INCREF(local); /* another thread may replace it */
+  PyObject *token = value_of(local, of_tokens, value_name);
+  Py_DECREF(local);
+  return token || PyErr_Occurred() ? token : PyObject_CallNoArgs(get_token);
+}
+
+PyObject *token_outside_traces(void) {
+  PyObject *known = found_here();
+  if (known) return known;
+  unsigned long long before = changes;
+  if (is_tracing()) return NULL;
+  PyObject *token = settings_token();
+  if (token) keep_found(token, before);
+  return token;
+}
+
+int is_guarded(void) {
+  PyObject *token = settings_token();
+  PyObject *guarded = token ? PyObject_GetAttr(token, guarded_name) : NULL;
+  int answer = guarded ? PyObject_IsTrue(guarded) : -1;
+  Py_XDECREF(token);
+  Py_XDECREF(guarded);
+  return answer;
+}
+
+PyObject *change_surroundings(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *object, *name, *value;
+  if (!PyArg_ParseTuple(args, "OOO", &object, &name, &value)) return NULL;
+  changes++; /* a finaliser of what was there asks already what is */
+  int state = PyObject_SetAttr(object, name, value);
+  changes++; /* also where it failed: a finaliser may have asked what was before */
+  if (state) return NULL;
+  Py_RETURN_NONE;
+}
+
+int set_trace_state(PyObject *state) {
+  dict_name = PyUnicode_InternFromString("__dict__");
+  trace_name = PyUnicode_InternFromString("trace");
+  if (!dict_name || !trace_name) return -1;
+  changes++;
+  trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
+  return 0;
+}
+
+PyObject *set_settings_hooks(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *attributes, *token;
+  if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &attributes, &token)) return NULL;
+  dict_name = PyUnicode_InternFromString("__dict__");
+  token_name = PyUnicode_InternFromString("_token");
+  value_name = PyUnicode_InternFromString("value");
+  guarded_name = PyUnicode_InternFromString("guarded");
+  if (!dict_name || !token_name || !value_name || !guarded_name) return NULL;
+  changes++;
+  settings = Py_NewRef(attributes);
+  get_token = Py_NewRef(token);
+  Py_RETURN_NONE;
+}

@@ -1,0 +1,244 @@
+/* Calls: the base of jitted functions, which finds the runner of a call with arrays and host
+   values, also within built-in containers and beside static values.
+
+   Any other call, and one whose runner is not there yet, is that of the method `_call_in_python`. */
+#include "calls/internal.h"
+#include "launches/launches.h"
+#include "arrays/arrays.h"
+#include "values/values.h"
+
+static PyTypeObject *Calls_Type;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *runners; /* dict: (settings, *signatures) to a runner */
+  Statics statics;
+  LastCall last;
+} Calls;
+
+static PyObject *filter; /* filter(error): takes plugrt's frames out of its traceback */
+static PyObject *python_name;
+
+static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
+  PyObject *method = PyObject_GetAttr(self, python_name);
+  PyObject *made = method ? PyObject_Call(method, args, kwargs) : NULL;
+  Py_XDECREF(method);
+  return made;
+}
+
+static void filter_error(void) {
+  PyObject *error = take_exception();
+  if (!error) return;
+  PyObject *done = PyObject_CallFunctionObjArgs(filter, error, NULL);
+  if (!done) {
+    Py_DECREF(error);
+    return;
+  }
+  Py_DECREF(done);
+  raise_exception(error);
+}
+
+/* Sets the runner of a call with these values, NULL if there is none yet. */
+static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
+                PyObject **avals, Py_ssize_t count, PyObject **found) {
+  *found = NULL;
+  PyObject *key = call_key(call, flat, values, avals, count);
+  if (!key) return PyErr_Occurred() ? -1 : 0;
+  *found = PyDict_GetItemWithError(self->runners, key);
+  Py_XINCREF(*found); /* another thread may evict it */
+  if (*found && last_call_keep(&self->last, call, &self->statics, flat, values, avals, count,
+                               self->runners, *found))
+    Py_CLEAR(*found);
+  Py_DECREF(key);
+  return !*found && PyErr_Occurred() ? -1 : 0;
+}
+
+static int is_known(PyObject *value) {
+  if (Py_TYPE(value) == array_class) return ((Array *)value)->signature != NULL;
+  return value == Py_None || is_host_value(value);
+}
+
+/* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
+   exception. `room` is for as many. */
+static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
+                      PyObject **room, Py_ssize_t count, PyObject **made) {
+  PyObject *runner;
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!is_known(values[i])) return NOT_HERE;
+  if (find(self, call, flat, values, room, count, &runner)) return FAILED;
+  if (!runner) return NOT_HERE;
+  *made = run_any(runner, flat ? NULL : call->args, values, count);
+  Py_DECREF(runner);
+  if (!*made) filter_error();
+  return DONE;
+}
+
+/* Calls with the values of a call by position, or with those of one that was flattened. */
+static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyObject **made) {
+  Py_ssize_t count = flat ? flat->count : PyTuple_Size(call->args);
+  PyObject *on_stack[2 * ON_STACK], **room = on_stack;
+  if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
+    PyErr_NoMemory();
+    return FAILED;
+  }
+  PyObject **values = flat ? flat->leaves : room + count;
+  for (Py_ssize_t i = 0; !flat && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
+  int state = run_values(self, call, flat, values, room, count, made);
+  if (room != on_stack) PyMem_Free(room);
+  return state;
+}
+
+/* Calls with containers, keywords or static arguments. */
+static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
+  FlatCall flat;
+  int state = flatten_call(&flat, call->args, call->kwargs, &self->statics);
+  if (flat.raised) filter_error(); /* as it does where Python opens that container */
+  if (state != DONE) return flat.raised ? DONE : state;
+  state = call_values(self, call, &flat, made);
+  flat_call_drop(&flat);
+  return state;
+}
+
+/* Calls what ran the last call, if this one is like it. `room` is for its values. */
+static int call_like_last(Calls *self, const Call *call, PyObject **room, PyObject **made) {
+  const CallParts *parts = self->last.parts;
+  Py_ssize_t count = parts->values;
+  int owned = parts->owned, plain = !self->statics.nums && !self->statics.names;
+  PyObject *runner;
+  int state = last_call_find(&self->last, call, room, &runner);
+  if (state != DONE) return state;
+  *made = run_any(runner, plain && !owned ? call->args : NULL, room, count);
+  for (Py_ssize_t i = 0; owned && i < count; i++) Py_DECREF(room[i]);
+  Py_DECREF(runner);
+  if (!*made) filter_error();
+  return DONE;
+}
+
+static int call_again(Calls *self, const Call *call, PyObject **made) {
+  PyObject *on_stack[ON_STACK], **room = on_stack;
+  if (!self->last.runner) return NOT_HERE;
+  Py_ssize_t count = self->last.parts->values;
+  if (count > ON_STACK && !(room = PyMem_Malloc(count * sizeof *room))) {
+    PyErr_NoMemory();
+    return FAILED;
+  }
+  int state = call_like_last(self, call, room, made);
+  if (room != on_stack) PyMem_Free(room);
+  return state;
+}
+
+static int call_here(Calls *self, const Call *call, PyObject **made) {
+  int state = call_again(self, call, made);
+  if (state != NOT_HERE) return state;
+  if (!self->statics.nums && !self->statics.names && !(call->kwargs && PyDict_Size(call->kwargs)))
+    state = call_values(self, call, NULL, made);
+  return state == NOT_HERE ? call_taken_apart(self, call, made) : state;
+}
+
+static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
+  PyObject *made = NULL;
+  Call call = {self->runners ? token_outside_traces() : NULL, args, kwargs};
+  int state = NOT_HERE;
+  if (call.token) state = call_here(self, &call, &made);
+  else if (PyErr_Occurred()) state = FAILED;
+  Py_XDECREF(call.token);
+  if (state == DONE) return made;
+  if (state == FAILED && !leave_to_python()) return NULL;
+  return call_in_python((PyObject *)self, args, kwargs);
+}
+
+static PyObject *get_runners(Calls *self, void *unused) {
+  (void)unused;
+  return Py_NewRef(self->runners ? self->runners : Py_None);
+}
+
+static int set_runners(Calls *self, PyObject *value, void *unused) {
+  (void)unused;
+  if (!value || !PyDict_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "the runners of calls are a dict");
+    return -1;
+  }
+  PyObject *old = self->runners;
+  self->runners = Py_NewRef(value);
+  last_call_forget(&self->last);
+  Py_XDECREF(old);
+  return 0;
+}
+
+static int calls_traverse(Calls *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->runners);
+  Py_VISIT(self->statics.nums);
+  Py_VISIT(self->statics.names);
+  return last_call_visit(&self->last, visit, arg);
+}
+
+static int calls_clear(Calls *self) {
+  Py_CLEAR(self->runners);
+  Py_CLEAR(self->statics.nums);
+  Py_CLEAR(self->statics.names);
+  last_call_forget(&self->last);
+  return 0;
+}
+
+static void calls_dealloc(PyObject *object) {
+  PyObject_GC_UnTrack(object);
+  calls_clear((Calls *)object);
+  free_object(object);
+}
+
+/* (numbers, names), frozensets. */
+static PyObject *set_statics(Calls *self, PyObject *args) {
+  PyObject *nums, *names;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyFrozenSet_Type, &nums, &PyFrozenSet_Type, &names))
+    return NULL;
+  if (self->statics.nums || self->statics.names) {
+    PyErr_SetString(PyExc_TypeError, "static arguments are set once");
+    return NULL;
+  }
+  if (PySet_Size(nums)) self->statics.nums = Py_NewRef(nums);
+  if (PySet_Size(names)) self->statics.names = Py_NewRef(names);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef calls_methods[] = {
+    {"_set_statics", (PyCFunction)set_statics, METH_VARARGS,
+     "_set_statics(numbers, names): which arguments are static."},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef calls_getset[] = {
+    {"_runners", (getter)get_runners, (setter)set_runners,
+     "dict: the settings and the signatures of a call's arrays, to the runner.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot calls_slots[] = {
+    {Py_tp_doc, "The base of jitted functions and of compiled ones."},
+    {Py_tp_call, calls_call},
+    {Py_tp_traverse, calls_traverse},
+    {Py_tp_clear, calls_clear},
+    {Py_tp_dealloc, calls_dealloc},
+    {Py_tp_getset, calls_getset},
+    {Py_tp_methods, calls_methods},
+    {0, NULL},
+};
+static PyType_Spec calls_spec = {
+    "plugrt._core.Calls", sizeof(Calls), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, calls_slots};
+
+int add_calls(PyObject *module) {
+  python_name = PyUnicode_InternFromString("_call_in_python");
+  Calls_Type = type_of(module, &calls_spec);
+  return python_name && Calls_Type ? 0 : -1;
+}
+
+PyObject *set_call_hooks(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *state, *filtering, *static_key, *classes;
+  if (!PyArg_ParseTuple(args, "OOOO!", &state, &filtering, &static_key, &PyDict_Type, &classes))
+    return NULL;
+  if (set_flatten_names() || set_trace_state(state)) return NULL;
+  set_static_key(static_key);
+  set_node_classes(classes);
+  filter = Py_NewRef(filtering); /* kept for ever, as the classes are */
+  Py_RETURN_NONE;
+}

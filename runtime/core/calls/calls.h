@@ -1,0 +1,11 @@
+/* Calls of jitted functions: what tells one call from another. */
+#ifndef PLUGRT_CALLS_H
+#define PLUGRT_CALLS_H
+#include "base/base.h"
+
+/* ---- for the module ---- */
+int add_calls(PyObject *module);
+PyObject *set_call_hooks(PyObject *module, PyObject *args);
+PyObject *forget_runners(PyObject *module, PyObject *runners);
+
+#endif

@@ -1,0 +1,118 @@
+/* Declarations for the files of this folder alone; calls.h has the ones for other folders. */
+#ifndef PLUGRT_CALLS_INTERNAL_H
+#define PLUGRT_CALLS_INTERNAL_H
+#include "calls/calls.h"
+
+/* ---- static_arguments.c ---- */
+typedef struct {
+  PyObject *nums, *names; /* sets of those arguments; NULL for none */
+} Statics;
+/* Whether the argument of that name, or without one of that number, is static; -1 with an exception. */
+int is_static(const Statics *which, PyObject *name, Py_ssize_t number);
+/* Appends (where, key of the value), and takes the reference to `where`; makes the list first. */
+int take_static(PyObject **statics, PyObject *where, PyObject *value);
+/* Appends, and takes the reference; NULL has an exception set. */
+int append_new(PyObject *list, PyObject *item);
+/* Whether the same object stands for the same static value each time. */
+int is_lasting(PyObject *value);
+/* Whether it is that object, or an equal one of a built-in class. They run nothing of Python. */
+int is_same_lasting(PyObject *lasting, PyObject *value);
+void set_static_key(PyObject *function);
+
+/* ---- dict_keys.c ---- */
+/* A new tuple of the keys of a dict after `first`, if there is one; its values are appended to a list,
+   if that is given. Both are of one moment, and so is what is read of the dict at once after that:
+   no object is made there, so that the collector does not run, and in that Python code. */
+PyObject *dict_keys(PyObject *first, PyObject *dict, PyObject *values);
+/* The same but for the keys in a set. */
+PyObject *dict_keys_without(PyObject *left_out, PyObject *first, PyObject *dict);
+
+/* ---- flatten.c: the leaves of a call and its structure ---- */
+enum { FLAT, ONE_LEVEL, NESTED };
+typedef struct {
+  PyObject **leaves; /* new references */
+  Py_ssize_t count, room;
+  PyObject *structure; /* stands for the containers and keywords; None without any */
+  PyObject *statics;   /* stands for the static arguments, a tuple */
+  int level;  /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
+  int raised; /* whether what opens a container raised what is set: no other is asked */
+  PyObject *on_stack[ON_STACK];
+} FlatCall;
+/* Flattens a call: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
+   drop. */
+int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
+void flat_call_drop(FlatCall *flat);
+/* Whether a call that was flattened is still of that form; 0 perhaps with an exception. */
+int is_same_flat_call(const FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
+int set_flatten_names(void);
+
+/* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
+int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
+/* Whether it is opened each time without Python code: DONE, and sets a new reference to the names of
+   its parts and of its metadata, or leaves it NULL for a tuple. Else NOT_HERE, perhaps with an
+   exception. */
+int plain_node(PyObject *x, PyObject **names);
+Py_ssize_t node_classes(void); /* how many are registered: none is forgotten or changed */
+/* Sets a new list of its parts and what stands for it in the key of a call. FAILED with an exception,
+   and whether that is what opens it raised; NOT_HERE for one that is opened otherwise. */
+int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised);
+void set_node_classes(PyObject *classes);
+
+/* ---- call_key.c ---- */
+typedef struct {
+  PyObject *token, *args, *kwargs; /* kwargs may be NULL */
+} Call;
+/* A new reference, by which a dict has the runner; NULL, perhaps with an exception, for what Python
+   has to call. `flat` is NULL where the values are all there is of the call. Sets the avals of the
+   values, which live as long as the key. */
+PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
+                   PyObject **avals, Py_ssize_t count);
+
+/* ---- call_parts.c: what the arguments of a call were ---- */
+typedef struct {
+  PyObject *name; /* of a keyword, of an attribute, the key in a dict; else NULL */
+  PyObject *what; /* a leaf's aval, a static value, or the class of a container */
+  Py_ssize_t count; /* of the parts in a container, which follow */
+  int kind;
+} CallPart;
+typedef struct {
+  Py_ssize_t uses;
+  CallPart *parts; /* the arguments by position, then those by keyword, each before what is in it */
+  Py_ssize_t count, positional, named;
+  Py_ssize_t values;  /* the number of the leaves */
+  Py_ssize_t classes; /* those that were registered as containers, if that matters; else 0 */
+  int owned;          /* whether leaves are new references, as not the call but a container has them */
+} CallParts;
+/* Whether the arguments of a call are like these: DONE, and sets its leaves. NOT_HERE if not, FAILED
+   with an exception that is not derived from Exception. */
+int call_parts_match(CallParts *self, const Call *call, PyObject **values);
+/* Reads those of a call with these leaves, and their avals; NULL, perhaps with an exception, if one of
+   them is not kept. */
+CallParts *call_parts_read(const Call *call, const Statics *statics, PyObject *const *values,
+                           PyObject *const *avals, Py_ssize_t count);
+int call_parts_visit(const CallParts *self, visitproc visit, void *arg);
+void call_parts_drop(CallParts *self); /* NULL is none */
+
+/* ---- last_call.c: the runner of a function's last call ---- */
+typedef struct LastCall {
+  PyObject *token, *runner; /* NULL where none is kept */
+  CallParts *parts;
+  PyObject *runners;               /* the dict that has the runner, to compare with */
+  PyObject *candidate;             /* the runner that is kept if it is found again, to compare with */
+  struct LastCall *before, *after; /* of all that are kept */
+} LastCall;
+/* Whether a call is like the last one: DONE, with a new reference to the runner, and its values. These
+   are new references, too, where `owned` is set; `values` has room for `parts->values`. NOT_HERE, or
+   FAILED, as `call_parts_match`. */
+int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
+/* Keeps the runner of a call with these leaves, at once after it was found in a dict; `flat` as of
+   `call_key`. 0, or -1 where it was interrupted, with the exception. */
+int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const FlatCall *flat,
+                   PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
+                   PyObject *runners, PyObject *runner);
+void last_call_forget(LastCall *self);
+int last_call_visit(LastCall *self, visitproc visit, void *arg);
+
+/* ---- calls.c: the base of jitted functions ---- */
+
+#endif

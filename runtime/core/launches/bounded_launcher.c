@@ -1,0 +1,192 @@
+/* BoundedLauncher: launches of a client of which few may be under way at a time.
+
+   As plugrt.execution.executables.blocking_launches.BlockingLaunches, whose lock and queue these are. */
+#include "launches/internal.h"
+#include "arrays/arrays.h"
+
+static PyTypeObject *BoundedLauncher_Type;
+
+typedef struct {
+  Launching head;
+  Launching *inner;   /* what launches */
+  PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
+  PyObject *lock;     /* held while a launch is enqueued; a finaliser's launch may come meanwhile */
+  Py_ssize_t bound;   /* the most launches in the queue */
+  PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
+  PyObject *unless;    /* tuple: while one of these is not empty, Python launches */
+} BoundedLauncher;
+
+static PyObject *append_name, *popleft_name, *clear_name;
+
+/* Calls a method of the queue, with that argument unless it is NULL. */
+static int call(PyObject *queue, PyObject *method, PyObject *argument) {
+  PyObject *answer = PyObject_CallMethodObjArgs(queue, method, argument, NULL);
+  Py_XDECREF(answer);
+  return answer ? DONE : FAILED;
+}
+
+/* Whether there is a collective's launch in the queue; -1 with an exception. */
+static int holds_collective(BoundedLauncher *self) {
+  Py_ssize_t size = PyObject_Size(self->queue);
+  int found = size < 0 ? -1 : 0;
+  for (Py_ssize_t i = 0; i < size && !found; i++) {
+    PyObject *pair = PySequence_GetItem(self->queue, i);
+    PyObject *exchanges = pair ? PyTuple_GetItem(pair, 1) : NULL;
+    found = exchanges ? exchanges == Py_True : -1;
+    Py_XDECREF(pair);
+  }
+  return found;
+}
+
+/* Whether a pair is the oldest still: a finaliser or signal handler that launches, while this thread
+   waits, may have taken it out. -1 with an exception. */
+static int is_oldest(BoundedLauncher *self, PyObject *pair) {
+  Py_ssize_t size = PyObject_Size(self->queue);
+  PyObject *first = size > 0 ? PySequence_GetItem(self->queue, 0) : NULL;
+  if (size < 0 || (size && !first)) return -1;
+  Py_XDECREF(first);
+  return first == pair;
+}
+
+/* Waits for the oldest launch, and takes it out of the queue, and others that wait for none. */
+static int await_oldest(BoundedLauncher *self) {
+  PyObject *pair = PySequence_GetItem(self->queue, 0);
+  PyObject *wait = pair ? PyTuple_GetItem(pair, 0) : NULL;
+  PyObject *answer = wait ? PyObject_CallNoArgs(wait) : NULL;
+  int oldest = answer ? is_oldest(self, pair) : -1;
+  Py_XDECREF(answer); /* before it is taken out: an interrupt may end the waiting */
+  if (oldest == 1 && call(self->queue, popleft_name, NULL) == FAILED) oldest = -1;
+  Py_XDECREF(pair);
+  if (oldest < 1) return oldest < 0 ? FAILED : DONE;
+  Py_ssize_t size = PyObject_Size(self->queue);
+  int rest = size > 0 ? holds_collective(self) : 1;
+  if (size < 0 || rest < 0) return FAILED;
+  return rest ? DONE : call(self->queue, clear_name, NULL);
+}
+
+/* Waits for places in the queue: DONE. */
+static int find_place(BoundedLauncher *self) {
+  for (;;) {
+    Py_ssize_t size = PyObject_Size(self->queue);
+    if (size < 0) return FAILED;
+    if (size < self->bound) return DONE;
+    if (await_oldest(self) == FAILED) return FAILED;
+  }
+}
+
+/* Puts a launch into the queue, unless no other devices wait for it; takes the reference to `wait`. */
+static int enqueue(BoundedLauncher *self, PyObject *wait) {
+  Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
+  PyObject *pair = size > 0 ? PyTuple_Pack(2, wait, self->exchanges) : NULL;
+  int state = pair ? call(self->queue, append_name, pair) : size ? FAILED : DONE;
+  Py_DECREF(wait);
+  Py_XDECREF(pair);
+  return state;
+}
+
+static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_ssize_t count,
+                          PyObject **results) {
+  PyObject *wait = NULL;
+  int left = any_is_filled(self->unless); /* since the lock was taken: Python waits without it */
+  if (left) return left < 0 ? FAILED : NOT_HERE;
+  if (find_place(self) == FAILED) return FAILED;
+  int state =
+      self->inner->launch_with_wait((PyObject *)self->inner, arguments, count, results, &wait);
+  if (state != DONE || enqueue(self, wait) == DONE) return state;
+  for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
+  return FAILED;
+}
+
+static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                  PyObject **results) {
+  BoundedLauncher *self = (BoundedLauncher *)object;
+  int left = any_is_filled(self->unless);
+  if (left) return left < 0 ? FAILED : NOT_HERE;
+  Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
+  if (size < 0) return FAILED;
+  if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
+  if (acquire_lock(self->lock) == FAILED) return FAILED;
+  int state = launch_in_turn(self, arguments, count, results);
+  Raised raised = set_aside();
+  release_lock(self->lock);
+  put_back_alone(raised, object);
+  return state;
+}
+
+static int is_ready(PyObject *object, Py_ssize_t count) {
+  Launching *inner = ((BoundedLauncher *)object)->inner;
+  return !inner->is_ready || inner->is_ready((PyObject *)inner, count);
+}
+
+static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"launcher", "queue", "lock", "bound", "exchanges", "unless", NULL};
+  PyObject *launcher, *queue, *lock, *exchanges, *unless;
+  Py_ssize_t bound;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!O!", names, &launcher, &queue, &lock, &bound,
+                                   &PyBool_Type, &exchanges, &PyTuple_Type, &unless))
+    return -1;
+  if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->launch_with_wait) {
+    PyErr_Format(PyExc_TypeError, "what is bounded, once, is a launcher of the core; got %R", launcher);
+    return -1;
+  }
+  if (bound < 1) {
+    PyErr_SetString(PyExc_ValueError, "at least one launch may be under way");
+    return -1;
+  }
+  self->queue = Py_NewRef(queue);
+  self->lock = Py_NewRef(lock);
+  self->exchanges = Py_NewRef(exchanges);
+  self->unless = Py_NewRef(unless);
+  self->bound = bound;
+  self->inner = (Launching *)Py_NewRef(launcher);
+  self->head.produced = self->inner->produced;
+  self->head.launch = launch;
+  self->head.is_ready = is_ready;
+  return 0;
+}
+
+static int bounded_traverse(BoundedLauncher *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->inner);
+  Py_VISIT(self->queue);
+  Py_VISIT(self->lock);
+  Py_VISIT(self->unless);
+  return 0;
+}
+
+/* No tp_clear, as of the other launchers. */
+static void bounded_dealloc(PyObject *object) {
+  BoundedLauncher *self = (BoundedLauncher *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF((PyObject *)self->inner);
+  Py_XDECREF(self->queue);
+  Py_XDECREF(self->lock);
+  Py_XDECREF(self->exchanges);
+  Py_XDECREF(self->unless);
+  free_object(object);
+}
+
+static PyType_Slot bounded_slots[] = {
+    {Py_tp_doc, "Launches a program when there are few enough launches under way; runners call it."},
+    {Py_tp_init, bounded_init},
+    {Py_tp_traverse, bounded_traverse},
+    {Py_tp_dealloc, bounded_dealloc},
+    {0, NULL},
+};
+static PyType_Spec bounded_spec = {"plugrt._core.BoundedLauncher", sizeof(BoundedLauncher), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bounded_slots};
+
+int add_bounded_launcher(PyObject *module) {
+  append_name = PyUnicode_InternFromString("append");
+  popleft_name = PyUnicode_InternFromString("popleft");
+  clear_name = PyUnicode_InternFromString("clear");
+  if (!append_name || !popleft_name || !clear_name) return -1;
+  BoundedLauncher_Type = type_of(module, &bounded_spec);
+  return BoundedLauncher_Type ? 0 : -1;
+}
+
+int is_launching(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  return type == Launcher_Type || type == FunctionLauncher_Type ||
+         type == ShardsLauncher_Type || type == BoundedLauncher_Type;
+}

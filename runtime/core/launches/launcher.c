@@ -1,0 +1,213 @@
+/* Launcher: launches one program of a library on its devices, with buffers of that library.
+
+   On one device an argument and a result is a buffer; on several it is a tuple of them. */
+#include <string.h>
+
+#include "launches/internal.h"
+#include "library/library.h"
+
+PyTypeObject *Launcher_Type;
+
+/* Takes the addresses of the arguments on each device: DONE, or NOT_HERE. */
+static int take_arguments(Launcher *self, PyObject *const *arguments, const Execution *execution) {
+  Executable *program = self->executable;
+  for (size_t i = 0; i < execution->count; i++) {
+    PyObject *shards = arguments[i];
+    if (program->parts > 1 && (!PyTuple_CheckExact(shards) || PyTuple_Size(shards) != program->parts))
+      return NOT_HERE;
+    for (Py_ssize_t part = 0; part < program->parts; part++) {
+      PyObject *buffer = program->parts > 1 ? PyTuple_GetItem(shards, part) : shards;
+      execution->arguments[part][i] = buffer_to_launch(buffer, program->client);
+      if (!execution->arguments[part][i]) return NOT_HERE;
+    }
+  }
+  return DONE;
+}
+
+/* Whether a program on several devices may donate a buffer that it is given twice, as Python finds
+   out and refuses. */
+static int may_repeat(Launcher *self, const Execution *execution) {
+  if (!self->mark || self->executable->parts == 1) return 0;
+  for (Py_ssize_t part = 0; part < self->executable->parts; part++) {
+    PJRT_Buffer **given = execution->arguments[part];
+    for (size_t i = 1; i < execution->count; i++)
+      for (size_t j = 0; j < i; j++)
+        if (given[i] == given[j]) return 1;
+  }
+  return 0;
+}
+
+/* Launches with arguments that are held. */
+static int launch_held(Launcher *self, PyObject *const *arguments, const Execution *execution,
+                       PJRT_Buffer **made, void **room, PyObject **results) {
+  Executable *program = self->executable;
+  Py_ssize_t parts = program->parts, produced = self->head.produced, count = execution->count;
+  PJRT_Error *error = NULL;
+  int state = executable_run(program, execution, &error);
+  if (state == DONE)
+    return finish_launch(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
+  for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
+    if (made[i]) client_destroy_buffer(program->client, made[i]);
+  if (error) raise_launch_error(self, error, arguments, count);
+  return FAILED;
+}
+
+/* Launches; `room` has as many words as `words_for` says. `events` is NULL if none are wanted. */
+static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, void **room,
+                  PJRT_Event **events, PyObject **results) {
+  Executable *program = self->executable;
+  Py_ssize_t parts = program->parts, produced = self->head.produced;
+  PJRT_Buffer **taken = (PJRT_Buffer **)room + 3 * parts, **made = taken + parts * count;
+  Execution execution = {(PJRT_Buffer ***)room, (PJRT_Buffer ***)room + parts, events, count};
+  for (Py_ssize_t part = 0; part < parts; part++) {
+    execution.arguments[part] = taken + part * count;
+    execution.results[part] = made + part * produced;
+  }
+  if (take_arguments(self, arguments, &execution) == NOT_HERE || may_repeat(self, &execution))
+    return NOT_HERE;
+  HeldLaunch held = {arguments, count, parts, program->donated};
+  if (hold_arguments(&held) == NOT_HERE) return NOT_HERE;
+  memset(made, 0, parts * produced * sizeof *made);
+  int state = launch_held(self, arguments, &execution, made, room, results);
+  if (release_arguments(&held) == DONE || state == FAILED) return state;
+  drop_results(self, results);
+  return FAILED;
+}
+
+static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
+  Executable *program = ((Launcher *)object)->executable;
+  return count == program->arity && !program->client->refused;
+}
+
+static int launch_in_room(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
+                          PJRT_Event **events, PyObject **results) {
+  Py_ssize_t words = self->executable->parts * (3 + count + self->head.produced);
+  void *on_stack[3 * ON_STACK];
+  if (words <= 3 * ON_STACK) return launch(self, arguments, count, on_stack, events, results);
+  void **heap = PyMem_Malloc(words * sizeof *heap);
+  if (!heap) {
+    PyErr_NoMemory();
+    return FAILED;
+  }
+  int state = launch(self, arguments, count, heap, events, results);
+  PyMem_Free(heap);
+  return state;
+}
+
+static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                           PyObject **results) {
+  if (!launcher_is_ready(object, count)) return NOT_HERE;
+  return launch_in_room((Launcher *)object, arguments, count, NULL, results);
+}
+
+static int launch_with_wait(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                            PyObject **results, PyObject **wait) {
+  Launcher *self = (Launcher *)object;
+  if (!launcher_is_ready(object, count)) return NOT_HERE;
+  PyObject *events = events_for(self->executable->client, self->executable->parts);
+  if (!events) return FAILED;
+  int state = launch_in_room(self, arguments, count, events_of(events), results);
+  if (state == DONE && !events_are_set(events)) {
+    drop_results(self, results);
+    raise_missing_event(self);
+    state = FAILED;
+  }
+  if (state == DONE) *wait = events;
+  else Py_DECREF(events);
+  return state;
+}
+
+static PyObject *launch_in_python(Launcher *self, PyObject *arguments) {
+  const char *method = self->executable->parts == 1 ? "_launch_unchecked" : "execute";
+  return PyObject_CallMethod(self->owner, method, "(O)", arguments);
+}
+
+static PyObject *launch_tuple(Launcher *self, PyObject *given, PyObject **arguments,
+                              PyObject **results) {
+  Py_ssize_t count = PyTuple_Size(given), produced = self->head.produced;
+  for (Py_ssize_t i = 0; i < count; i++) arguments[i] = PyTuple_GetItem(given, i);
+  int state = launcher_launch((PyObject *)self, arguments, count, results);
+  if (state == NOT_HERE) return launch_in_python(self, given);
+  if (state == FAILED) return NULL;
+  PyObject *made = PyList_New(produced);
+  for (Py_ssize_t i = 0; i < produced; i++) {
+    if (made) PyList_SetItem(made, i, results[i]);
+    else Py_DECREF(results[i]);
+  }
+  return made;
+}
+
+static PyObject *launcher_call(Launcher *self, PyObject *args, PyObject *kwargs) {
+  PyObject *sequence;
+  if (kwargs && PyDict_Size(kwargs)) {
+    PyErr_SetString(PyExc_TypeError, "a launcher takes the arguments of the launch alone");
+    return NULL;
+  }
+  if (!self->executable) {
+    PyErr_SetString(PyExc_TypeError, "this launcher was not made by its class");
+    return NULL;
+  }
+  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
+  PyObject *given = PySequence_Tuple(sequence);
+  if (!given) return NULL;
+  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->head.produced + 1) * sizeof *room);
+  PyObject *made = NULL;
+  if (room) made = launch_tuple(self, given, room, room + PyTuple_Size(given));
+  else PyErr_NoMemory();
+  PyMem_Free(room);
+  Py_DECREF(given);
+  return made;
+}
+
+static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"executable", "owner", "mark", NULL};
+  PyObject *executable, *owner, *mark;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO", names, Executable_Type, &executable,
+                                   &owner, &mark))
+    return -1;
+  if (self->executable || !((Executable *)executable)->specs) {
+    PyErr_SetString(PyExc_TypeError, "a launcher is made once, of an executable that is made");
+    return -1;
+  }
+  self->executable = (Executable *)Py_NewRef(executable);
+  self->owner = Py_NewRef(owner);
+  self->mark = mark == Py_None ? NULL : Py_NewRef(mark);
+  self->head.produced = PyTuple_Size(self->executable->specs) / self->executable->parts;
+  self->head.launch = launcher_launch;
+  self->head.launch_with_wait = launch_with_wait;
+  self->head.is_ready = launcher_is_ready;
+  return 0;
+}
+
+static int launcher_traverse(Launcher *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE((PyObject *)self));
+  Py_VISIT(self->executable);
+  Py_VISIT(self->owner);
+  Py_VISIT(self->mark);
+  return 0;
+}
+
+static void launcher_dealloc(PyObject *object) {
+  Launcher *self = (Launcher *)object;
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF((PyObject *)self->executable);
+  Py_XDECREF(self->owner);
+  Py_XDECREF(self->mark);
+  free_object(object);
+}
+
+static PyType_Slot launcher_slots[] = {
+    {Py_tp_doc, "Launches a program: launcher(shards of each argument) -> shards of each result."},
+    {Py_tp_init, launcher_init},
+    {Py_tp_call, launcher_call},
+    {Py_tp_traverse, launcher_traverse},
+    {Py_tp_dealloc, launcher_dealloc},
+    {0, NULL},
+};
+static PyType_Spec launcher_spec = {"plugrt._core.Launcher", sizeof(Launcher), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, launcher_slots};
+
+int add_launcher(PyObject *module) {
+  Launcher_Type = type_of(module, &launcher_spec);
+  return Launcher_Type ? 0 : -1;
+}

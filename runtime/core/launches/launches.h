@@ -1,0 +1,24 @@
+/* From the arrays of a call to what it returns: launches of programs. */
+#ifndef PLUGRT_LAUNCHES_H
+#define PLUGRT_LAUNCHES_H
+#include "base/base.h"
+
+/* ---- scratch_pool.c: memory that launches of a program read an argument from ---- */
+PyObject *forget_result(PyObject *module, PyObject *result);
+
+/* ---- reordered.c: a runner, for the same arguments in another order ---- */
+/* Calls what runs a call: one of these, or a function of its arguments as a tuple. */
+PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count);
+
+/* ---- for the module ---- */
+int add_scratch_put(PyObject *module);
+int add_launcher(PyObject *module);
+int add_bounded_launcher(PyObject *module);
+int add_shards_launcher(PyObject *module);
+int add_function_launcher(PyObject *module);
+int add_tree(PyObject *module);
+int add_outputs(PyObject *module);
+int add_runner(PyObject *module);
+int add_reordered(PyObject *module);
+
+#endif
