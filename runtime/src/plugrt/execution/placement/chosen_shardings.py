@@ -48,7 +48,7 @@ class Unspecified(Sharding):
 
 
 class PartlyChosen(Unspecified):
-    """The sharding of a result of which `NamedSharding` leaves dimensions to the compiler."""
+    """The sharding of a result that is partly the compiler's: a `NamedSharding` with open dimensions."""
 
     __slots__ = ("known",)
 
