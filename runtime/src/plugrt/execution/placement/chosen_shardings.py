@@ -48,7 +48,7 @@ class Unspecified(Sharding):
 
 
 class PartlyChosen(Unspecified):
-    """The sharding of a result that is partly the compiler's: a `NamedSharding` with open dimensions."""
+    """The sharding of a result of the compiler's choice, but for what a `NamedSharding` says."""
 
     __slots__ = ("known",)
 
