@@ -192,29 +192,50 @@ def test_it_is_a_well_formed_plugin() -> None:
 
 
 DECLARED = {
+    "name": "declared", "options": {"a": 1},
     "priority": 900, "platform": "zz", "aliases": ("acc",), "experimental": True,
     "library_path": "/declared.so", "waits_for": "a clock", "interface_version": (0, 9),
     "topology_names": ("one",), "conformance_options": {"a": 1},
 }  # fmt: skip
 GIVEN: dict[str, Any] = {
-    "priority": 5, "platform": "", "aliases": (), "experimental": False, "library_path": "/l.so"
+    "name": "given", "options": {},
+    "priority": 5, "platform": "", "aliases": (), "experimental": False,
+    "library_path": "/l.so"
 }  # fmt: skip
 
 
 def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
-    """Every documented one, of both classes; the defaults of arguments were set over them."""
-    documented = {name for name, value in vars(Plugin).items() if name in Plugin.__annotations__}
-    assert documented - {"name"} <= set(DECLARED)
-    library = type("Declares", (LibraryPlugin,), DECLARED)("a")
+    """Each documented one, of both classes; the defaults of arguments were set over them."""
+    documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
+    assert documented == {*DECLARED, "c_api", "exclusive"}
+    library = type("Declares", (LibraryPlugin,), DECLARED)()
     assert {name: getattr(library, name) for name in DECLARED} == DECLARED
     assert library.library() == "/declared.so"
-    backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict)
+    assert library.client_options(Config({})) == {"a": 1}
+    backend = type("Declares", (BackendPlugin,), {**DECLARED, "factory": dict})()
     assert {name: getattr(backend, name) for name in DECLARED} == DECLARED
-    given = type("Declares", (LibraryPlugin,), DECLARED)("a", **GIVEN)
+    given = type("Declares", (LibraryPlugin,), DECLARED)(**GIVEN)
     assert {name: getattr(given, name) for name in GIVEN} == GIVEN
-    table = type("Declares", (LibraryPlugin,), DECLARED)("a", c_api=object())
+    assert given.client_options(Config({})) == {}
+    table = type("Declares", (LibraryPlugin,), DECLARED)(c_api=object())
     assert table.library_path == ""
-    assert type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5).priority == 5
+    capsule = object()
+    table = type("Declares", (LibraryPlugin,), {"name": "declared", "c_api": capsule})()
+    assert (table.c_api, table.library_path) == (capsule, "")
+    assert type("Declares", (LibraryPlugin,), {"c_api": capsule})("a", "/l.so").c_api is None
+    backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5)
+    assert (backend.name, backend.priority) == ("a", 5)
+
+
+def test_options_of_a_subclass_may_be_a_method() -> None:
+    class Computes(LibraryPlugin):
+        name, library_path = "chip", "/l.so"
+
+        def options(self) -> dict[str, int]:  # type: ignore[override]
+            return {"queues": len(self.name)}
+
+    assert Computes().client_options(Config({})) == {"queues": 4}
+    assert Computes(options={"a": 1}).client_options(Config({})) == {"a": 1}
 
 
 def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:

@@ -60,11 +60,14 @@ class LibraryPlugin(Plugin):
     exclusive: bool = False
     """Whether one process at a time can use the devices: a trial then starts no client."""
     library_path: str = ""
+    c_api: object | None = None
+    """The capsule of a function table in this process; None for a library in a file."""
+    options: Options | Callable[[], Options] | None = None
 
     @with_argument_errors
     def __init__(
         self,
-        name: str,
+        name: str | None = None,
         library_path: str | os.PathLike[str] | None = None,
         options: Options | Callable[[], Options] | None = None,
         *,
@@ -74,24 +77,18 @@ class LibraryPlugin(Plugin):
         aliases: Sequence[str] | None = None,
         experimental: bool | None = None,
     ) -> None:
-        path = os.fspath(library_path or ("" if c_api is not None else self.library_path))
-        if bool(path) == (c_api is not None):
-            raise RegistrationError(
-                f"LibraryPlugin({name!r}) was given {'both' if path else 'neither'} library_path "
-                f"{'and' if path else 'nor'} c_api; give one of them"
-            )
-        self.name, self.library_path = name, path
         aliases = None if aliases is None else tuple(aliases)
-        given = {"priority": priority, "platform": platform, "aliases": aliases,
-                 "experimental": experimental}  # fmt: skip
-        vars(self).update({name: value for name, value in given.items() if value is not None})
-        self._c_api = c_api
-        self._options = options
-
-    @property
-    def c_api(self) -> object | None:
-        """The capsule of a function table in this process; None for a library in a file."""
-        return self._c_api
+        given = {"name": name, "options": options, "priority": priority, "platform": platform,
+                 "aliases": aliases, "experimental": experimental}  # fmt: skip
+        vars(self).update({key: value for key, value in given.items() if value is not None})
+        if library_path or c_api is not None:
+            self.library_path, self.c_api = os.fspath(library_path or ""), c_api
+        path = self.library_path = os.fspath(self.library_path)
+        if bool(path) == (self.c_api is not None):
+            raise RegistrationError(
+                f"LibraryPlugin({self.name!r}) was given {'both' if path else 'neither'} "
+                f"library_path {'and' if path else 'nor'} c_api; give one of them"
+            )
 
     def library(self) -> str:
         """Returns the library's path; empty for a function table in this process.
@@ -105,7 +102,7 @@ class LibraryPlugin(Plugin):
 
         Raises `PluginBroken` if it is not: the path was named explicitly.
         """
-        if self._c_api is not None:
+        if self.c_api is not None:
             return Availability.yes("its table is in this process")
         path = self.library()
         if os.sep in path and (fault := why_no_file(path)):
@@ -114,7 +111,7 @@ class LibraryPlugin(Plugin):
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the plugin's own create options, and those that the settings add."""
-        options = self._options() if callable(self._options) else self._options
+        options = self.options() if callable(self.options) else self.options
         found = dict(options or {})
         for name in self._names():
             found |= vendors.gpu_options(name, config)
@@ -134,8 +131,8 @@ class LibraryPlugin(Plugin):
         """Returns the loaded library; a missing shared library is named with its package."""
         from plugrt import capi
 
-        if self._c_api is not None:
-            return capi.library_in(self._c_api, self.name)
+        if self.c_api is not None:
+            return capi.library_in(self.c_api, self.name)
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def starting(self) -> AbstractContextManager[None]:
@@ -160,7 +157,7 @@ class LibraryPlugin(Plugin):
         """
         from plugrt import capi
 
-        if self._c_api is not None:
+        if self.c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process is invalid in another
         if options is None:
             options = self.client_options(config)
