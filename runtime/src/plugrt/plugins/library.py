@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from plugrt.base.files import why_no_file
@@ -13,7 +14,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.coordination import Connection
-from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.plugin import FLAG, Availability, Declared, Plugin, find_wrong_type
 from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config, config
 
@@ -54,7 +55,8 @@ class LibraryPlugin(Plugin):
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
     called when a client is about to be started; options from the settings take precedence. Subclass
     it to compute the path (override `library`), to probe for hardware, or to prepare the
-    environment. An argument that is not given is the attribute of the class.
+    environment. An argument that is not given is the attribute of the class. One of another type
+    is refused (`RegistrationError`).
     """
 
     exclusive: bool = False
@@ -63,6 +65,16 @@ class LibraryPlugin(Plugin):
     c_api: object | None = None
     """The capsule of a function table in this process; None for a library in a file."""
     options: Options | Callable[[], Options] | None = None
+
+    _declared = MappingProxyType({
+        **Plugin._declared,
+        "exclusive": FLAG,
+        "library_path": Declared("a path", lambda value: isinstance(value, str | os.PathLike)),
+        "options": Declared(
+            "a mapping of names to values, or a function that returns one",
+            lambda value: value is None or callable(value) or isinstance(value, Mapping),
+        ),
+    })  # fmt: skip
 
     @with_argument_errors
     def __init__(
@@ -77,12 +89,19 @@ class LibraryPlugin(Plugin):
         aliases: Sequence[str] | None = None,
         experimental: bool | None = None,
     ) -> None:
-        aliases = None if aliases is None else tuple(aliases)
-        given = {"name": name, "options": options, "priority": priority, "platform": platform,
-                 "aliases": aliases, "experimental": experimental}  # fmt: skip
-        vars(self).update({key: value for key, value in given.items() if value is not None})
-        if library_path or c_api is not None:
-            self.library_path, self.c_api = os.fspath(library_path or ""), c_api
+        arguments = {"name": name, "library_path": library_path, "options": options,
+                     "priority": priority, "platform": platform, "aliases": aliases,
+                     "experimental": experimental}  # fmt: skip
+        given = {key: value for key, value in arguments.items() if value is not None}
+        if fault := find_wrong_type(self, given):
+            raise RegistrationError(f"{type(self).__name__}({name!r}): {fault}")
+        if aliases is not None:
+            given["aliases"] = tuple(aliases)
+        if not (library_path or c_api is not None):
+            given.pop("library_path", None)
+        else:
+            given |= {"library_path": library_path or "", "c_api": c_api}
+        vars(self).update(given)
         path = self.library_path = os.fspath(self.library_path)
         if bool(path) == (self.c_api is not None):
             raise RegistrationError(
@@ -111,7 +130,9 @@ class LibraryPlugin(Plugin):
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the plugin's own create options, and those that the settings add."""
-        options = self.options() if callable(self.options) else self.options
+        options: object = self.options() if callable(self.options) else self.options
+        if not isinstance(options, Mapping | None):
+            raise PluginBroken(f"its options() returned {options!r:.60}, which is no mapping")
         found = dict(options or {})
         for name in self._names():
             found |= vendors.gpu_options(name, config)
