@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plugrt.base.files import why_no_file
 from plugrt.errors import PluginBroken, RegistrationError
@@ -92,7 +92,9 @@ class LibraryPlugin(Plugin):
         arguments = {"name": name, "library_path": library_path, "options": options,
                      "priority": priority, "platform": platform, "aliases": aliases,
                      "experimental": experimental}  # fmt: skip
-        given = {key: value for key, value in arguments.items() if value is not None}
+        given: dict[str, Any] = {
+            key: value for key, value in arguments.items() if value is not None
+        }
         if fault := find_wrong_type(self, given):
             raise RegistrationError(f"{type(self).__name__}({name!r}): {fault}")
         if aliases is not None:

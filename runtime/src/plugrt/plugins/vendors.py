@@ -132,8 +132,8 @@ START_VARIABLES: Mapping[str, StartVariables] = {
 
 
 def is_exclusive(library: str) -> bool:
-    """Whether one process at a time can use the devices of a library, by its file name."""
-    return os.path.basename(library) == "libtpu.so"
+    """Whether one process at a time can use the devices of a library, by its file's name."""
+    return "libtpu.so" in files.names_of(library)
 
 
 @dataclass(frozen=True)
