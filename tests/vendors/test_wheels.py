@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from support.installed import (
     add_packages,
     attempt,
     build_wheels,
+    download_wheel,
     environment,
     environment_above,
     needs_uv,
@@ -103,13 +103,7 @@ def download(
 ) -> tuple[dict[str, Any], Path]:
     """One of the list, and its file."""
     wheel, folder = request.param, tmp_path_factory.mktemp("download")
-    what = f"{wheel['package']}=={wheel['version']}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    done = attempt(*command, "--only-binary=:all:", "--dest", folder, what)
-    if done.returncode:
-        pytest.skip(f"{what} cannot be had here: {done.stderr.strip().splitlines()[-1]}")
-    [file] = folder.iterdir()
-    return wheel, file
+    return wheel, download_wheel(wheel["package"], wheel["version"], folder)
 
 
 @pytest.fixture(scope="module", params=["without jax", "with jax"])
