@@ -183,6 +183,7 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
         ("libze_tracing_layer.so.1", "Intel's Level Zero loader"),
         ("libcublas.so.13", "the package nvidia-cublas"),
         ("libcuda.so.1", "the NVIDIA driver"),
+        ("libtvm_ffi.so", "the package apache-tvm-ffi"),
     ],
 )  # fmt: skip
 def test_what_brings_a_library_is_named(library: str, source: str) -> None:

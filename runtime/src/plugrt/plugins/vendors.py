@@ -100,6 +100,8 @@ SHARED_LIBRARIES: Mapping[str, str] = {
     "libze_*": "Intel's Level Zero loader",
     "libOpenCL.so*": "an OpenCL loader, such as ocl-icd",
     "libhwloc.so*": "hwloc",
+    # https://github.com/apache/tvm-ffi; the wheel has tvm_ffi/lib/libtvm_ffi.so.
+    "libtvm_ffi.so": "the package apache-tvm-ffi",
 }
 """Patterns of shared libraries that PJRT libraries need, to their sources."""
 
