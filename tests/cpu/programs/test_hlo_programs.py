@@ -229,7 +229,7 @@ print(refused)
 
 
 def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
-    """XLA ended it where a tuple's operands, or the signature, were not those of the program."""
+    """XLA ended it where a tuple's operands, or the signature, did not fit the program."""
     code = serialized("results")
     module = find_module(code)
     assert module is not None
@@ -247,7 +247,7 @@ def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
 
 
 def replaced(code: bytes, old: bytes, new: bytes) -> Iterator[bytes]:
-    """Yields a copy for each place at which some bytes are others."""
+    """Yields a copy for each occurrence of some bytes, with others there."""
     for found in re.finditer(re.escape(old), code):
         yield code[: found.start()] + new + code[found.end() :]
 

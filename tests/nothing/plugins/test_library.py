@@ -261,7 +261,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     "conformance_options": ([5, [("a", 1)]], "a mapping of names to values"),
     "waits_for": ([5, None], "a text"),
 }
-"""Values that an attribute refuses, and what the error asks for."""
+"""Values that an attribute refuses, and the words of its type in the error."""
 PARAMETERS = signature(LibraryPlugin).parameters
 
 

@@ -37,7 +37,7 @@ class Availability:
 
 
 class Declared(NamedTuple):
-    """What an attribute of a plugin must be, in words, and whether a value is that."""
+    """The type that an attribute of a plugin must have: in words, and as a check of a value."""
 
     expected: str
     accepts: Callable[[Any], bool]
@@ -117,7 +117,7 @@ class Plugin:
         "conformance_options": _OPTIONS,
         "waits_for": TEXT,
     })  # fmt: skip
-    """What each attribute must be; `find_fault` compares."""
+    """The type of each attribute; `find_fault` compares."""
 
     def probe(self) -> Availability:
         """Returns whether the hardware seems to be present.

@@ -59,7 +59,7 @@ def _begins_as_module(code: bytes) -> bool:
 
 
 def require_module(module: Content) -> None:
-    """Raises `ValueError`, naming the fault, for what is no module or contradicts itself.
+    """Raises `ValueError`, naming the fault, for a message that is no module or contradicts itself.
 
     A module has a name, a signature, and computations; a tuple's operands have the types of its
     elements, and the entry computation has the types of the signature: XLA ends the process where
