@@ -274,7 +274,7 @@ def test_a_value_of_a_wrong_type_is_named_with_what_is_asked_for(attribute: str)
     usual = {"name": "chip", "library_path": "/l.so"}
     for value in values:
         says = f"the {attribute} of .* is {re.escape(repr(value))}, of type {type(value).__name__}"
-        says += f"; give {expected}"
+        says += f"; it must be {expected}"
         if attribute in PARAMETERS:
             with pytest.raises(RegistrationError, match=f"LibraryPlugin.*: {says}"):
                 LibraryPlugin(**usual | {attribute: value})

@@ -95,8 +95,9 @@ class LibraryPlugin(Plugin):
         given: dict[str, Any] = {
             key: value for key, value in arguments.items() if value is not None
         }
+        self.name = name if isinstance(name, str) else self.name  # for the message
         if fault := find_wrong_type(self, given):
-            raise RegistrationError(f"{type(self).__name__}({name!r}): {fault}")
+            raise RegistrationError(f"{type(self).__name__}: {fault}")
         if aliases is not None:
             given["aliases"] = tuple(aliases)
         if not (library_path or c_api is not None):

@@ -197,7 +197,7 @@ def find_wrong_type(plugin: Plugin, values: Mapping[str, object]) -> str:
         if not accepts(value):
             return (
                 f"the {name} of {plugin!r} is {value!r:.60}, of type {type(value).__name__}; "
-                f"give {expected}"
+                f"it must be {expected}"
             )
     return ""
 
