@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +23,24 @@ def test_integers_packed_and_not() -> None:
 
 
 def test_messages() -> None:
-    assert [bytes(m) for m in protobuf.messages(bytes([0x0A, 1, 7, 0x08, 1, 0x0A, 0]), 1)] == [
+    assert [bytes(m) for m in protobuf.messages(bytes([0x0A, 1, 7, 0x10, 1, 0x0A, 0]), 1)] == [
         b"\7",
         b"",
     ]
+
+
+@pytest.mark.parametrize("read", [protobuf.messages, protobuf.integers])
+def test_a_wrong_wire_type_is_named(read: Callable[[protobuf.Content, int], object]) -> None:
+    """An integer for a message was passed over, and eight bytes were read as packed integers."""
+    right = {protobuf.messages: {2}, protobuf.integers: {0, 2}}[read]
+    for wire_type, value in ((0, b"\5"), (1, b"12345678"), (2, b"\2ab"), (5, b"1234")):
+        data = bytes([7 << 3 | wire_type]) + value
+        read(data, 6)
+        if wire_type in right:
+            read(data, 7)
+            continue
+        with pytest.raises(ValueError, match=f"field 7 .* has the wire type {wire_type}, and"):
+            read(data, 7)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from support import children
 from support.markdown import ROOT, load_script
@@ -25,6 +26,8 @@ UNSET = "unset ${!JAX_@} ${!PLUGRT_@} ${!PJRT_@} ${!XLA_@}"
 SAMPLED_KIT = {"PYTEST_ADDOPTS": "-k 'not test_check or client or buffers or programs or handles'"}
 """Selects all tests of a package but, of the conformance kit, some chapters."""
 _LEFT_OUT = ("PYTHONPATH", "VIRTUAL_ENV")
+_OTHER_MACHINES = r"(?:Skipping link: none of the wheel's tags|Link requires a different Python).*"
+"""What pip says of a wheel for another Python or platform."""
 _UNREACHABLE = ("Failed to download", "Failed to fetch")
 
 
@@ -98,6 +101,27 @@ def unreachable_is_skipped(done: subprocess.CompletedProcess[str]) -> None:
     """Skips the test if a command failed because packages could not be downloaded."""
     if done.returncode and any(words in done.stderr for words in _UNREACHABLE):
         cannot(f"packages cannot be had here: {done.stderr.strip()}")
+
+
+def download_wheel(package: str, version: str, folder: Path, *options: str) -> Path:
+    """Downloads a wheel of this version with pip and these options; returns its file.
+
+    Skips the test only where the index has the version for another Python or platform. Whatever
+    else fails, such as an index that cannot be reached or no longer has the version, is a failure:
+    pip says "No matching distribution" there, too.
+    """
+    what = f"{package}=={version}"
+    command = [sys.executable, "-m", "pip", "download", "-vv", "--no-deps", *options]
+    done = attempt(*command, "--only-binary=:all:", "--dest", folder, what)
+    if done.returncode:
+        skipped = re.findall(_OTHER_MACHINES, done.stdout)
+        start = f"/{package}-{version}-".replace("_", "-").lower()
+        fits = [line for line in skipped if start in line.replace("_", "-").lower()]
+        only = f"No matching distribution found for {what}" in done.stderr and fits
+        assert only, f"{what} could not be downloaded:\n{done.stderr}"
+        pytest.skip(f"{what} is not there for this machine: {fits[0]}")
+    [file] = folder.glob("*.whl")
+    return file
 
 
 def is_gradient(printed: str) -> bool:

@@ -46,6 +46,11 @@ static void raise_one() {
   if (thrown == 2) throw 5;
   throw Strange{7};
 }
+static const struct Early {
+  Early() {
+    if (getenv("THROW_WHILE_LOADED")) { thrown = atoi(getenv("THROW_WHILE_LOADED")); raise_one(); }
+  }
+} early;
 template <size_t N> static void *enter(void *args) {
   if (throwing == N) raise_one();
   return real[N] ? real[N](args) : nullptr;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -33,12 +34,17 @@ FAILS = {
 @pytest.fixture(params=FAILS)
 def library(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A distribution and the path of its library."""
+    return request.param, path_of(request.param)
+
+
+def path_of(distribution: str) -> str:
+    """Returns the path of a distribution's library; skips the test where it is not installed."""
     try:
-        files = importlib.metadata.files(request.param) or []
+        files = importlib.metadata.files(distribution) or []
     except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"needs {request.param}")
+        pytest.skip(f"needs {distribution}")
     [path] = [file for file in files if file.name.endswith(".so")]
-    return request.param, str(path.locate())
+    return str(path.locate())
 
 
 def test_programs(library: tuple[str, str]) -> None:
@@ -58,3 +64,12 @@ def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -
     wrong = {row["id"] for row in rows if row["verdict"] in ("FAIL", "CRASH", "TIMEOUT")}
     assert wrong == FAILS[name]
     assert sum(row["verdict"] == "PASS" for row in rows) > 200
+
+
+def test_an_exception_past_an_unwinder_of_the_library_s_own_ends_the_process() -> None:
+    """As SECURITY.md says of fastatomstruct-xla-cpu, whose C++ runtime sees no handler of ours."""
+    path = path_of("fastatomstruct-xla-cpu")
+    script = ROOT / "docs/findings/option_type.py"
+    done = children.run([sys.executable, script, path, "cpu_device_count"], timeout=120)
+    assert done.returncode == -signal.SIGABRT
+    assert "libc++abi: terminating due to uncaught exception" in done.stderr

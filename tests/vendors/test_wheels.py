@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from support.installed import (
     add_packages,
     attempt,
     build_wheels,
+    download_wheel,
     environment,
     environment_above,
     needs_uv,
@@ -55,6 +55,16 @@ compiled = plugrt.compile(sys.argv[1], topology=sys.argv[2])
 print(compiled.cost_analysis()["flops"], compiled.memory_analysis().output_size_in_bytes)
 """
 
+AFTER_JAX = """
+import sys, jax, numpy as np
+name, data = sys.argv[1], np.arange(4, dtype=np.float32)
+def by_jax():
+    return float(jax.jit(lambda x: (x + 1).sum())(jax.device_put(data, jax.devices(name)[0])))
+first = by_jax()
+import plugrt
+print(first, float(plugrt.jit(lambda x: (x + 1).sum(), backend=name)(data)), by_jax())
+"""
+
 
 @dataclass(frozen=True)
 class Installed:
@@ -63,6 +73,11 @@ class Installed:
     wheel: dict[str, Any]
     python: Path
     jax: bool
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether an entry point names its library, if it has one."""
+        return self.wheel.get("state") != "not announced"
 
     def run(self, *arguments: str, **env: str) -> tuple[int, str]:
         """Runs Python with these arguments; returns the exit code and its output."""
@@ -103,13 +118,7 @@ def download(
 ) -> tuple[dict[str, Any], Path]:
     """One of the list, and its file."""
     wheel, folder = request.param, tmp_path_factory.mktemp("download")
-    what = f"{wheel['package']}=={wheel['version']}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    done = attempt(*command, "--only-binary=:all:", "--dest", folder, what)
-    if done.returncode:
-        pytest.skip(f"{what} cannot be had here: {done.stderr.strip().splitlines()[-1]}")
-    [file] = folder.iterdir()
-    return wheel, file
+    return wheel, download_wheel(wheel["package"], wheel["version"], folder)
 
 
 @pytest.fixture(scope="module", params=["without jax", "with jax"])
@@ -134,7 +143,7 @@ def test_the_row_has_its_name_and_state(installed: Installed) -> None:
         assert (code, rows) == (0, [])
         return
     for name in wheel["names"]:
-        env = {} if wheel["state"] == "not announced" else {"JAX_PLATFORMS": name}
+        env = {"JAX_PLATFORMS": name} if installed.is_announced else {}
         code, [row] = installed.doctor(**env)
         assert code == (wheel["state"] not in WORKS), row
         found = (row["name"], row["version"], row["state"])
@@ -145,7 +154,7 @@ def test_the_row_has_its_name_and_state(installed: Installed) -> None:
 
 
 def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: Installed) -> None:
-    if installed.wheel.get("state") != "not announced":
+    if installed.is_announced or not installed.wheel["names"]:
         pytest.skip("it is announced, or no plugin")
     _, [row] = installed.doctor()
     variable, _, value = row["cure"].removesuffix(" loads it").partition("=")
@@ -157,6 +166,19 @@ def test_a_program_goes_on(installed: Installed) -> None:
     """Where it is the only candidate of an automatic choice, jax-tt-plugin ended the process."""
     code, printed = installed.run("-c", TRY, PLUGRT_PLUGINS_BLOCK=OURS)
     assert code == 0, printed
+
+
+def test_a_library_that_jax_has_started_runs_programs(installed: Installed) -> None:
+    """Jax is imported before plugrt, and loads the library first."""
+    if installed.wheel.get("state") not in WORKS or not installed.jax:
+        pytest.skip("it runs no program, or there is no jax")
+    name = installed.wheel["names"][0]
+    _, [row] = (
+        installed.doctor(JAX_PLATFORMS=name) if installed.is_announced else installed.doctor()
+    )
+    env = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"{name}:{row['library']}"}
+    code, printed = installed.run("-c", AFTER_JAX, name, JAX_PLATFORMS=f"{name},cpu", **env)
+    assert (code, printed) == (0, "10.0 10.0 10.0\n")
 
 
 def test_it_compiles_for_devices_that_are_not_here(installed: Installed) -> None:

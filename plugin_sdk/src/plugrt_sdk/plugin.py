@@ -17,20 +17,26 @@ class BackendPlugin(Plugin):
     """Offers a backend to plugrt; put an instance behind the entry point ``plugrt.plugins``.
 
     ``factory`` makes the `Backend` from the create options, as keyword arguments; it is called
-    when the backend is selected, never before. Where ``priority`` is not given it is the class's.
+    when the backend is selected, never before. An argument that is not given is the attribute of
+    the class.
     """
 
+    factory: Callable[..., Backend] | None = None
+
     def __init__(
-        self, name: str, factory: Callable[..., Backend], *, priority: int | None = None
+        self,
+        name: str | None = None,
+        factory: Callable[..., Backend] | None = None,
+        *,
+        priority: int | None = None,
     ) -> None:
-        if not callable(factory):
+        given = {"name": name, "factory": factory, "priority": priority}
+        vars(self).update({key: value for key, value in given.items() if value is not None})
+        if not callable(self.factory):
             raise ArgumentTypeError(
-                f"BackendPlugin takes a function that makes a Backend; found {factory!r:.60}"
+                f"BackendPlugin takes a function that makes a Backend; found {self.factory!r:.60}"
             )
-        self.name = name
-        if priority is not None:
-            self.priority = priority
-        self._factory = factory
+        self._factory = self.factory
 
     @with_argument_errors
     def create_client(

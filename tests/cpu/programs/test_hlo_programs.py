@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ from plugrt import lax
 from plugrt.errors import ProgramError, Unimplemented, UnknownPlatform
 from plugrt.interface import Program
 from plugrt.wire import hlo_proto
-from plugrt.wire.protobuf import message
-from support.distributions import run_cli
+from plugrt.wire.hlo_module import find_module
+from plugrt.wire.protobuf import message, varint
+from support.distributions import run_cli, run_python
 
 TABLE = np.arange(100, dtype=np.float32)
 F32 = np.float32
@@ -134,31 +137,126 @@ def test_a_syntax_error_has_a_line_and_a_column() -> None:
     assert (error.value.line, error.value.column is not None) == (5, True)
 
 
-def test_bytes_that_are_cut_or_altered_are_refused_or_read_and_never_more() -> None:
-    function, arguments = FUNCTIONS["results"]
-    code = plugrt.xla_computation(function)(*arguments).as_serialized_hlo_module_proto()
-    altered = random.Random(7)
-    damaged = [code[:n] for n in range(0, len(code), 7)]
-    for _ in range(200):
+def serialized(name: str) -> bytes:
+    """Returns the ``HloModuleProto`` of a function."""
+    function, arguments = FUNCTIONS[name]
+    code: bytes = plugrt.xla_computation(function)(*arguments).as_serialized_hlo_module_proto()
+    return code
+
+
+def altered(code: bytes, count: int, seed: int) -> Iterator[bytes]:
+    """Yields copies with one to three other bytes."""
+    chance = random.Random(seed)
+    for _ in range(count):
         changed = bytearray(code)
-        changed[altered.randrange(len(code))] = altered.randrange(256)
-        damaged.append(bytes(changed))
-    refused = 0
-    for content in damaged:
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            changed[chance.randrange(len(code))] = chance.randrange(256)
+        yield bytes(changed)
+
+
+DUMPED = {"module": bytes, "dump": lambda code: message(1, code) + message(3, b"\x08\x01")}
+NAMED = 50
+"""A module that is cut here has its name, so that it is known for one."""
+
+
+@pytest.mark.parametrize("form", DUMPED)
+@pytest.mark.parametrize("name", ["results", "loop"])
+def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -> None:
+    """At each byte: it was "neither StableHLO text nor MLIR bytecode, no HLO and no export"."""
+    code = DUMPED[form](serialized(name))
+    whole = find_module(code)
+    for end in range(len(code)):
+        try:
+            program = plugrt.load_program(code[:end])
+        except ProgramError as error:
+            damaged = "a serialised HLO module that is damaged: " in str(error)
+            if end >= NAMED and not damaged:
+                pytest.fail(f"cut at {end}: {error}")
+        else:  # all that is lost are fields that a module can do without
+            assert whole is not None
+            assert program.code == whole[: len(program.code)], end
+            assert len(program.code) > 0.95 * len(whole)
+
+
+@pytest.mark.parametrize("name", ["results", "loop", "calls"])
+def test_altered_bytes_are_refused_or_read(name: str) -> None:
+    """By a program's reader, and by whatever reads an optimised program that a library gives."""
+    code, refused = serialized(name), 0
+    for content in altered(code, 400, seed=7):
+        for read in (
+            hlo_proto.flat_parameters, hlo_proto.parameter_types, hlo_proto.result_types,
+            hlo_proto.parameter_layouts, hlo_proto.output_layouts, hlo_proto.donated_parameters,
+            hlo_proto.parameter_shardings, hlo_proto.output_shardings,
+        ):  # fmt: skip
+            try:
+                read(content)
+            except (ValueError, KeyError) as error:
+                assert type(error) in (ValueError, KeyError), error  # noqa: PT017
         try:
             program = plugrt.load_program(content)
         except ProgramError:
             refused += 1
         else:
-            assert program.format in ("hlo", "mlir")
-    assert refused > len(code) // 8
+            assert program.format == "hlo"
+    assert refused > 100
+
+
+WIRE_TYPES = {0: b"\x05", 1: b"12345678", 5: b"1234"}
+
+
+@pytest.mark.parametrize(
+    ("number", "wire_type"),
+    [*((number, form) for number in (1, 3, 4) for form in (0, 1, 5)), (6, 1), (6, 5)],
+)
+def test_a_field_of_a_wrong_wire_type_is_named(number: int, wire_type: int) -> None:
+    """It was passed over, or read as a packed number."""
+    code = serialized("results") + varint(number << 3 | wire_type) + WIRE_TYPES[wire_type]
+    says = f"damaged: field {number} of a protocol buffer has the wire type {wire_type}"
+    with pytest.raises(ProgramError, match=says):
+        plugrt.load_program(code)
+
+
+COMPILE = """
+import pickle, sys, plugrt
+refused = 0
+for content in pickle.load(open(sys.argv[1], "rb")):
+    try:
+        plugrt.compile(content)
+    except plugrt.errors.PlugrtError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
+    """XLA ended it where a tuple's operands, or the signature, did not fit the program."""
+    code = serialized("results")
+    module = find_module(code)
+    assert module is not None
+    changes = [
+        (b"\xa2\x02\x0f", b"\xe2\x02\x0f"),  # the operands of the tuple are of another field
+        (b"\x22\x10\x10\x0b", b"\x20\x10\x10\x0b"),  # the results of the signature
+    ]
+    damaged = [content for old, new in changes for content in replaced(code, old, new)]
+    assert len(damaged) >= len(changes)
+    file = tmp_path / "contents"
+    file.write_bytes(pickle.dumps([*damaged, *altered(code, 60, seed=11)]))
+    done = run_python(COMPILE, arguments=(str(file),), JAX_PLATFORMS="cpu")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= len(damaged)
+
+
+def replaced(code: bytes, old: bytes, new: bytes) -> Iterator[bytes]:
+    """Yields a copy for each occurrence of some bytes, with others there."""
+    for found in re.finditer(re.escape(old), code):
+        yield code[: found.start()] + new + code[found.end() :]
 
 
 @pytest.mark.parametrize(
     "content", [b"\n", b"\n\x00", message(1, b""), message(1, b"name"), b"\n\n"]
 )
 def test_other_bytes_are_no_module(content: bytes) -> None:
-    assert hlo_proto.find_module(content) is None
+    assert find_module(content) is None
 
 
 def test_a_backend_without_hlo_refuses_it_by_name_with_the_cure() -> None:

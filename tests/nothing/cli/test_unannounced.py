@@ -49,6 +49,9 @@ def test_the_row_names_the_line_that_loads_it(tmp_path: Path) -> None:
     named = rows_of(site, **{VARIABLE: f"chip:{path}"})
     assert "silent" not in named
     assert named["chip"]["state"] == "initialised"
+    link = tmp_path / "link.so"
+    link.symlink_to(path)
+    assert "silent" not in rows_of(site, **{VARIABLE: f"chip:{link}"}), "it is that library"
     beside = rows_of(site, **{VARIABLE: f"mine:{library}"})
     assert beside["silent"]["cure"] == f"{VARIABLE}=mine:{library},chip:{path} loads it"
 

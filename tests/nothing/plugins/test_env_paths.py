@@ -67,6 +67,40 @@ def test_a_repeated_item_is_one_item(again: str) -> None:
     assert len(parse_libraries("a:/x.so,a:/y.so", ":")) == 2
 
 
+def test_spellings_of_one_file_are_one_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each was `DuplicatePlugin`: a link, a relative path, a file of JSON without options."""
+    real = tmp_path / "lib/real.so"
+    real.parent.mkdir()
+    real.touch()
+    (tmp_path / "link.so").symlink_to("lib/real.so")
+    (tmp_path / "folder").symlink_to("lib")
+    (tmp_path / "a.json").write_text(json.dumps({"library_path": str(real)}))
+    (tmp_path / "options.json").write_text(
+        json.dumps({"library_path": str(real), "create_options": {"a": 1}})
+    )
+    (tmp_path / "b.json").symlink_to("options.json")
+    monkeypatch.chdir(tmp_path)
+    plain = (
+        str(real), "lib/real.so", "./lib/real.so", "lib/../lib//real.so", "folder/real.so",
+        "./link.so", str(tmp_path / "link.so"), "a.json",
+    )  # fmt: skip
+    with_options = ("options.json", "./options.json", "b.json")
+    for group in (plain, with_options):
+        for one in group:
+            for other in group:
+                assert len(parse_libraries(f"a:{one},a:{other}", ":")) == 1, (one, other)
+                assert len(parse_libraries(f"a:{one},b:{other}", ":")) == 2
+    for one in plain:
+        assert len(parse_libraries(f"a:{one},a:options.json", ":")) == 2, "it has options"
+        assert len(parse_libraries(f"a:{one},a:real.so", ":")) == 2, "the loader searches that"
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert len(parse_libraries("a:./x.so,a:y/x.so,a:/x\0y.so", ":")) == 3
+
+
 def test_json(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     content = {

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_options_can_be_given_to_one_plugin() -> None:
     assert LibraryPlugin("z", "l").client_options(config) == {"a": 1, "b": 1}
 
 
-GPU_SETTINGS = (
+GPU_SETTINGS: tuple[dict[str, str], ...] = (
     {},
     {"JAX_ROCM_VISIBLE_DEVICES": "0,2", "JAX_ONEAPI_VISIBLE_DEVICES": "1"},
     {"JAX_CUDA_VISIBLE_DEVICES": "3", "JAX_ROCM_VISIBLE_DEVICES": "all"},
@@ -192,29 +193,50 @@ def test_it_is_a_well_formed_plugin() -> None:
 
 
 DECLARED = {
+    "name": "declared", "options": {"a": 1},
     "priority": 900, "platform": "zz", "aliases": ("acc",), "experimental": True,
     "library_path": "/declared.so", "waits_for": "a clock", "interface_version": (0, 9),
     "topology_names": ("one",), "conformance_options": {"a": 1},
 }  # fmt: skip
 GIVEN: dict[str, Any] = {
-    "priority": 5, "platform": "", "aliases": (), "experimental": False, "library_path": "/l.so"
+    "name": "given", "options": {},
+    "priority": 5, "platform": "", "aliases": (), "experimental": False,
+    "library_path": "/l.so"
 }  # fmt: skip
 
 
 def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
-    """Every documented one, of both classes; the defaults of arguments were set over them."""
-    documented = {name for name, value in vars(Plugin).items() if name in Plugin.__annotations__}
-    assert documented - {"name"} <= set(DECLARED)
-    library = type("Declares", (LibraryPlugin,), DECLARED)("a")
+    """Each documented one, of both classes; the defaults of arguments were set over them."""
+    documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
+    assert documented == {*DECLARED, "c_api", "exclusive"}
+    library = type("Declares", (LibraryPlugin,), DECLARED)()
     assert {name: getattr(library, name) for name in DECLARED} == DECLARED
     assert library.library() == "/declared.so"
-    backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict)
+    assert library.client_options(Config({})) == {"a": 1}
+    backend = type("Declares", (BackendPlugin,), {**DECLARED, "factory": dict})()
     assert {name: getattr(backend, name) for name in DECLARED} == DECLARED
-    given = type("Declares", (LibraryPlugin,), DECLARED)("a", **GIVEN)
+    given = type("Declares", (LibraryPlugin,), DECLARED)(**GIVEN)
     assert {name: getattr(given, name) for name in GIVEN} == GIVEN
-    table = type("Declares", (LibraryPlugin,), DECLARED)("a", c_api=object())
+    assert given.client_options(Config({})) == {}
+    table = type("Declares", (LibraryPlugin,), DECLARED)(c_api=object())
     assert table.library_path == ""
-    assert type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5).priority == 5
+    capsule = object()
+    table = type("Declares", (LibraryPlugin,), {"name": "declared", "c_api": capsule})()
+    assert (table.c_api, table.library_path) == (capsule, "")
+    assert type("Declares", (LibraryPlugin,), {"c_api": capsule})("a", "/l.so").c_api is None
+    backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5)
+    assert (backend.name, backend.priority) == ("a", 5)
+
+
+def test_options_of_a_subclass_may_be_a_method() -> None:
+    class Computes(LibraryPlugin):
+        name, library_path = "chip", "/l.so"
+
+        def options(self) -> dict[str, int]:
+            return {"queues": len(self.name)}
+
+    assert Computes().client_options(Config({})) == {"queues": 4}
+    assert Computes(options={"a": 1}).client_options(Config({})) == {"a": 1}
 
 
 def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:
@@ -223,3 +245,50 @@ def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:
     made.register(plugin)
     made.get("chip")
     assert plugin.options == [{"size": 3}]
+
+
+WRONG: dict[str, tuple[list[Any], str]] = {
+    "name": ([3, b"chip", ["chip"]], "a text"),
+    "library_path": ([5, b"/l.so", ["/l.so"]], "a path"),
+    "options": ([5, "a", [("a", 1)], True], "a mapping of names to values, or a function"),
+    "priority": (["high", 1.5, True], "an int"),
+    "platform": ([5, b"p", ("p",)], "a text"),
+    "aliases": (["gpu", b"gpu", 5, ["gpu", 5], {"gpu": 1}], "a tuple of names"),
+    "experimental": (["no", 1, 0], "True or False"),
+    "exclusive": (["no", 1], "True or False"),
+    "interface_version": (["1.0", 1, (1,), (1, "0")], "a pair of numbers"),
+    "topology_names": (["v5e", 3], "a tuple of names"),
+    "conformance_options": ([5, [("a", 1)]], "a mapping of names to values"),
+    "waits_for": ([5, None], "a text"),
+}
+"""Values that an attribute refuses, and the words of its type in the error."""
+PARAMETERS = signature(LibraryPlugin).parameters
+
+
+@pytest.mark.parametrize("attribute", WRONG)
+def test_a_value_of_a_wrong_type_is_named_with_what_is_asked_for(attribute: str) -> None:
+    """Text given for aliases was its letters, and text for a flag was true."""
+    documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
+    assert documented == {*WRONG, "c_api"}
+    values, expected = WRONG[attribute]
+    usual = {"name": "chip", "library_path": "/l.so"}
+    for value in values:
+        says = f"the {attribute} of .* is {re.escape(repr(value))}, of type {type(value).__name__}"
+        says += f"; it must be {expected}"
+        if attribute in PARAMETERS:
+            with pytest.raises(RegistrationError, match=f"LibraryPlugin.*: {says}"):
+                LibraryPlugin(**usual | {attribute: value})
+        for bases in ((LibraryPlugin,), (BackendPlugin,)):
+            if attribute not in vars(Plugin) and bases == (BackendPlugin,):
+                continue
+            made = type("Declares", bases, {**usual, "factory": dict})()
+            setattr(made, attribute, value)
+            with pytest.raises(RegistrationError, match=f"register: {says}"):
+                Backends(Config({}), path=[]).register(made)
+
+
+@pytest.mark.parametrize("returned", [5, "a", [("a", 1)]])
+def test_a_function_that_returns_no_options_is_named(returned: object) -> None:
+    plugin = LibraryPlugin("chip", "/l.so", lambda: returned)  # type: ignore[arg-type,return-value]
+    with pytest.raises(PluginBroken, match=re.escape(f"options() returned {returned!r}, which")):
+        plugin.client_options(Config({}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from plugrt.plugins import Availability, Backends, LibraryPlugin, vendors
 from plugrt.plugins.record import State
 from plugrt.plugins.selection import backends
+from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc
 from support.distributions import install, install_plugin
@@ -181,12 +183,28 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
         ("libze_tracing_layer.so.1", "Intel's Level Zero loader"),
         ("libcublas.so.13", "the package nvidia-cublas"),
         ("libcuda.so.1", "the NVIDIA driver"),
+        ("libtvm_ffi.so", "the package apache-tvm-ffi"),
     ],
 )  # fmt: skip
 def test_what_brings_a_library_is_named(library: str, source: str) -> None:
     """Of ROCm's and oneAPI's most had no source, and the first is of each version of ROCm."""
     known = vendors.SHARED_LIBRARIES
     assert [known[pattern] for pattern in known if fnmatchcase(library, pattern)] == [source]
+
+
+def test_a_library_is_known_by_the_name_of_its_file_and_of_a_link(tmp_path: Path) -> None:
+    """A link of another name lost the variables and the trial that the library needs."""
+    (tmp_path / "libtpu.so").touch()
+    (tmp_path / "mine.so").symlink_to("libtpu.so")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/libtpu.so").symlink_to(tmp_path / "versioned.so")
+    (tmp_path / "versioned.so").touch()
+    for name in ("libtpu.so", "mine.so", "other/libtpu.so"):
+        assert vendors.is_exclusive(str(tmp_path / name)), name
+        with set_start_variables(str(tmp_path / name)):
+            assert os.environ["TPU_SKIP_MDS_QUERY"] == "1", name
+    assert vendors.is_exclusive("libtpu.so")
+    assert not vendors.is_exclusive(str(tmp_path / "versioned.so"))
 
 
 def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 import plugrt
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions, Executable, LoadedExecutable, Program
-from plugrt.stablehlo.hlo import ESTIMATE, cost_analysis, optimized_text
+from plugrt.stablehlo.hlo import ESTIMATE, cost_analysis, optimized_graph, optimized_text
+from plugrt.wire.protobuf import integer, message
 from support.changed_headers import rewrite_header
 from support.fake_topology import FakeExecutable
 from support.xla_cpu import needs_library
@@ -49,6 +51,28 @@ def test_the_text_of_a_library_that_prints_none(product: LoadedExecutable) -> No
         product.executable.as_text()
     assert optimized_text(product.executable).startswith("HloModule")
     assert "f32[64,64]" in plugrt.compile(PROGRAM, backend="xla_cpu").as_text()
+
+
+@pytest.mark.parametrize("read", [optimized_text, cost_analysis, optimized_graph])
+def test_a_damaged_program_is_named(
+    product: LoadedExecutable, read: Callable[[Executable], object]
+) -> None:
+    """XLA's own error ended in the caller's hands, which is none of plugrt's."""
+    whole = product.executable.optimized_program()
+    for end in range(1, len(whole.code), 97):
+        program = Program(whole.code[:end], whole.format, "cut")
+        try:
+            read(Mute(program))
+        except Unimplemented as error:
+            if "'cut' is no HLO module: " not in str(error) and "holds no HLO" not in str(error):
+                pytest.fail(str(error))
+    deep = b""
+    for _ in range(5000):
+        deep = message(4, deep) + integer(2, 13)
+    instruction = message(1, b"x") + message(2, b"parameter") + message(3, deep)
+    nested = Program(message(3, message(2, instruction)), "hlo", "cut")
+    with pytest.raises(Unimplemented, match="'cut' is no HLO module: "):
+        read(Mute(nested))
 
 
 def test_the_estimate_is_what_the_library_counts(product: LoadedExecutable) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -199,3 +200,32 @@ def test_a_create_option_of_the_wrong_type_raises_an_exception() -> None:
     assert "PJRT_Client_Create of" in first
     assert "std::bad_variant_access" in first
     assert values == "[1. 2.]"
+
+
+_DEVICES = """
+import plugrt
+try:
+    plugrt.devices()
+except plugrt.errors.PluginBroken as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("what", THROWN)
+def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
+    library: Path, what: int, tmp_path: Path
+) -> None:
+    """Without it such an exception ends the process, under a host in C++ as well: SECURITY.md."""
+    environ = {
+        "THROW_WHILE_LOADED": str(what),
+        "JAX_PLATFORMS": "throwing",
+        "PJRT_NAMES_AND_LIBRARY_PATHS": f"throwing:{library}",
+        "PLUGRT_CACHE_DIR": str(tmp_path),
+    }
+    command = [sys.executable, "-c", _DEVICES]
+    done = children.run(command, env={**os.environ, **environ}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "was killed by SIGABRT while it was loaded" in done.stdout
+    assert "terminate called after throwing an instance of" in done.stdout
+    untried = {**os.environ, **environ, "PLUGRT_PROBE_LIBRARIES": "0"}
+    assert children.run(command, env=untried, timeout=120).returncode == -signal.SIGABRT

@@ -58,6 +58,22 @@ def _why_not_regular(found: os.stat_result) -> str:
     return f"is {file_type}, not a regular file"
 
 
+def real_path(library: str) -> str:
+    """Returns the path of a library's file, without links; a name without a folder as it is.
+
+    The dynamic loader searches such a name.
+    """
+    try:
+        return os.path.realpath(library) if os.sep in library else library
+    except (OSError, ValueError):  # the working folder was removed; a name that holds a NUL
+        return library
+
+
+def names_of(library: str) -> set[str]:
+    """Returns the file names of a library: as its path spells it, and of the file it leads to."""
+    return {os.path.basename(path) for path in (library, real_path(library))}
+
+
 def is_url(path: AnyPath) -> bool:
     """Whether a path is a URL, such as ``gs://bucket/x``: made as a folder, it would be ``gs:``."""
     return _URL.match(os.fsdecode(path)) is not None

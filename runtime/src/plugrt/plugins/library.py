@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from plugrt.base.files import why_no_file
 from plugrt.errors import PluginBroken, RegistrationError
@@ -13,7 +14,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.coordination import Connection
-from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.plugin import FLAG, Availability, Declared, Plugin, find_wrong_type
 from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config, config
 
@@ -54,17 +55,31 @@ class LibraryPlugin(Plugin):
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
     called when a client is about to be started; options from the settings take precedence. Subclass
     it to compute the path (override `library`), to probe for hardware, or to prepare the
-    environment. An argument that is not given is the attribute of the class.
+    environment. An argument that is not given is the attribute of the class. One of another type
+    is refused (`RegistrationError`).
     """
 
     exclusive: bool = False
     """Whether one process at a time can use the devices: a trial then starts no client."""
     library_path: str = ""
+    c_api: object | None = None
+    """The capsule of a function table in this process; None for a library in a file."""
+    options: Options | Callable[[], Options] | None = None
+
+    _declared = MappingProxyType({
+        **Plugin._declared,
+        "exclusive": FLAG,
+        "library_path": Declared("a path", lambda value: isinstance(value, str | os.PathLike)),
+        "options": Declared(
+            "a mapping of names to values, or a function that returns one",
+            lambda value: value is None or callable(value) or isinstance(value, Mapping),
+        ),
+    })  # fmt: skip
 
     @with_argument_errors
     def __init__(
         self,
-        name: str,
+        name: str | None = None,
         library_path: str | os.PathLike[str] | None = None,
         options: Options | Callable[[], Options] | None = None,
         *,
@@ -74,24 +89,28 @@ class LibraryPlugin(Plugin):
         aliases: Sequence[str] | None = None,
         experimental: bool | None = None,
     ) -> None:
-        path = os.fspath(library_path or ("" if c_api is not None else self.library_path))
-        if bool(path) == (c_api is not None):
+        arguments = {"name": name, "library_path": library_path, "options": options,
+                     "priority": priority, "platform": platform, "aliases": aliases,
+                     "experimental": experimental}  # fmt: skip
+        given: dict[str, Any] = {
+            key: value for key, value in arguments.items() if value is not None
+        }
+        self.name = name if isinstance(name, str) else self.name  # for the message
+        if fault := find_wrong_type(self, given):
+            raise RegistrationError(f"{type(self).__name__}: {fault}")
+        if aliases is not None:
+            given["aliases"] = tuple(aliases)
+        if not (library_path or c_api is not None):
+            given.pop("library_path", None)
+        else:
+            given |= {"library_path": library_path or "", "c_api": c_api}
+        vars(self).update(given)
+        path = self.library_path = os.fspath(self.library_path)
+        if bool(path) == (self.c_api is not None):
             raise RegistrationError(
-                f"LibraryPlugin({name!r}) was given {'both' if path else 'neither'} library_path "
-                f"{'and' if path else 'nor'} c_api; give one of them"
+                f"LibraryPlugin({self.name!r}) was given {'both' if path else 'neither'} "
+                f"library_path {'and' if path else 'nor'} c_api; give one of them"
             )
-        self.name, self.library_path = name, path
-        aliases = None if aliases is None else tuple(aliases)
-        given = {"priority": priority, "platform": platform, "aliases": aliases,
-                 "experimental": experimental}  # fmt: skip
-        vars(self).update({name: value for name, value in given.items() if value is not None})
-        self._c_api = c_api
-        self._options = options
-
-    @property
-    def c_api(self) -> object | None:
-        """The capsule of a function table in this process; None for a library in a file."""
-        return self._c_api
 
     def library(self) -> str:
         """Returns the library's path; empty for a function table in this process.
@@ -105,7 +124,7 @@ class LibraryPlugin(Plugin):
 
         Raises `PluginBroken` if it is not: the path was named explicitly.
         """
-        if self._c_api is not None:
+        if self.c_api is not None:
             return Availability.yes("its table is in this process")
         path = self.library()
         if os.sep in path and (fault := why_no_file(path)):
@@ -114,7 +133,9 @@ class LibraryPlugin(Plugin):
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the plugin's own create options, and those that the settings add."""
-        options = self._options() if callable(self._options) else self._options
+        options: object = self.options() if callable(self.options) else self.options
+        if not isinstance(options, Mapping | None):
+            raise PluginBroken(f"its options() returned {options!r:.60}, which is no mapping")
         found = dict(options or {})
         for name in self._names():
             found |= vendors.gpu_options(name, config)
@@ -134,8 +155,8 @@ class LibraryPlugin(Plugin):
         """Returns the loaded library; a missing shared library is named with its package."""
         from plugrt import capi
 
-        if self._c_api is not None:
-            return capi.library_in(self._c_api, self.name)
+        if self.c_api is not None:
+            return capi.library_in(self.c_api, self.name)
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def starting(self) -> AbstractContextManager[None]:
@@ -160,7 +181,7 @@ class LibraryPlugin(Plugin):
         """
         from plugrt import capi
 
-        if self._c_api is not None:
+        if self.c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process is invalid in another
         if options is None:
             options = self.client_options(config)

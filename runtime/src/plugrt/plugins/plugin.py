@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Client, OptionValue, Topology
@@ -33,6 +34,35 @@ class Availability:
     def no(cls, reason: str, cure: str = "") -> Availability:
         """The plugin cannot work here, for this reason; ``cure`` is what would help."""
         return cls(False, reason, cure)
+
+
+class Declared(NamedTuple):
+    """The type that an attribute of a plugin must have: in words, and as a check of a value."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+
+
+def is_names(value: object) -> bool:
+    """Whether a value is several texts; a text, whose parts are texts as well, is not."""
+    return (
+        isinstance(value, Collection)
+        and not isinstance(value, str | bytes | Mapping)
+        and all(isinstance(name, str) for name in value)
+    )
+
+
+def is_version(value: object) -> bool:
+    """Whether a value is a version of the interface: a pair of numbers."""
+    return isinstance(value, tuple) and list(map(type, value)) == [int, int]
+
+
+TEXT = Declared("a text", lambda value: isinstance(value, str))
+FLAG = Declared("True or False", lambda value: isinstance(value, bool))
+_NAMES = Declared("a tuple of names", is_names)
+_INTEGER = Declared("an int", lambda value: type(value) is not bool and isinstance(value, int))
+_VERSION = Declared("a pair of numbers, such as (1, 0)", is_version)
+_OPTIONS = Declared("a mapping of names to values", lambda value: isinstance(value, Mapping))
 
 
 class Plugin:
@@ -75,6 +105,19 @@ class Plugin:
     such as those for several virtual devices, without which level 4 cannot be shown."""
     waits_for: str = ""
     """The likely reason of a slow start, for the warning about it."""
+
+    _declared = MappingProxyType({
+        "name": TEXT,
+        "platform": TEXT,
+        "priority": _INTEGER,
+        "experimental": FLAG,
+        "aliases": _NAMES,
+        "interface_version": _VERSION,
+        "topology_names": _NAMES,
+        "conformance_options": _OPTIONS,
+        "waits_for": TEXT,
+    })  # fmt: skip
+    """The type of each attribute; `find_fault` compares."""
 
     def probe(self) -> Availability:
         """Returns whether the hardware seems to be present.
@@ -139,27 +182,24 @@ def find_fault(plugin: object) -> str:
             "Plugin and give an instance of it"
         )
     cls = f"{type(plugin).__module__}.{type(plugin).__qualname__}"
-    if not isinstance(plugin.name, str) or not plugin.name:
+    if not plugin.name:
         return f"a {cls} has no name; set its attribute `name` to what users type in JAX_PLATFORMS"
-    if not NAME.fullmatch(plugin.name):
+    if isinstance(plugin.name, str) and not NAME.fullmatch(plugin.name):
         return f"the name {plugin.name!r} of {cls} cannot be used in JAX_PLATFORMS; {NAME_RULE}"
-    if not isinstance(plugin.priority, int) or isinstance(plugin.priority, bool):
-        return f"the priority of {plugin!r} is {plugin.priority!r}; it must be an int"
-    if not is_version(plugin.interface_version):
-        return (
-            f"the interface_version of {plugin!r} is {plugin.interface_version!r}; it must be a "
-            "pair of numbers, such as (1, 0)"
-        )
-    if isinstance(plugin.aliases, str):
-        return f"the aliases of {plugin!r} are the text {plugin.aliases!r}; give a tuple of names"
-    if not all(isinstance(alias, str) for alias in plugin.aliases):
-        return f"the aliases of {plugin!r} are {plugin.aliases!r}; give a tuple of names"
+    values = {name: getattr(plugin, name) for name in plugin._declared}
+    return find_wrong_type(plugin, values)
+
+
+def find_wrong_type(plugin: Plugin, values: Mapping[str, object]) -> str:
+    """Returns the first of these attributes that has another type than declared, and the cure."""
+    for name, value in values.items():
+        expected, accepts = plugin._declared[name]
+        if not accepts(value):
+            return (
+                f"the {name} of {plugin!r} is {value!r:.60}, of type {type(value).__name__}; "
+                f"it must be {expected}"
+            )
     return ""
-
-
-def is_version(value: object) -> bool:
-    """Whether a value is a version of the interface: a pair of numbers."""
-    return isinstance(value, tuple) and list(map(type, value)) == [int, int]
 
 
 HOOK_PREFIX = "plugrt_"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from plugrt.base import files
 from plugrt.base.xla_environment import set_variables
 from plugrt.plugins import vendors
 
@@ -13,7 +13,8 @@ from plugrt.plugins import vendors
 @contextmanager
 def set_start_variables(library: str) -> Iterator[None]:
     """Sets a library's `vendors.START_VARIABLES` on a machine without its device."""
-    wanted = vendors.START_VARIABLES.get(os.path.basename(library))
+    names = sorted(files.names_of(library) & vendors.START_VARIABLES.keys())
+    wanted = vendors.START_VARIABLES[names[0]] if names else None
     if wanted is None or any(h.label == wanted.device for h in vendors.hardware_seen()):
         yield
         return

@@ -100,6 +100,8 @@ SHARED_LIBRARIES: Mapping[str, str] = {
     "libze_*": "Intel's Level Zero loader",
     "libOpenCL.so*": "an OpenCL loader, such as ocl-icd",
     "libhwloc.so*": "hwloc",
+    # https://github.com/apache/tvm-ffi; the wheel has tvm_ffi/lib/libtvm_ffi.so.
+    "libtvm_ffi.so": "the package apache-tvm-ffi",
 }
 """Patterns of shared libraries that PJRT libraries need, to their sources."""
 
@@ -132,8 +134,8 @@ START_VARIABLES: Mapping[str, StartVariables] = {
 
 
 def is_exclusive(library: str) -> bool:
-    """Whether one process at a time can use the devices of a library, by its file name."""
-    return os.path.basename(library) == "libtpu.so"
+    """Whether one process at a time can use the devices of a library, by its file's name."""
+    return "libtpu.so" in files.names_of(library)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Program, TensorType
 from plugrt.programs.parsing import has_bindings
 from plugrt.wire import hlo_proto
+from plugrt.wire.hlo_module import find_module, require_module
 
 _TEXT = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b([^\n]*)", re.DOTALL)
 _LEFT_OUT = re.compile(rb"\bconstant\(\{\.\.\.\}\)")
@@ -19,13 +20,17 @@ def read_hlo(code: bytes, title: str, name: str) -> Program | None:
 
     Its name is ``name``, else the module's. Raises `ProgramError` with XLA's line and column for
     text that it cannot parse, for text without its large constants, and for one of a program on
-    several devices, which the format does not state; `MissingTraceExtra` for text without jaxlib.
+    several devices, which the format does not state, and for damaged bytes; `MissingTraceExtra` for
+    text without jaxlib.
     """
     if header := _TEXT.match(code):
         code = _parse_text(code, header[1], title)
     elif not code.startswith(b"\n"):  # the field of a module's name, or of a module
         return None
-    module = hlo_proto.find_module(code)
+    try:
+        module = find_module(code)
+    except ValueError as error:
+        raise ProgramError(f"{title} is a serialised HLO module that is damaged: {error}") from None
     if module is None:
         return None
     program = Program(module, "hlo", name or hlo_proto.module_name(module))
@@ -59,11 +64,15 @@ def _parse_text(code: bytes, header: bytes, title: str) -> bytes:
 def read_parameters(program: Program) -> tuple[tuple[TensorType, ...], bool]:
     """Returns the types of an HLO program's arguments, and whether they are one tuple in it.
 
-    Raises `ProgramError` for parameters that are no arrays.
+    Raises `ProgramError` for parameters that are no arrays, and for a damaged program.
     """
     try:
-        return hlo_proto.flat_parameters(hlo_proto.read_module(program))
-    except (ValueError, KeyError) as error:
+        module = hlo_proto.read_module(program)
+        require_module(module)
+        return hlo_proto.flat_parameters(module)
+    except (ValueError, RecursionError) as error:
+        raise ProgramError(f"the HLO of program {program.name!r} is damaged: {error}") from None
+    except KeyError as error:
         raise ProgramError(
             f"program {program.name!r} cannot be run on arrays: its parameters are neither arrays "
             "nor one tuple of arrays"

@@ -91,9 +91,22 @@ def parse_hlo_text(text: bytes, title: str) -> bytes:
 
 
 def _module(program: Program) -> Any:
-    """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes."""
-    content = bytes(read_module(program))
-    return _hlo_bindings().HloModule.from_serialized_hlo_module_proto(content)
+    """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes.
+
+    Raises `Unimplemented` for a program that is no HLO module.
+    """
+    bindings = _hlo_bindings()
+    try:
+        content = bytes(read_module(program))
+        return bindings.HloModule.from_serialized_hlo_module_proto(content)
+    except (RuntimeError, ValueError) as error:
+        if isinstance(error, Unimplemented):
+            raise
+        raise _no_module(program, error) from error
+
+
+def _no_module(program: Program, error: Exception) -> Unimplemented:
+    return Unimplemented(f"the optimised program {program.name!r} is no HLO module: {error}")
 
 
 def _hlo_bindings() -> Any:
@@ -135,10 +148,8 @@ def hlo_graph(program: Program) -> str:
     """
     try:
         return _HloGraph(read_module(program), program.name).draw()
-    except ValueError as error:
-        raise Unimplemented(
-            f"the optimised program {program.name!r} is no HLO module: {error}"
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise _no_module(program, error) from error
 
 
 class _HloGraph:

@@ -16,18 +16,24 @@ import numpy as np
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Layout, Program, TensorType
-from plugrt.wire.protobuf import Content, fields, integer, integers, message, messages, varint
+from plugrt.wire.protobuf import (
+    Content,
+    integer,
+    integers,
+    message,
+    messages,
+    varint,
+)
 
 FORMATS = ("hlo", "hlo_with_config")
 
 _MODULE_OF_CONFIG = 1
-_MODULE_NAME, _COMPUTATIONS, _INSTRUCTIONS = 1, 3, 2
-_HLO_PROTO = {1, 3}
-"""The fields of an ``HloProto``: a module, and how its buffers were assigned."""
+_MODULE_NAME = 1
 _HOST_PROGRAM_SHAPE, _PARAMETERS, _RESULT = 4, 1, 2
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT, _IS_DYNAMIC = 2, 3, 4, 5, 6
 _MINOR_TO_MAJOR, _TILES, _ELEMENT_BITS, _TAIL_ALIGNMENT = 1, 6, 7, 16
 _TILE_DIMENSIONS = 1
+_MAX_SIZE = 2**63 - 1
 _TUPLE = 13
 # HloInputOutputAliasProto and HloBufferDonorProto: where the module has them, and in one of their
 # entries the parameter's number and its index within a parameter that is a tuple.
@@ -70,37 +76,26 @@ def read_module(program: Program) -> Content:
     return found[0]
 
 
-def find_module(code: bytes) -> bytes | None:
-    """Returns the ``HloModuleProto`` that bytes are, or that is in an ``HloProto``, as dumps are.
-
-    None for anything else.
-    """
-    try:
-        if _is_module(code):
-            return code
-        if {number for number, _ in fields(code)} <= _HLO_PROTO:
-            [module] = messages(code, _MODULE_OF_CONFIG)
-            return bytes(module) if _is_module(module) else None
-    except ValueError:
-        pass
-    return None
+def one_message(content: Content, number: int, what: str) -> memoryview:
+    """Returns the message of a field that is there once; `ValueError` otherwise."""
+    found = messages(content, number)
+    if len(found) != 1:
+        raise ValueError(f"it has {len(found)} of what it has once: {what} (field {number})")
+    return found[0]
 
 
-def _is_module(content: Content) -> bool:
-    """Whether a message has a name, a signature and computations, as each module."""
-    computations = messages(content, _COMPUTATIONS)
-    return (
-        len(messages(content, _MODULE_NAME)) == 1
-        and len(messages(content, _HOST_PROGRAM_SHAPE)) == 1
-        and bool(computations)
-        and all(messages(computation, _INSTRUCTIONS) for computation in computations)
-    )
+def last_integer(content: Content, number: int) -> int:
+    """Returns the integer of a field, of several the last; 0 is left out by protobuf."""
+    return (integers(content, number) or [0])[-1]
+
+
+def last_text(content: Content, number: int) -> str:
+    return b"".join(messages(content, number)[-1:]).decode(errors="replace")
 
 
 def module_name(module: Content) -> str:
     """Returns the name that a module states."""
-    [name] = messages(module, _MODULE_NAME)
-    return bytes(name).decode(errors="replace")
+    return last_text(module, _MODULE_NAME)
 
 
 def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
@@ -108,7 +103,7 @@ def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
 
     The second result is whether they are a tuple. Raises as `parameter_types`.
     """
-    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     parameters = messages(shape, _PARAMETERS)
     tupled = len(parameters) == 1 and _is_tuple(parameters[0])
     parts = _elements(parameters[0]) if tupled else parameters
@@ -141,7 +136,7 @@ def output_shardings(module: Content) -> list[bytes] | None:
     stated = messages(module, _OUTPUT_SHARDING)
     if not stated:
         return None
-    [whole] = stated
+    whole = one_message(module, _OUTPUT_SHARDING, "sharding of results")
     parts = (
         messages(whole, _SHARDINGS) if integers(whole, _SHARDING_TYPE) == [_OF_TUPLE] else [whole]
     )
@@ -164,14 +159,14 @@ def parameter_types(module: Content) -> tuple[TensorType, ...]:
 
     Raises `ValueError` for another message, and `KeyError` for parameters that are no arrays.
     """
-    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     return tuple(_tensor_type(parameter) for parameter in messages(shape, _PARAMETERS))
 
 
 def result_types(module: Content) -> tuple[TensorType, ...]:
     """Returns the types of the results on one device; raises as `parameter_types` does."""
-    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
-    (result,) = messages(shape, _RESULT)
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
+    result = one_message(shape, _RESULT, "result")
     return tuple(map(_tensor_type, _elements(result)))
 
 
@@ -201,14 +196,14 @@ def _packed(field: int, values: Iterable[int]) -> bytes:
 
 def parameter_layouts(module: Content) -> tuple[Layout, ...]:
     """Returns how the parameters lie in memory; of a parameter that is a tuple, its elements."""
-    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     return tuple(_layout(s) for p in messages(shape, _PARAMETERS) for s in _elements(p))
 
 
 def output_layouts(module: Content) -> tuple[Layout, ...]:
     """Returns how the results lie in memory."""
-    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
-    (result,) = messages(shape, _RESULT)
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
+    result = one_message(shape, _RESULT, "result")
     return tuple(_layout(s) for s in _elements(result))
 
 
@@ -217,23 +212,29 @@ def _elements(shape: memoryview) -> Sequence[memoryview]:
 
 
 def _is_tuple(shape: Content) -> bool:
-    return (integers(shape, _ELEMENT_TYPE) or [0])[-1] == _TUPLE
+    return last_integer(shape, _ELEMENT_TYPE) == _TUPLE
 
 
 def _layout(shape: memoryview) -> Layout:
     stated = messages(shape, _LAYOUT)
     if not stated:
         return Layout.row_major(len(integers(shape, _DIMENSIONS)))
-    [layout] = stated
+    layout = one_message(shape, _LAYOUT, "layout")
     tiles = tuple(tuple(integers(tile, _TILE_DIMENSIONS)) for tile in messages(layout, _TILES))
-    bits = (integers(layout, _ELEMENT_BITS) or [0])[-1]
-    return Layout(tuple(reversed(integers(layout, _MINOR_TO_MAJOR))), tiles, bits)
+    order = tuple(reversed(integers(layout, _MINOR_TO_MAJOR)))
+    rank = len(integers(shape, _DIMENSIONS))
+    if sorted(order) != [*range(rank)]:
+        raise ValueError(f"a layout has the order {order} for {rank} dimensions")
+    return Layout(order, tiles, last_integer(layout, _ELEMENT_BITS))
 
 
 def _tensor_type(shape: memoryview) -> TensorType:
-    name = PRIMITIVE_TYPES[(integers(shape, _ELEMENT_TYPE) or [0])[-1]]
+    name = PRIMITIVE_TYPES[last_integer(shape, _ELEMENT_TYPE)]
     dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
-    return TensorType(tuple(integers(shape, _DIMENSIONS)), dtype)
+    sizes = tuple(integers(shape, _DIMENSIONS))
+    if max(sizes, default=0) > _MAX_SIZE:
+        raise ValueError(f"a shape has the dimensions {sizes}")
+    return TensorType(sizes, dtype)
 
 
 TYPE, DIMENSIONS, DEVICES, COPIES_LAST, LAST_DIMENSIONS = 1, 3, 4, 6, 8

@@ -49,12 +49,12 @@ def fields(content: Content) -> Iterator[tuple[int, int | memoryview]]:
 
     Raises `ValueError` where the message is cut short or malformed.
     """
-    for number, value, _ in _spans(memoryview(content)):
+    for number, _, value, _ in _spans(memoryview(content)):
         yield number, value
 
 
-def _spans(view: memoryview) -> Iterator[tuple[int, int | memoryview, int]]:
-    """Yields what `fields` does, with the position at which each field ends."""
+def _spans(view: memoryview) -> Iterator[tuple[int, int, int | memoryview, int]]:
+    """Yields (number, wire type, value, end) of each field: the position at which it ends."""
     at = 0
     while at < len(view):
         key, at = read_varint(view, at)
@@ -63,7 +63,7 @@ def _spans(view: memoryview) -> Iterator[tuple[int, int | memoryview, int]]:
             raise ValueError("a protocol buffer is malformed: field number 0")
         if form == _VARINT:
             value, at = read_varint(view, at)
-            yield number, value, at
+            yield number, form, value, at
             continue
         if form == _BYTES:
             size, at = read_varint(view, at)
@@ -72,8 +72,11 @@ def _spans(view: memoryview) -> Iterator[tuple[int, int | memoryview, int]]:
         else:
             raise ValueError(f"a protocol buffer is malformed: wire type {form}")
         if at + size > len(view):
-            raise ValueError("a protocol buffer ends inside a field")
-        yield number, view[at : at + size], at + size
+            raise ValueError(
+                f"a protocol buffer ends inside a field: of the {size} bytes of field {number} "
+                f"{len(view) - at} are there"
+            )
+        yield number, form, view[at : at + size], at + size
         at += size
 
 
@@ -81,7 +84,7 @@ def find_end(content: Content) -> int:
     """Returns where a message ends that nothing but NULs follow; else the whole length."""
     at, view = 0, memoryview(content)
     try:
-        for _, _, end in _spans(view):
+        for _, _, _, end in _spans(view):
             at = end
     except ValueError:
         return len(view) if any(view[at:]) else at
@@ -89,17 +92,34 @@ def find_end(content: Content) -> int:
 
 
 def integers(content: Content, number: int) -> list[int]:
-    """Returns the integers of a repeated field, packed or not."""
+    """Returns the integers of a repeated field, packed or not.
+
+    Raises `ValueError` where they are of another wire type.
+    """
     values: list[int] = []
-    for found, value in fields(content):
-        if found == number:
-            values += [value] if isinstance(value, int) else _unpack(value)
+    for value in _values(content, number, (_VARINT, _BYTES)):
+        values += [value] if isinstance(value, int) else _unpack(value)
     return values
 
 
 def messages(content: Content, number: int) -> list[memoryview]:
-    """Returns the messages (or strings, or bytes) of a repeated field."""
-    return [v for n, v in fields(content) if n == number and isinstance(v, memoryview)]
+    """Returns the messages (or strings, or bytes) of a repeated field.
+
+    Raises `ValueError` where they are of another wire type.
+    """
+    return [v for v in _values(content, number, (_BYTES,)) if isinstance(v, memoryview)]
+
+
+def _values(content: Content, number: int, forms: tuple[int, ...]) -> Iterator[int | memoryview]:
+    for found, form, value, _ in _spans(memoryview(content)):
+        if found == number:
+            if form not in forms:
+                expected = " or ".join(map(str, forms))
+                raise ValueError(
+                    f"field {number} of a protocol buffer has the wire type {form}, and {expected} "
+                    "was expected"
+                )
+            yield value
 
 
 def without(content: Content, dropped: Dropped) -> bytes:
@@ -108,7 +128,7 @@ def without(content: Content, dropped: Dropped) -> bytes:
     Raises `ValueError` where the message is cut short or malformed.
     """
     kept, view, at = bytearray(), memoryview(content), 0
-    for number, value, end in _spans(view):
+    for number, _, value, end in _spans(view):
         within = dropped.get(number, {})
         if within and isinstance(value, memoryview):
             kept += message(number, without(value, within))

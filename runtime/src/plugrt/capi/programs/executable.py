@@ -144,9 +144,20 @@ class Executable(interface.Executable):
 
     def _result_types_of_program(self) -> tuple[TensorType, ...]:
         try:
-            return hlo_proto.result_types(hlo_proto.read_module(self.optimized_program()))
-        except (ValueError, KeyError) as error:
+            return self._read_program(hlo_proto.result_types)
+        except KeyError as error:
             raise Unimplemented(f"the types of the results of {self.name!r}: {error}") from error
+
+    def _read_program(self, read: Callable[[Content], T]) -> T:
+        """Returns what is read in the optimised program; `InvalidReply` where that is damaged."""
+        program = self.optimized_program()
+        try:
+            return read(hlo_proto.read_module(program))
+        except ValueError as error:
+            raise InvalidReply(
+                f"{self._library.owner} gave an optimised program of {self.name!r} that is "
+                f"damaged: {error}"
+            ) from error
 
     def _read_output_types(self) -> list[TensorType]:
         library = self._library
@@ -215,8 +226,8 @@ class Executable(interface.Executable):
         if "Layouts" not in self._library.extensions:
             raise lacking
         try:
-            return read(hlo_proto.read_module(self.optimized_program()))
-        except (Unimplemented, ValueError):
+            return self._read_program(read)
+        except Unimplemented:
             raise lacking from None
 
     def _count_outputs(self, otherwise: int) -> int:
@@ -266,7 +277,7 @@ class Executable(interface.Executable):
         try:
             found = ask(self._library, self._pointer)
         except Unimplemented:  # the extension is not there
-            found = read(hlo_proto.read_module(self.optimized_program()))
+            found = self._read_program(read)
         return self._unimplemented(what) if found is None else found
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:

@@ -20,14 +20,23 @@ def parse_libraries(text: str, separator: str = os.pathsep) -> list[Record]:
     """Returns a record for each item; a malformed item is a broken record with the fault.
 
     An item is ``name:path`` (``name;path`` on Windows). A name contains no separator; a path may.
-    Items are separated by commas; empty ones are ignored, and so is a repetition.
+    Items are separated by commas; empty ones are ignored, and so is one that has the name, library
+    and options of another, however its path is spelt.
     """
-    found: dict[tuple[str, ...], Record] = {}
+    found: list[Record] = []
     for position, item in enumerate(text.split(","), 1):
-        parts = tuple(part.strip() for part in item.partition(separator))
-        if any(parts):
-            found.setdefault(parts, _record(item.strip(), position, separator))
-    return list(found.values())
+        if any(part.strip() for part in item.partition(separator)):
+            record = _record(item.strip(), position, separator)
+            if not any(_are_the_same(record, known) for known in found):
+                found.append(record)
+    return found
+
+
+def _are_the_same(one: Record, other: Record) -> bool:
+    if not (one.library and other.library):
+        return one.value == other.value
+    paths = {files.real_path(record.library) for record in (one, other)}
+    return one.name == other.name and one.options == other.options and len(paths) == 1
 
 
 def _record(item: str, position: int, separator: str) -> Record:

@@ -152,7 +152,7 @@ def find_unannounced(
     ``announced`` are the distributions that do. A library with the file name of one in
     ``libraries``, of known plugins, is left out: that plugin may use it.
     """
-    names = {Path(library).name for library in libraries}
+    names = set[str]().union(*map(files.names_of, libraries))
     for distribution in distributions.installed(path):
         if distribution.name in announced:
             continue

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from plugrt.errors import (
     PluginBroken,
@@ -27,6 +28,7 @@ from plugrt.errors import (
 from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
+from plugrt.plugins.plugin import Declared
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.starting import jax_trial
 from plugrt.plugins.starting.interruptions import is_interruption
@@ -100,6 +102,11 @@ class JaxPlugin(LibraryPlugin):
     """A library that a plugin made for JAX registers."""
 
     has_topologies = True
+    _declared = MappingProxyType({
+        **LibraryPlugin._declared,
+        # JAX compares priorities, whatever numbers they are.
+        "priority": Declared("a number", lambda value: isinstance(value, int | float)),
+    })  # fmt: skip
 
     def create_topology(self, name: str, options: Mapping[str, OptionValue]) -> Topology:
         """Returns the library's topology; `Unimplemented` where jax would ask a function."""
