@@ -48,7 +48,7 @@ class Unspecified(Sharding):
 
 
 class PartlyChosen(Unspecified):
-    """The sharding of a result of the compiler's choice, but for what a `NamedSharding` says."""
+    """A result's sharding that a `NamedSharding` with open dimensions states in part."""
 
     __slots__ = ("known",)
 
