@@ -212,7 +212,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "jit's device": (
         lambda: _in_context(lambda: plugrt.jit(lambda v: v, device=devices()[5])(A)),
-        DeviceMismatch, rf"jit's device, backend.*:5 of .*\n  {CONTEXT}",
+        DeviceMismatch, rf"jit's device or backend.*:5 of .*\n  {CONTEXT}",
     ),
     "a nested function elsewhere": (
         lambda: _nested()(plugrt.device_put(A, devices()[5])), DeviceMismatch,

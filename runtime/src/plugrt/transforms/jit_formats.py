@@ -11,7 +11,7 @@ from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.relayout import other_layout, require_layouts
-from plugrt.execution.placement.device_claims import Claim, sharding_claim
+from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
@@ -19,11 +19,12 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
+from plugrt.frames.user_frames import describe_call_site
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
+from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.call_arguments import Bound
 
@@ -46,11 +47,6 @@ class FormatPrefix:
         """The shardings that it names."""
         return [s for s in map(_sharding_of, self._leaves) if s]
 
-    @property
-    def claims(self) -> list[Claim]:
-        """What its shardings say of the devices that a program runs on."""
-        return [sharding_claim(self._what, sharding) for sharding in self.shardings]
-
     def in_context(self) -> FormatPrefix:
         """Returns it with the specs that are by themselves over the mesh in the context."""
         if not any(isinstance(leaf, PartitionSpec) for leaf in self._leaves):
@@ -64,9 +60,9 @@ class FormatPrefix:
         return not any(map(_names_more, self._leaves))
 
     @property
-    def is_leaf(self) -> bool:
-        """Whether it says the same of all, whatever their structure is."""
-        return tree.is_leaf_spec(self.key[1])
+    def is_none(self) -> bool:
+        """Whether it is None, which fits arguments and results of any structure."""
+        return self._prefix is None
 
     def spread(self, full: Any, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
@@ -89,25 +85,17 @@ def _names_more(leaf: _Leaf) -> bool:
 def ask_shardings(
     bound: Bound, count: int, out: Any, prefixes: tuple[FormatPrefix, FormatPrefix]
 ) -> AskedShardings | None:
-    """Returns the sharding that is asked for of each argument and each result.
+    """Returns the sharding that is asked for of each argument and each result; None without any.
 
-    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. None
-    where nothing is asked to be on a mesh.
+    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. Raises
+    `StructureError` where the prefixes do not fit them.
     """
     before, after = prefixes
-    if not any(isinstance(s, TiledSharding) for s in (*before.shardings, *after.shardings)):
-        return None
+    asked = _spread_arguments(before, bound, count)
     outs = after.spread(out, "the results")
-    return AskedShardings(
-        tuple(_spread_arguments(before, bound, count)), tuple(map(_sharding_of, outs))
-    )
-
-
-def check_prefixes(prefixes: tuple[FormatPrefix, FormatPrefix], bound: Bound, results: Any) -> None:
-    """Raises `StructureError` where they are no prefixes of the arguments and the results."""
-    before, after = prefixes
-    _spread_arguments(before, bound, 0)
-    after.spread(results, "the results")
+    if not (before.shardings or after.shardings):
+        return None
+    return AskedShardings(tuple(asked), tuple(map(_sharding_of, outs)))
 
 
 def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
@@ -120,6 +108,12 @@ def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sh
     which = "the positional arguments"
     ins = before.spread(args, f"{which} that are not static" if bound.statics else which)
     return [*map(_sharding_of, ins), *[None] * (count - len(ins))]
+
+
+def claim_device(trace: Trace, device: Device, title: str) -> None:
+    """Makes the program that is traced run on the option ``device`` of a function within it."""
+    source = f"device= of jitted {title!r}{describe_call_site()}"
+    trace.claims.append(Claim((device,), lambda: source))
 
 
 def constrain_arguments(

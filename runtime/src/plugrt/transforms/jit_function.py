@@ -25,7 +25,7 @@ from plugrt.transforms.call_arguments import ArgumentRules, Bound
 from plugrt.transforms.jit_formats import (
     FormatPrefix,
     ask_shardings,
-    check_prefixes,
+    claim_device,
     constrain_arguments,
     constrain_results,
     place_formats,
@@ -55,9 +55,7 @@ class JitFunction(StagedFunction[P, R]):
 
         Programs are shared by those of one ``kind``.
         """
-        plain = formats is None or all(prefix.is_plain for prefix in formats)
-        self._formats = None if plain else formats
-        self._prefixes = formats
+        self._formats = formats
         self._device = device
         self._backend = backend
         self._inline = inline
@@ -77,7 +75,7 @@ class JitFunction(StagedFunction[P, R]):
             options,
             kind="jitted",
             keep_unused=keep_unused,
-            forward=plain,
+            forward=formats is None or all(prefix.is_plain for prefix in formats),
             compiler_options=compiler_options,
         )
 
@@ -100,8 +98,8 @@ class JitFunction(StagedFunction[P, R]):
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
         if self._formats is not None:
             results = constrain_results(self._formats[1], results, title)
-        elif self._prefixes is not None:
-            check_prefixes(self._prefixes, bound, results)
+        if self._device is not None:
+            claim_device(trace, self._device, title)
         return results
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
@@ -135,8 +133,6 @@ class JitFunction(StagedFunction[P, R]):
         if formats is not None:
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
-        elif self._prefixes is not None:
-            check_prefixes(self._prefixes, bound, results)
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
         launch = replace(launch, compiler_options=self._compiler_options)
         if formats is None or launch.partitions > 1:

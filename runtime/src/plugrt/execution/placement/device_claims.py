@@ -70,9 +70,16 @@ def resolve_devices(
     are of other devices, of the same in another order, or of another number, and `InvalidArgument`
     where a backend has too few, or the devices are those of other processes.
     """
-    found = compare_claims(
-        claims, what, "Move them to one device, or to one mesh, with plugrt.device_put"
-    )
+    found: dict[tuple[Device, ...], Claim] = {}
+    for claim in claims:
+        if claim.devices:
+            found.setdefault(claim.devices, claim)
+    if len(found) > 1:
+        lines = "".join(_line(claim) for claim in found.values())
+        cure = "Name one device or one mesh in all, or move arrays there with plugrt.device_put"
+        if len({frozenset(devices) for devices in found}) == 1:
+            cure = "They are the same devices in another order: take one mesh for all"
+        raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")
     devices = next(iter(found), ())
     for claim in claims:
         if claim.mesh is None:
@@ -91,26 +98,6 @@ def resolve_devices(
     if not any(device.is_addressable for device in devices):
         require_addressable(devices[0], what)
     return devices, True
-
-
-def compare_claims(
-    claims: Sequence[Claim], what: str, cure: str
-) -> dict[tuple[Device, ...], Claim]:
-    """Returns the devices that claims name, at most once, and the first claim that does.
-
-    Raises `DeviceMismatch`, which names the claims and ends with the cure, where they are of other
-    devices, or of the same in another order.
-    """
-    found: dict[tuple[Device, ...], Claim] = {}
-    for claim in claims:
-        if claim.devices:
-            found.setdefault(claim.devices, claim)
-    if len(found) > 1:
-        lines = "".join(_line(claim) for claim in found.values())
-        if len({frozenset(devices) for devices in found}) == 1:
-            cure = "They are the same devices in another order: take one mesh for all"
-        raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")
-    return found
 
 
 def _first_devices(claim: Claim, mesh: AbstractMesh, start: Device) -> tuple[Device, ...]:
