@@ -15,7 +15,7 @@ import pytest
 
 import plugrt
 import plugrt.sharding
-from plugrt.errors import DeviceMismatch
+from plugrt.errors import DeviceMismatch, StructureError
 from support.jax_oracle import jax
 
 X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
@@ -125,6 +125,19 @@ CALLS: dict[str, Callable[[Side], Any]] = {
 def test_devices_that_are_named_within_and_without(name: str) -> None:
     ours, theirs = sides()
     assert outcome(lambda: CALLS[name](ours)) == outcome(lambda: CALLS[name](theirs))
+
+
+def test_prefixes_are_compared_before_the_function_is_traced() -> None:
+    ours, _ = sides()
+    f = ours.jit(lambda v: v.nowhere, in_shardings=(None, ours.one[3]))
+    for call in (f, f.lower, ours.jit(lambda v: f(v))):
+        with pytest.raises(StructureError, match="in_shardings"):
+            call(X)
+    g = ours.jit(
+        lambda n, v: n.nowhere + v, in_shardings=(None, ours.one[3]), static_argnums=0
+    )  # fmt: skip
+    with pytest.raises(StructureError, match="that are not static"):
+        g(2, X)
 
 
 def test_what_in_shardings_move() -> None:

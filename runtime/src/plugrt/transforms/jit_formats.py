@@ -91,14 +91,18 @@ def ask_shardings(
     `StructureError` where the prefixes do not fit them.
     """
     before, after = prefixes
-    asked = _spread_arguments(before, bound, count)
+    asked = spread_arguments(before, bound, count)
     outs = after.spread(out, "the results")
     if not (before.shardings or after.shardings):
         return None
     return AskedShardings(tuple(asked), tuple(map(_sharding_of, outs)))
 
 
-def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
+def spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
+    """Returns the sharding that a prefix has for each of ``count`` flat arguments.
+
+    Raises `StructureError` for a prefix of other arguments, and for keywords.
+    """
     args, keywords = bound.dynamic
     if keywords and before.shardings:
         raise StructureError(
@@ -120,7 +124,7 @@ def constrain_arguments(
     before: FormatPrefix, bound: Bound, tracers: Sequence[Tracer], title: str
 ) -> list[Tracer]:
     """Returns the arguments of a call within a traced function, divided as ``in_shardings`` say."""
-    asked = _spread_arguments(before.in_context(), bound, len(tracers))
+    asked = spread_arguments(before.in_context(), bound, len(tracers))
     return _constrain(tracers, asked, f"in_shardings of jitted {title!r}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.arrays.arguments import Aval, parameter_types
+from plugrt.execution.arrays.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
@@ -29,6 +29,7 @@ from plugrt.transforms.jit_formats import (
     constrain_arguments,
     constrain_results,
     place_formats,
+    spread_arguments,
 )
 from plugrt.transforms.staged_function import StagedFunction
 
@@ -115,6 +116,11 @@ class JitFunction(StagedFunction[P, R]):
             if not any(type(constant) is Tracer for constant in staged.plan.constants):
                 self._pipeline.traces.keep(key, staged)
         return staged
+
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        if self._formats is not None:  # before the function's own errors
+            spread_arguments(self._formats[0], bound, len(bound.leaves))
+        return super()._make_stager(bound)
 
     _static_hint = ""
     """The end of the message about a leaf that is no array."""
