@@ -155,6 +155,26 @@ def test_what_in_shardings_move() -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("name", ["plain", "committed", "device", "device 3", "arguments", "mesh"])
+def test_what_compiled_programs_move(name: str) -> None:
+    ours, theirs = sides()
+
+    def outcomes(side: Side) -> dict[str, Any]:
+        function, x = {
+            "plain": (side.jit(), X),
+            "committed": (side.jit(), side.at(0)),
+            "device": (side.jit(device=side.devices[0]), X),
+            "device 3": (side.jit(device=side.devices[3]), side.at(0)),
+            "arguments": (side.jit(in_shardings=side.one[3]), X),
+            "mesh": (side.jit(in_shardings=side.all), X),
+        }[name]
+        compiled = function.lower(x).compile()
+        arrays = {key: side.m.device_put(X, s) for key, s in side.shardings.items()}
+        return {key: outcome(lambda y=y: compiled(y)) for key, y in arrays.items()}
+
+    assert outcomes(ours) == outcomes(theirs)
+
+
 def test_shardings_that_disagree_are_refused_when_devices_are_needed() -> None:
     ours, _ = sides()
     f = ours.jit(in_shardings=ours.one[3], out_shardings=ours.one[4])
