@@ -49,8 +49,9 @@ class Side:
         }
         self.all = self.shardings["all, divided"]
 
-    def jit(self, function: Any = lambda v: v + 1, **options: Any) -> Any:
-        return self.m.jit(function, **options)
+    def jit(self, function: Any = None, **options: Any) -> Any:
+        # A new function each time: what JAX's compiled programs refuse depends on its caches.
+        return self.m.jit(function or (lambda v: v + 1), **options)
 
     def at(self, number: int) -> Any:
         """Returns an array that is committed to a device."""
@@ -105,6 +106,22 @@ CALLS: dict[str, Callable[[Side], Any]] = {
     "branch": lambda s: s.jit(
         lambda v: s.m.lax.cond(v[1, 0] > 0, s.jit(device=s.devices[3]), lambda w: w, v)
     )(X),
+    "device_put": lambda s: s.jit(lambda v: s.m.device_put(v, s.one[3]))(X),
+    "device_put of a result": lambda s: s.jit(lambda v: s.m.device_put(v + 1, s.one[3]) * 2)(X),
+    "device_put to a device": lambda s: s.jit(lambda v: s.m.device_put(v, s.devices[3]))(X),
+    "device_put to a mesh of one": lambda s: s.jit(
+        lambda v: s.m.device_put(v, s.shardings["mesh of device 3"])
+    )(X),
+    "device_put elsewhere": lambda s: s.jit(lambda v: s.m.device_put(v, s.one[3]))(s.at(0)),
+    "device_put to two": lambda s: s.jit(
+        lambda v: s.m.device_put(v + 1, s.one[3]) + s.m.device_put(v, s.one[2])
+    )(X),
+    "device_put to another memory": lambda s: s.jit(
+        lambda v: s.m.device_put(v, s.one[3].with_memory_kind("pinned_host"))
+    )(X),
+    "device_put of a divided array": lambda s: s.jit(lambda v: s.m.device_put(v + 1, s.one[3]))(
+        s.m.device_put(X, s.all)
+    ),
     "unused argument": lambda s: s.jit(
         lambda v, w: v + 1, in_shardings=(None, s.one[3])
     )(X, X),
