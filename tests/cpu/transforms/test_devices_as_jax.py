@@ -1,13 +1,14 @@
 """Shardings and devices of `jit`, and of functions within, decide where it runs as in JAX.
 
 Same as JAX: `in_shardings`, `out_shardings` and `device=`, also of jitted functions within others:
-the devices of results, what is moved, and what is refused.
+devices, moves and errors.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,7 @@ def test_what_compiled_programs_move(name: str) -> None:
         }[name]
         compiled = function.lower(x).compile()
         arrays = {key: side.m.device_put(X, s) for key, s in side.shardings.items()}
-        return {key: outcome(lambda y=y: compiled(y)) for key, y in arrays.items()}
+        return {key: outcome(partial(compiled, y)) for key, y in arrays.items()}
 
     assert outcomes(ours) == outcomes(theirs)
 
