@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import warnings
@@ -26,6 +27,7 @@ from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.transforms.jit import jit
 from support.ops import add, total
+from support.requirements import needs_jax
 
 N = np.arange(4096, dtype=np.float32)
 
@@ -413,3 +415,47 @@ def test_a_read_of_what_a_launch_is_taking_has_nobody_wait_for_it() -> None:
         reading = pool.submit(read)
         np.testing.assert_array_equal(np.asarray(donating(same(made))), 2 * N)
         reading.result()
+
+
+DONATING: dict[str, Any] = {
+    "one more dimension": lambda n, x: x[..., None],
+    "flat": lambda n, x: n.reshape(x, (-1,)),
+    "transposed": lambda n, x: x.T,
+    "half the bytes": lambda n, x: n.astype(x, n.float16),
+    "as many bytes": lambda n, x: n.astype(x, n.int32),
+    "one byte": lambda n, x: x > 0,
+    "a constant of its type": lambda n, x: n.ones_like(x),
+    "a flat constant": lambda n, x: n.zeros((x.size,), dtype=n.float32),
+    "two of its size": lambda n, x: (x.T, x + 1),
+    "a sum": lambda n, x: n.sum(x),
+    "a part": lambda n, x: x[0],
+    "a number": lambda n, x: 1,
+    "itself and a constant": lambda n, x: (x, n.ones_like(x)),
+}
+
+
+@needs_jax
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "bool"])
+def test_what_is_donated_to_results_of_another_type_as_in_jax(dtype: str) -> None:
+    """Same as JAX: donation to a result of as many elements and bytes, computed or constant."""
+    import jax
+
+    wrong = []
+    cases = itertools.product(DONATING, [(1,), (2, 3)], [False, True])
+    for name, shape, keep_unused in cases:
+        function, data, gone = DONATING[name], np.ones(shape, dtype), []
+        for library, names in ((plugrt, plugrt.array_api), (jax, jax.numpy)):
+            x = library.device_put(data)
+            call = library.jit(
+                lambda x, f=function, n=names: f(n, x), donate_argnums=0, keep_unused=keep_unused
+            )
+            expected = function(np, data)
+            for found, known in zip(
+                jax.tree.leaves(call(x)), jax.tree.leaves(expected), strict=True
+            ):
+                np.testing.assert_array_equal(np.asarray(found), known)
+            gone.append(x.is_deleted())
+        if gone[0] != gone[1]:
+            wrong.append((name, shape, keep_unused, gone))
+    assert wrong == []

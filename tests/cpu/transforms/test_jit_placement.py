@@ -119,7 +119,9 @@ def test_shardings_of_one_device() -> None:
             called = jit(lambda x: add(x, 1), **options)
             for x in (X, device_put(X), on(6)):
                 assert called(x).devices() == {devices()[6]}, options
-            for x in (on(2), divided):
+            if "in_shardings" in options:  # as in JAX: it is on one device, as asked
+                assert called(on(2)).devices() == {devices()[6]}
+            for x in (divided, *[on(2)] * ("out_shardings" in options)):
                 with pytest.raises(
                     DeviceMismatch, match=r"(?s)_shardings: .*device=.* moves"
                 ) as error:
@@ -138,9 +140,12 @@ def test_shardings_of_one_device() -> None:
         jit(lambda x: x, out_shardings=PmapSharding(devices()[:2]))
 
 
-def test_a_jitted_function_that_is_jitted_again_runs_where_the_outer_one_says() -> None:
+def test_jitted_functions_that_are_jitted_again_agree_on_the_device() -> None:
     inner = jit(lambda x: add(x, 1))
     assert jit(inner, device=devices()[3])(X).device is devices()[3]
+    assert jit(jit(inner, device=devices()[3]))(X).device is devices()[3]
+    with pytest.raises(DeviceMismatch, match=r"device= of jitted .*\n  jit's device or backend on"):
+        jit(jit(inner, device=devices()[3]), device=devices()[5])(X)
     assert inner(X).device is devices()[0]
 
 

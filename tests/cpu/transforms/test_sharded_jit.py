@@ -369,7 +369,7 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
         r"with_sharding_constraint, called at .*\n  jit's device or backend on .*:5 of",
     ),
     "the same devices in another order": (
-        lambda: plugrt.jit(lambda a: a + 1, in_shardings=over("x"))(
+        lambda: plugrt.jit(lambda a: plugrt.with_sharding_constraint(a + 1, over("x")))(
             plugrt.device_put(A, NamedSharding(Mesh(devices()[7::-1], "x"), P("x")))
         ),
         r"on the devices \[7, 6, 5, 4, 3, 2, 1, 0\] of(.|\n)*same devices in another order",
@@ -379,9 +379,9 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
             lambda a: a,
             in_shardings=over("x"),
             out_shardings=NamedSharding(Mesh(devices()[:2], "x"), P()),
-        ),
-        r"jit of .<lambda>.:\n  in_shardings: NamedSharding.* on the devices \[0, 1, 2.*, 6, 7\]"
-        r" of .*\n  out_shardings: NamedSharding.* on the devices \[0, 1\] of .*\nOne program runs",
+        )(A),
+        r"for .<lambda>.:\n  in_shardings: NamedSharding.* on the devices \[0, 1, 2.*, 6, 7\]"
+        r" of .*\n  out_shardings: NamedSharding.* on the devices \[0, 1\] of .*\nName one device",
     ),
 }  # fmt: skip
 

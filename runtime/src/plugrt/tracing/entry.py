@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -165,29 +166,44 @@ def alias_donated(
     parameters: Sequence[Parameter],
     kept: list[int],
     results: Sequence[TensorType],
+    literals: Sequence[TensorType],
     name: str,
 ) -> list[int]:
-    """Pairs donated parameters with results of the same type; returns those that found one."""
-    free = list(range(len(results)))
+    """Pairs donated parameters with results; returns those that found one.
+
+    First with results of the same type, then with others of as many elements and bytes, as JAX
+    does. ``literals`` are results that the program does not compute: a parameter that is paired
+    with one is gone after the call all the same.
+    """
+    free: dict[int, TensorType] = dict(enumerate([*results, *literals]))
     attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
-    donated, unusable = [], []
-    for i, parameter in enumerate(parameters):
-        if not parameter.donated:
-            continue
-        wanted = parameter.type
-        match = next((j for j in free if results[j] == wanted), None) if i in kept else None
-        if match is None:
-            unusable.append(wanted)
-            continue
-        free.remove(match)
-        donated.append(i)
-        i32 = ir.IntegerType.get_signless(32)
-        attributes[kept.index(i)]["tf.aliasing_output"] = ir.IntegerAttr.get(i32, match)
+    wanted = {i: p.type for i, p in enumerate(parameters) if p.donated}
+    found: dict[int, int] = {}
+    for fits in (operator.eq, _is_as_large):
+        for i in sorted(wanted.keys() & set(kept) - found.keys()):
+            match = next((j for j, result in free.items() if fits(result, wanted[i])), None)
+            if match is None:
+                continue
+            found[i] = match
+            result = free.pop(match)
+            if match < len(results) and result == wanted[i]:
+                i32 = ir.IntegerType.get_signless(32)
+                attributes[kept.index(i)]["tf.aliasing_output"] = ir.IntegerAttr.get(i32, match)
+            else:
+                attributes[kept.index(i)]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    donated = sorted(found)
+    unusable = [kind for i, kind in wanted.items() if i not in found]
     if donated:
         main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
     if unusable:
         warn_user(
             f"Some donated buffers were not usable: {', '.join(map(str, unusable))} (no result of "
-            f"{name!r} has that shape and dtype); they stay with the caller"
+            f"{name!r} has as many elements of that size); they stay with the caller"
         )
     return donated
+
+
+def _is_as_large(one: TensorType, other: TensorType) -> bool:
+    """Whether XLA gives a result the memory of a parameter that names none."""
+    counts = {math.prod(kind.shape) for kind in (one, other)}
+    return len(counts) == 1 and one.dtype.itemsize == other.dtype.itemsize

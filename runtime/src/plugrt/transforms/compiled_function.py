@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.arrays.arguments import Aval, parameter_types
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -34,6 +34,10 @@ class Compiled(StageInfo, SavableCall):
         super().__init__(program, traced._in_tree, staged.out_tree, types, title)
         self._traced = traced
         self._rerun = traced._rerun
+
+    def _check_places(self, avals: Sequence[Aval]) -> None:
+        if self._traced.device is None:  # with the option it moves arguments, as `jit` does
+            super()._check_places(avals)
 
     @property
     def _stage(self) -> TracedFunction:

@@ -7,12 +7,11 @@ from enum import Enum, auto
 from typing import TypedDict, Unpack, overload
 
 from plugrt.errors import ArgumentError, InvalidArgument
-from plugrt.execution.placement.device_claims import compare_claims
 from plugrt.execution.placement.placement import read_compiler_options
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
-from plugrt.transforms.call_arguments import ArgumentRules, check_function, function_name
+from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.jit_formats import FormatPrefix
 from plugrt.transforms.jit_function import JitFunction
 from plugrt.typing import Shardings
@@ -79,15 +78,17 @@ def jit(
     results, or pytree prefixes of them: with `NamedSharding` the program is divided over the
     devices of its mesh. What they leave out follows the arguments: those that lie on the devices of
     a mesh stay as they are, and the compiler chooses how uncommitted ones and results are
-    divided. Committed arguments that lie otherwise are refused. They take a single
-    device's sharding, too, also one of another memory, or a `plugrt.layout.Format`: a layout for
+    divided. A committed argument that is divided alike over
+    other devices is moved; one that is divided otherwise is refused. They take a single device's
+    sharding, too, also one of another memory, or a `plugrt.layout.Format`: a layout for
     each argument and result, or ``Layout.AUTO``, which the compiler chooses. Without one, committed
     arguments are taken as they lie, and results have the default layout, but for one that is an
     argument: it stays as it is, where JAX copies it to the default. Formats are those of the
     outermost call. ``inline`` puts
     the body in place when another traced function calls it, instead of a call to a function of the
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
-    numbers or names, `DeviceMismatch` for shardings over different devices.
+    numbers or names. Calls raise `DeviceMismatch` where shardings, a ``device`` of an inner jit
+    and committed arguments are of different devices.
 
     >>> double = plugrt.jit(lambda x: 2 * x)
     >>> double(xp.asarray([1.0, 2.0]))
@@ -123,9 +124,6 @@ def jit(
         FormatPrefix(in_shardings, "in_shardings"),
         FormatPrefix(out_shardings, "out_shardings"),
     )
-    claims = [claim for prefix in formats for claim in prefix.claims]
-    cure = "One program runs on one device, or on the devices of one mesh: name the same in all"
-    compare_claims(claims, f"jit of {function_name(fun)!r}", cure)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -135,7 +133,7 @@ def jit(
         backend=backend,
         inline=inline,
         compiler_options=read_compiler_options("jit", compiler_options),
-        formats=formats if any(prefix.names_any for prefix in formats) else None,
+        formats=None if all(prefix.is_none for prefix in formats) else formats,
     )
 
 

@@ -11,7 +11,6 @@ from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.relayout import other_layout, require_layouts
-from plugrt.execution.placement.device_claims import Claim, sharding_claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
@@ -45,11 +44,6 @@ class FormatPrefix:
         """The shardings that it names."""
         return [s for s in map(_sharding_of, self._leaves) if s]
 
-    @property
-    def claims(self) -> list[Claim]:
-        """What its shardings say of the devices that a program runs on."""
-        return [sharding_claim(self._what, sharding) for sharding in self.shardings]
-
     def in_context(self) -> FormatPrefix:
         """Returns it with the specs that are by themselves over the mesh in the context."""
         if not any(isinstance(leaf, PartitionSpec) for leaf in self._leaves):
@@ -63,9 +57,9 @@ class FormatPrefix:
         return not any(map(_names_more, self._leaves))
 
     @property
-    def names_any(self) -> bool:
-        """Whether it says more than a single None does."""
-        return any(self._leaves) or not tree.is_leaf_spec(self.key[1])
+    def is_none(self) -> bool:
+        """Whether it is None, which fits arguments and results of any structure."""
+        return self._prefix is None
 
     def spread(self, full: Any, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
@@ -88,18 +82,24 @@ def _names_more(leaf: _Leaf) -> bool:
 def ask_shardings(
     bound: Bound, count: int, out: Any, prefixes: tuple[FormatPrefix, FormatPrefix]
 ) -> AskedShardings | None:
-    """Returns the sharding that is asked for of each argument and each result.
+    """Returns the sharding that is asked for of each argument and each result; None without any.
 
-    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. None
-    where no sharding is asked for. Raises `StructureError` where a prefix is none of them.
+    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. Raises
+    `StructureError` where the prefixes do not fit them.
     """
     before, after = prefixes
-    results = tuple(map(_sharding_of, after.spread(out, "the results")))
-    arguments = tuple(_spread_arguments(before, bound, count))
-    return AskedShardings(arguments, results) if any((*arguments, *results)) else None
+    asked = spread_arguments(before, bound, count)
+    outs = after.spread(out, "the results")
+    if not (before.shardings or after.shardings):
+        return None
+    return AskedShardings(tuple(asked), tuple(map(_sharding_of, outs)))
 
 
-def _spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
+def spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
+    """Returns the sharding that a prefix has for each of ``count`` flat arguments.
+
+    Raises `StructureError` for a prefix of other arguments, and for keywords.
+    """
     args, keywords = bound.dynamic
     if keywords and before.shardings:
         raise StructureError(
@@ -115,7 +115,7 @@ def constrain_arguments(
     before: FormatPrefix, bound: Bound, tracers: Sequence[Tracer], title: str
 ) -> list[Tracer]:
     """Returns the arguments of a call within a traced function, divided as ``in_shardings`` say."""
-    asked = _spread_arguments(before.in_context(), bound, len(tracers))
+    asked = spread_arguments(before.in_context(), bound, len(tracers))
     return _constrain(tracers, asked, f"in_shardings of jitted {title!r}")
 
 

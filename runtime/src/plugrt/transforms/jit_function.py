@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.arrays.arguments import Aval, parameter_types
+from plugrt.execution.arrays.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
@@ -29,6 +29,7 @@ from plugrt.transforms.jit_formats import (
     constrain_arguments,
     constrain_results,
     place_formats,
+    spread_arguments,
 )
 from plugrt.transforms.staged_function import StagedFunction
 
@@ -55,9 +56,7 @@ class JitFunction(StagedFunction[P, R]):
 
         Programs are shared by those of one ``kind``.
         """
-        plain = formats is None or all(prefix.is_plain for prefix in formats)
-        self._formats = None if plain else formats
-        self._prefixes = formats
+        self._formats = formats
         self._device = device
         self._backend = backend
         self._inline = inline
@@ -77,7 +76,7 @@ class JitFunction(StagedFunction[P, R]):
             options,
             kind="jitted",
             keep_unused=keep_unused,
-            forward=plain,
+            forward=formats is None or all(prefix.is_plain for prefix in formats),
             compiler_options=compiler_options,
         )
 
@@ -95,14 +94,14 @@ class JitFunction(StagedFunction[P, R]):
         if self._device is not None:
             here, what = SingleDeviceSharding(self._device), f"device= of jitted {title!r}"
             tracers = [tracer.constrained(here, what) for tracer in tracers]
-        if self._prefixes is not None:
-            tracers = constrain_arguments(self._prefixes[0], bound, tracers, title)
+        if self._formats is not None:
+            tracers = constrain_arguments(self._formats[0], bound, tracers, title)
         if self._inline:
             results = self._make_flat(bound)(*tracers)
         else:
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
-        if self._prefixes is not None:
-            results = constrain_results(self._prefixes[1], results, title)
+        if self._formats is not None:
+            results = constrain_results(self._formats[1], results, title)
         if self._device is not None:
             results = tree.map(lambda tracer: tracer.constrained(here, what), results)
         return results
@@ -121,6 +120,11 @@ class JitFunction(StagedFunction[P, R]):
                 self._pipeline.traces.keep(key, staged)
         return staged
 
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        if self._formats is not None:  # before the function's own errors
+            spread_arguments(self._formats[0], bound, len(bound.leaves))
+        return super()._make_stager(bound)
+
     _static_hint = ""
     """The end of the message about a leaf that is no array."""
 
@@ -134,19 +138,19 @@ class JitFunction(StagedFunction[P, R]):
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
         asked, results = None, tree.unflatten(staged.out_tree, staged.output_types)
-        formats = self._prefixes
+        formats = self._formats
         if formats is not None:
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
         launch = replace(launch, compiler_options=self._compiler_options)
-        if formats is None or self._formats is None or launch.partitions > 1:
+        if formats is None or launch.partitions > 1:
             return launch
         describe = staged.plan.describe
         return place_formats(launch, bound, avals, results, staged.output_types, formats, describe)
 
     def _is_placed(self) -> bool:
-        return self._prefixes is not None or mesh_context.current().programs is not None
+        return self._formats is not None or mesh_context.current().programs is not None
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.trees import tree
+from plugrt.interface import Device
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 
@@ -31,6 +32,10 @@ class TracedFunction(Protocol):
     def staged(self) -> Staged: ...
     @property
     def avals(self) -> tuple[Aval, ...]: ...
+    @property
+    def device(self) -> Device | None:
+        """The option ``device`` of `jit`."""
+
     @property
     def _in_tree(self) -> tree.PyTreeSpec: ...
     @property

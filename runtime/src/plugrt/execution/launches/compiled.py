@@ -270,25 +270,27 @@ class CompiledCall(CompiledBase, CompiledCalls):
             ]
             refuse(f"{self._title} was called with arguments of other types", wrong)
         if not (self._any_place or self._program.launch.of_parts):
-            launch = self._program.launch
-            needed = [
-                (i, avals[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
-            ]
-            wrong = [
-                f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
-                for i, aval, target in needed
-                if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
-            ]
-            if len(launch.devices) > 1:
-                what = (
-                    f"{self._title} was compiled for other shardings than these arguments have; "
-                    "device_put them to its input_shardings"
-                )
-            else:
-                [where] = launch.devices
-                what = f"{self._title} runs on {where!r}; these arguments are committed elsewhere"
-            refuse(what, wrong)
+            self._check_places(avals)
             self._check_layouts(avals)
+
+    def _check_places(self, avals: Sequence[Aval]) -> None:
+        """Raises `ArgumentMismatch` for committed arguments that are on other devices."""
+        launch = self._program.launch
+        needed = [(i, avals[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)]
+        wrong = [
+            f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
+            for i, aval, target in needed
+            if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
+        ]
+        if len(launch.devices) > 1:
+            what = (
+                f"{self._title} was compiled for other shardings than these arguments have; "
+                "device_put them to its input_shardings"
+            )
+        else:
+            [where] = launch.devices
+            what = f"{self._title} runs on {where!r}; these arguments are committed elsewhere"
+        refuse(what, wrong)
 
     def _check_layouts(self, avals: Sequence[Aval]) -> None:
         """Raises `ArgumentMismatch` for committed arguments that lie in memory otherwise."""
@@ -343,8 +345,10 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:
-    """Whether an array is placed as a parameter takes it, or `jit` would move it there."""
+    """Whether an array is placed as a parameter takes it; one of `pmap` is gathered there."""
     if isinstance(target, SingleDeviceSharding):
+        if is_divided(aval.sharding):
+            return False
         return gather_device(aval.sharding) == target.device and (
             aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)
         )

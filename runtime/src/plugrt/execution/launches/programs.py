@@ -151,7 +151,8 @@ def resolve_launch(
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
     asked = asked or traced.asked
-    claims = [*(asked.claims() if asked else ()), *traced.claims]
+    named = asked.claims(needed) if asked else []
+    claims = [*named, *traced.claims]
     if (replicas := find_replicas(avals, traced.replicas)) is not None:
         return launch_on_replicas(traced, avals, replicas)
     if traced.replicas > 1:
@@ -160,13 +161,13 @@ def resolve_launch(
             claims.append(Claim((explicit,), lambda: said))
         return replicate_launch(traced, avals, claims)
     if explicit is None or any(claim.mesh is not None for claim in claims):
-        claims += claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
+        held = [i for i in needed if not (asked and asked.moves(i, avals[i]))]
+        claims += claims_of([avals[i] for i in held], lambda n: plan.describe(held[n]))
     else:
         claims.append(Claim((explicit,), lambda: "jit's device or backend"))
     if (surrounding := context_claim()) is not None:
         claims.append(surrounding)
-    cure = "" if asked is None else "; jit's device=, in place of shardings, moves arguments"
-    devices, committed = resolve_devices(claims, repr(plan.name), explicit, cure)
+    devices, committed = resolve_devices(claims, repr(plan.name), explicit)
     if len(devices) > 1:
         return divide_launch(plan, avals, devices, claims, asked, traced.out_memory_kinds)
     [device] = devices
@@ -177,7 +178,7 @@ def resolve_launch(
         kinds = traced.out_memory_kinds
         placed = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
         launch = replace(launch, out_shardings=placed)
-    if not plan.is_trivial or explicit is not None:
+    if not plan.is_trivial or explicit is not None or named:
         return keep_layouts(launch, plan, avals)
     shardings = [
         k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here

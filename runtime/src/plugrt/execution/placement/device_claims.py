@@ -60,21 +60,29 @@ def _devices_of(sharding: Sharding) -> tuple[Device, ...]:
     return sharding.devices if is_divided(sharding) else (gather_device(sharding),)
 
 
-_CURE = "Move them to one device, or to one mesh, with plugrt.device_put"
-
-
 def resolve_devices(
-    claims: Sequence[Claim], what: str, start: Device | None = None, cure: str = ""
+    claims: Sequence[Claim], what: str, start: Device | None = None
 ) -> tuple[tuple[Device, ...], bool]:
     """Returns the devices that all claims are of, and True; without one the default, and False.
 
     Where claims say the number of devices alone, they are the first ones of the backend of
     ``start``, or of the default device. Raises `DeviceMismatch`, which names the claims, where they
     are of other devices, of the same in another order, or of another number, and `InvalidArgument`
-    where a backend has too few, or the devices are those of other processes. The message ends with
-    ``cure``.
+    where a backend has too few, or the devices are those of other processes.
     """
-    found = compare_claims(claims, what, _CURE + cure)
+    found: dict[tuple[Device, ...], Claim] = {}
+    for claim in claims:
+        if claim.devices:
+            found.setdefault(claim.devices, claim)
+    if len(found) > 1:
+        lines = "".join(_line(claim) for claim in found.values())
+        cure = (
+            "Name one device or one mesh in all, or move arrays there with plugrt.device_put; "
+            "jit's device= moves them by itself"
+        )
+        if len({frozenset(devices) for devices in found}) == 1:
+            cure = "They are the same devices in another order: take one mesh for all"
+        raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")
     devices = next(iter(found), ())
     for claim in claims:
         if claim.mesh is None:
@@ -93,26 +101,6 @@ def resolve_devices(
     if not any(device.is_addressable for device in devices):
         require_addressable(devices[0], what)
     return devices, True
-
-
-def compare_claims(
-    claims: Sequence[Claim], what: str, cure: str
-) -> dict[tuple[Device, ...], Claim]:
-    """Returns the devices that claims name, at most once, and the first claim that does.
-
-    Raises `DeviceMismatch`, which names the claims and ends with the cure, where they are of other
-    devices, or of the same in another order.
-    """
-    found: dict[tuple[Device, ...], Claim] = {}
-    for claim in claims:
-        if claim.devices:
-            found.setdefault(claim.devices, claim)
-    if len(found) > 1:
-        lines = "".join(_line(claim) for claim in found.values())
-        if len({frozenset(devices) for devices in found}) == 1:
-            cure = "They are the same devices in another order: take one mesh for all"
-        raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")
-    return found
 
 
 def _first_devices(claim: Claim, mesh: AbstractMesh, start: Device) -> tuple[Device, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,11 +54,12 @@ class AskedShardings:
             self, arguments=tuple(map(name, self.arguments)), results=tuple(map(name, self.results))
         )
 
-    def claims(self) -> list[Claim]:
-        """Returns the claims of both; the program has its own."""
+    def claims(self, needed: Iterable[int]) -> list[Claim]:
+        """Returns the claims of results and ``needed`` arguments; a program has its own."""
         if self.from_program:
             return []
-        named = {"in_shardings": self.arguments, "out_shardings": self.results}
+        arguments = [self.arguments[i] for i in needed]
+        named = {"in_shardings": arguments, "out_shardings": self.results}
 
         return [
             sharding_claim(what, sharding)
@@ -66,6 +67,17 @@ class AskedShardings:
             for sharding in shardings
             if sharding is not None
         ]
+
+    def moves(self, i: int, aval: Aval) -> bool:
+        """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
+        asked = None if self.from_program else self.arguments[i]
+        if asked is None or isinstance(asked, AUTO) or not isinstance(aval, Signature):
+            return False
+        lies, ndim = aval.sharding, len(aval.shape)
+        if lies.is_fully_replicated and asked.is_fully_replicated:
+            return True
+        tiling = lies.tiling(ndim)
+        return tiling is not None and tiling == asked.tiling(ndim)
 
 
 def _drop_auto(shardings: Sequence[Sharding | None]) -> tuple[Sharding | None, ...]:

@@ -82,8 +82,8 @@ def device_put(
     checked and not used.
 
     Within a traced function, a memory (as a Space, or as a sharding's) is where the value is if it
-    is a result of the outermost call; devices and layouts of traced arrays are ignored, as in JAX:
-    the arguments of that call decide where a program runs.
+    is a result of the outermost call. A sharding says where the program runs, as a constraint does;
+    devices by themselves and layouts are ignored for traced arrays, as in JAX.
 
     Where processes share the devices of a sharding, all call it with the same host data; an array
     may go to another sharding over the same devices (docs/processes.md).

@@ -25,7 +25,6 @@ from plugrt.execution.placement.put_target import (
     require_here,
     spread,
 )
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.sharding import (
     PmapSharding,
@@ -33,6 +32,7 @@ from plugrt.execution.shardings.sharding import (
     SingleDeviceSharding,
     default_memory_kind,
 )
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.transfers.exchanges import moved_bytes
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded
@@ -49,7 +49,8 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
     """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
     leaves, spec = tree.flatten(x)
     count = len(leaves)
-    targets = [read_target(t) for t in spread(device, x, count, "device", is_target)]
+    asked = spread(device, x, count, "device", is_target)
+    targets = [read_target(t) for t in asked]
     for where in spread(src, x, count, "src", is_target):
         read_target(where)
     donated = _spread_flags(donate, x, count, "donate")
@@ -68,7 +69,8 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
             if type(leaf) is Array:
                 results[i] = put_array(leaf, to, alias)
             elif isinstance(leaf, Array):
-                results[i] = _place_tracer(leaf, to)
+                named = asked[i] if isinstance(asked[i], SingleDeviceSharding) else to
+                results[i] = _place_tracer(leaf, named)
             elif alias or not (to is None or isinstance(to, Device)):
                 results[i] = put_host(leaf, to, alias)
             else:
@@ -170,9 +172,9 @@ def _place_tracer(x: Any, to: Target) -> Any:
     x._live()
     if isinstance(to, Space):
         return x.in_memory("pinned_host" if to is Space.Host else None)
-    if isinstance(to, SingleDeviceSharding | Device):
-        return x.in_memory(to.memory_kind if isinstance(to, Sharding) else None)
-    if isinstance(to, Sharding) and is_divided(to):
+    if isinstance(to, Device):
+        return x.in_memory(None)
+    if isinstance(to, SingleDeviceSharding | TiledSharding):
         return x.constrained(to, "device_put").in_memory(to.memory_kind)
     return x
 
