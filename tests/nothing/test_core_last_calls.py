@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.execution.launches.runner_cache import RunnerCache
+from plugrt.execution.launches.caches import RunnerCache
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.transforms import call_base  # tells the core which threads trace

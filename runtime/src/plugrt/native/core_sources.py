@@ -8,7 +8,7 @@ array.c 79d4fde6c7dd
 array_buffer.c 97625e8d6ca0
 array_host.c f4f66216a406
 array_wait.c ce2d39d414b6
-arrays.h 854633af2140
+arrays.h 477b75dc57b8
 bounded_launcher.c 547df9e948ff
 buffer.c 39e133c3b2fc
 call_key.c 91bc1ead375b
@@ -20,7 +20,7 @@ client.c 17a86d597200
 collect_held.c 16509d904cac
 copy.c 5b55f5fe3a8a
 core.h 73156b8de02c
-deletion.c b664b6214772
+deletion.c 9b480a1f0e72
 device_put.c f3bdad8089fd
 dict_keys.c ac2aa4ea3ba2
 donated.c 2a4f11340613
@@ -47,7 +47,7 @@ library.h db404d270c4f
 lock.c b299538faa34
 memory.c c16c4f364c02
 module.c a18d9da5c20f
-nodes.c 1cf2f3a8329f
+nodes.c b523396b58bd
 numbers.c cf669c22cb5a
 outputs.c 277a93c327aa
 pjrt.h 03d1cc12e76e
