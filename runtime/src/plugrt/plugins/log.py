@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plugrt.errors import escape_controls
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.lifetime.thread_work import start_thread
 
 if TYPE_CHECKING:
