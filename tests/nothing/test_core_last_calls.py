@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.execution.launches.runner_cache import RunnerCache
+from plugrt.execution.launches.caches import RunnerCache
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.transforms import call_base  # tells the core which threads trace
+from plugrt.transforms import cached_function  # tells the core which threads trace
 
-assert call_base
+assert cached_function
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 CallsOfCore: Any = object if core is None else core.Calls
 Run = Callable[[Sequence[Any]], Any]

@@ -26,7 +26,9 @@ from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.array import Array
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.transforms import call_base  # tells the core which class NumPy's arrays are of
+from plugrt.transforms import (
+    cached_function,  # tells the core which class NumPy's arrays are of
+)
 
 if core is None:
     pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
@@ -34,7 +36,7 @@ if core is None:
 from support.alone import alone
 from support.library_calls import BYTES, LibraryCalls
 
-assert call_base
+assert cached_function
 
 TAKE, RELEASE = _REFERENCES
 WAIT, *LOOK = _FUNCTIONS

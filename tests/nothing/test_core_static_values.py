@@ -13,9 +13,9 @@ from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
 from plugrt.tracing.static_args import static_key
-from plugrt.transforms import call_base  # tells the core what the keys are
+from plugrt.transforms import cached_function  # tells the core what the keys are
 
-assert call_base
+assert cached_function
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 CallsOfCore: Any = object if core is None else core.Calls
 

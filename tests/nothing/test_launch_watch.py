@@ -13,8 +13,8 @@ import pytest
 from plugrt.callbacks import launch_watch
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition, Internal
-from plugrt.execution.executables import watched_launches
-from plugrt.execution.executables.watched_launches import Launched, WatchedLaunches
+from plugrt.execution.executables import tracked_executable
+from plugrt.execution.executables.tracked_executable import Launched, WatchedLaunches
 from plugrt.lifetime import thread_work
 
 
@@ -71,7 +71,7 @@ def test_none_ends_while_another_may_wait_in_a_collective(monkeypatch: pytest.Mo
 def test_a_launch_that_does_not_end_is_left(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(watched_launches, "LEFT_AFTER", 0)
+    monkeypatch.setattr(tracked_executable, "LEFT_AFTER", 0)
     function, ends = WatchedFunction(), threading.Event()
     remembered: list[Any] = []
 

@@ -21,9 +21,9 @@ from plugrt.settings.options import Token
 from plugrt.settings.surroundings import surroundings
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Trace, current_trace
-from plugrt.transforms import call_base
+from plugrt.transforms import cached_function
 
-assert call_base  # tells the core which threads trace
+assert cached_function  # tells the core which threads trace
 
 
 @pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 from support.distributions import run_python
 
 READ = """
 import faulthandler, gc, sys, threading
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 faulthandler.dump_traceback_later(20, exit=True)
 stop = threading.Event()
 def step(depth):

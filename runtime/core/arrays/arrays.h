@@ -14,7 +14,7 @@ PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the ref
 /* Whether an object of that class is referred to weakly, as arrays are that share buffers. */
 int array_is_observed(PyObject *array);
 
-/* ---- deletion.c: the base of plugrt.execution.arrays.deletion.Deletion ---- */
+/* ---- deletion.c: the base of plugrt.execution.arrays.array_deletion.Deletion ---- */
 PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
 /* ---- copy.c: arrays to buffers on another device of the same library ---- */

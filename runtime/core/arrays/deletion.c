@@ -1,4 +1,4 @@
-/* Deletion: the base of `plugrt.execution.arrays.deletion.Deletion`, with why an array has no data.
+/* Deletion: the base of `plugrt.execution.arrays.array_deletion.Deletion`, with why an array has no data.
 
    What a launch donates is told so at each call: here that is no call of Python. */
 #include "arrays/arrays.h"
@@ -70,7 +70,7 @@ static PyMemberDef deletion_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot deletion_slots[] = {
-    {Py_tp_doc, "The base of plugrt.execution.arrays.deletion.Deletion."},
+    {Py_tp_doc, "The base of plugrt.execution.arrays.array_deletion.Deletion."},
     {Py_tp_traverse, deletion_traverse},
     {Py_tp_dealloc, deletion_dealloc},
     {Py_tp_members, deletion_members},

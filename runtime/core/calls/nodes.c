@@ -1,6 +1,6 @@
 /* Nodes: named tuples, and objects of the classes that are registered as containers.
 
-   They are opened as plugrt.execution.launches.call_forms.open_node does. Any tuple of another class is taken
+   They are opened as plugrt.execution.launches.short_calls.open_node does. Any tuple of another class is taken
    for a named one: Python keeps no runner of a call with one that is not. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"

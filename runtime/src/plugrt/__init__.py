@@ -22,7 +22,7 @@ _NAMES = {
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
     "backends": "plugrt.plugins.selection.backends",
     "block_until_ready": "plugrt.execution.transfers.transfer",
-    "broadcast_one_to_all": "plugrt.execution.transfers.broadcast_one_to_all",
+    "broadcast_one_to_all": "plugrt.execution.transfers.process_allgather",
     "clear_backends": "plugrt.plugins.selection.backends",
     "clear_caches": "plugrt.execution.launches.caches",
     "compile": "plugrt.programs",
@@ -126,14 +126,14 @@ if TYPE_CHECKING:
     from plugrt.execution.transfers.array_parts import (
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
-    from plugrt.execution.transfers.broadcast_one_to_all import (
-        broadcast_one_to_all as broadcast_one_to_all,
-    )
     from plugrt.execution.transfers.device_put_sharded import (
         device_put_replicated as device_put_replicated,
     )
     from plugrt.execution.transfers.device_put_sharded import (
         device_put_sharded as device_put_sharded,
+    )
+    from plugrt.execution.transfers.process_allgather import (
+        broadcast_one_to_all as broadcast_one_to_all,
     )
     from plugrt.execution.transfers.process_allgather import process_allgather as process_allgather
     from plugrt.execution.transfers.transfer import block_until_ready as block_until_ready
@@ -221,7 +221,7 @@ def _destroy_clients() -> None:
 
 def _drop_views() -> None:
     if "plugrt.execution.arrays.array" in sys.modules:
-        from plugrt.execution.arrays.array_views import drop_views
+        from plugrt.execution.arrays.live_arrays import drop_views
 
         drop_views()
 

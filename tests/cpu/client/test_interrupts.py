@@ -19,7 +19,7 @@ from collections.abc import Callable
 import pytest
 
 from plugrt.lifetime import thread_work
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 from plugrt_cpu import interrupts
 from support.apart import runs_apart
 from support.distributions import run_python

@@ -9,7 +9,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt.capi.programs.independent_parts import are_independent, is_small
+from plugrt.capi.programs.launch_order import are_independent, is_small
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.plugins.selection.backends import devices

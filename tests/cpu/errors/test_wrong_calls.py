@@ -22,7 +22,7 @@ import plugrt
 import plugrt.array_api as xp
 from plugrt import Array, lax, random
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
-from plugrt.execution.arrays.missing_attributes import Missing
+from plugrt.execution.arrays.array_methods import Missing
 from support.effort import WHOLE
 from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 

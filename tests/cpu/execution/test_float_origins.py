@@ -19,7 +19,7 @@ from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import FloatingPointFault, InvalidArgument
 from plugrt.execution.compilation import compiler
-from plugrt.execution.launches import float_origins
+from plugrt.execution.launches import float_checks
 from plugrt.transforms.jit import jit
 from support.effort import seeds, some_of
 from support.jax_oracle import jax
@@ -363,7 +363,7 @@ def test_the_probed_program_is_not_fused(knows: bool, monkeypatch: pytest.Monkey
             raise InvalidArgument("there is no option xla_disable_hlo_passes")
         return compiler.compile_program(client, code, options, inputs)
 
-    monkeypatch.setattr(float_origins, "compile_program", compile_program)
+    monkeypatch.setattr(float_checks, "compile_program", compile_program)
     message = message_of(pmapped(MADE["fori, third"], X), X)
     assert "comes from stablehlo.sqrt" in message
     assert asked == [{"xla_disable_hlo_passes": "fusion"}, {}][: 1 if knows else 2]

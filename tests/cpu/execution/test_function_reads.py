@@ -14,7 +14,7 @@ import pytest
 import plugrt
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import array_holding
-from plugrt.execution.arrays.native_reader import _format
+from plugrt.execution.arrays.array_contents import _format
 from plugrt.execution.arrays.signature import Signature
 from plugrt.native.native_core import core, reason
 

@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import interface
-from plugrt.execution.arrays.missing_attributes import INSTEAD
+from plugrt.execution.arrays.array_methods import INSTEAD
 from support.fake_client import FakeClient, FakeDevice
 
 jax = pytest.importorskip("jax")

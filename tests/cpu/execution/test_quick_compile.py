@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ConfigError, InvalidArgument
-from plugrt.execution.compilation.quick_compile import compile_or_drop
+from plugrt.execution.compilation.compiler import compile_or_drop
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins.selection.backends import get_backend
 from plugrt.settings.declarations import config

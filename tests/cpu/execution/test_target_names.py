@@ -9,7 +9,7 @@ import pytest
 
 import plugrt
 from plugrt import ffi
-from plugrt.execution.executables.target_names import named_targets
+from plugrt.execution.executables.custom_call_targets import named_targets
 from plugrt.interface import Program
 from plugrt.stablehlo import modules
 

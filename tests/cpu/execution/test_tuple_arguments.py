@@ -14,7 +14,7 @@ import plugrt
 from plugrt import serialize_executable
 from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
-from plugrt.execution.placement.tuple_arguments import takes_one_tuple
+from plugrt.execution.placement.plan import takes_one_tuple
 from plugrt.interface import Capabilities, Client, CompileOptions
 from plugrt.plugins.selection.backends import get_backend
 from plugrt.transforms.jit import jit

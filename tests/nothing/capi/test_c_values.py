@@ -14,7 +14,7 @@ from plugrt.capi.abi import c_values, element_types
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.buffers import buffer_spec
-from plugrt.capi.client.create_options import check_options
+from plugrt.capi.client.create import check_options
 from plugrt.capi.library import serialized_envelope
 from plugrt.errors import (
     DataLoss,

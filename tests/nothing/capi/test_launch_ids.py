@@ -6,7 +6,7 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from plugrt.capi.programs.launch_ids import launch_ids
+from plugrt.capi.programs.program_launches import launch_ids
 from plugrt.errors import Unimplemented
 
 

@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 
 from plugrt.distributed import kubernetes, ray
-from plugrt.distributed.detection import OWN, find_environment
-from plugrt.distributed.parameters import Parameters, find_parameters, host_and_port
+from plugrt.distributed.parameters import (
+    OWN,
+    Parameters,
+    find_environment,
+    find_parameters,
+    host_and_port,
+)
 from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongType
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config

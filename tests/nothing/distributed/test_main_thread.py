@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.distributed.main_thread import interrupt_main_thread
+from plugrt.distributed.watch import interrupt_main_thread
 from plugrt.errors import ProcessLost
 from support import children
 
@@ -96,7 +96,7 @@ def _start_and_go_on(other: threading.Thread, place: Callable[[], None]) -> None
 
 _PROGRAM = """
 import sys, threading, time
-from plugrt.distributed.main_thread import interrupt_main_thread
+from plugrt.distributed.watch import interrupt_main_thread
 def interrupt():
     time.sleep(0.3)  # until the main thread is where it stays
     print(interrupt_main_thread(ValueError, ("here",), 0.3, threading.Event()), flush=True)

@@ -12,8 +12,8 @@ import pytest
 
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
 from plugrt.execution.compilation import cpu_features
-from plugrt.execution.compilation.cache_entry import decode_entry, encode_entry
 from plugrt.execution.compilation.cache_key import Facts, collect_facts
+from plugrt.execution.compilation.compilation_cache import decode_entry, encode_entry
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from support.fake_client import FakeClient
 

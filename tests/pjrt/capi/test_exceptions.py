@@ -176,8 +176,8 @@ import os
 import numpy as np
 import plugrt
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client import create_options
-create_options.OPTION_TYPES.clear()  # the check before the call
+from plugrt.capi.client import create
+create.OPTION_TYPES.clear()  # the check before the call
 library = load_library(os.environ["PATH_OF_LIBRARY"])
 for _ in range(2):
     try:

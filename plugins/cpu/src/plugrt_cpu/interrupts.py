@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from plugrt.frames.argument_errors import after_checks
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.lifetime.thread_work import ThreadWork, is_ending
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from plugrt.capi.programs.independent_parts import are_independent, is_small
+from plugrt.capi.programs.launch_order import are_independent, is_small
 from plugrt.errors import PjrtError
 from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization

@@ -85,7 +85,7 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginIncompatible` naming all libraries that are missing or too old, unless
         JAX_SKIP_CUDA_CONSTRAINTS_CHECK is set, and `PluginBroken` when the driver offers no GPU.
         """
-        from plugrt.capi.client.create_options import check_options
+        from plugrt.capi.client.create import check_options
         from plugrt_cuda import create_options, library
 
         check_options(options, create_options.OPTION_TYPES, self.name)

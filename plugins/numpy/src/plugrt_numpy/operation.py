@@ -11,7 +11,7 @@ from plugrt.errors import Unimplemented, UnsupportedDtype
 from plugrt.interface import Handler, TensorType
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.locations import file_and_line
+from plugrt.stablehlo.diagnostics import file_and_line
 from plugrt.stablehlo.replica_groups import read_table
 from plugrt.stablehlo.types import check_size, ir_type_to_dtype
 from plugrt_numpy.data_types import Dtype, Function

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
-from plugrt.interface.backend_object import BackendObject
+from plugrt.interface.backend_object import OF_CLIENTS, BackendObject, find_attribute
 from plugrt.interface.buffer import Buffer, Shards, require_buffers
 from plugrt.interface.capabilities import Capabilities
 from plugrt.interface.checks import check_assignable, check_parts, is_iterable
@@ -19,7 +19,6 @@ from plugrt.interface.handlers import Handler, HandlerStages
 from plugrt.interface.loaded_executable import LoadedExecutable
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.names import OF_CLIENTS, find_attribute
 from plugrt.interface.program import CompileOptions, DeviceAssignment, Program
 from plugrt.interface.steps import ReadSteps
 from plugrt.interface.topology import Topology

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import InvalidArgument
-from plugrt.interface.backend_object import BackendObject
+from plugrt.interface.backend_object import OF_DEVICES, BackendObject, find_attribute
 from plugrt.interface.memory import Memory
-from plugrt.interface.names import OF_DEVICES, find_attribute
 from plugrt.interface.values import OptionValue
 
 if TYPE_CHECKING:

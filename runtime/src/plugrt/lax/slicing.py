@@ -9,9 +9,8 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimension_arguments import normalize_dimension, per_dimension
+from plugrt.lax.dimension_arguments import normalize_dimension, per_dimension, read_start_indices
 from plugrt.lax.operand_checks import same_dtype
-from plugrt.lax.start_indices import read_start_indices
 from plugrt.tracing.emit import (
     active_trace,
     constant,

@@ -1,8 +1,11 @@
-"""`require_main_interpreter`: refuses what waits for ever in another interpreter of the process."""
+"""`require_main_interpreter`, `current_frames`: this interpreter, and the frames of its threads."""
 
 from __future__ import annotations
 
+import gc
 import importlib
+import sys
+from types import FrameType
 
 from plugrt.errors import FailedPrecondition
 
@@ -30,3 +33,18 @@ def require_main_interpreter(package: str) -> None:
             "the first of its process, as this one is; use plugrt in the first (under mod_wsgi "
             "with WSGIApplicationGroup %{GLOBAL}), or in a process of its own"
         )
+
+
+def current_frames() -> dict[int, FrameType]:
+    """Returns the innermost frame of each thread, by its identifier: ``sys._current_frames()``.
+
+    Without a garbage collection meanwhile: CPython up to 3.12 holds a lock that the end of a
+    ``threading.local`` waits for, on the same thread (https://github.com/python/cpython/issues/106883).
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if was_enabled:
+            gc.enable()

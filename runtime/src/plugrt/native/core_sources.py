@@ -8,10 +8,10 @@ arrays/array.c 05e7e6c04328
 arrays/array_buffer.c 00e8c01152fd
 arrays/array_host.c 370e441f0b7d
 arrays/array_wait.c a0786281c2c0
-arrays/arrays.h 31db07256032
+arrays/arrays.h 690ccb035f8d
 arrays/collect_held.c fb9ee7e38c64
 arrays/copy.c 4a0e60b89ce7
-arrays/deletion.c 4598c13868a5
+arrays/deletion.c d32bebff719f
 arrays/function_reader.c bc8246d2292d
 arrays/internal.h da1eb2484ac2
 arrays/quick_put.c fa706db8c172
@@ -32,7 +32,7 @@ calls/dict_keys.c 3856322c2451
 calls/flatten.c 3acebc9cd7a7
 calls/internal.h 8fa4de0fc7c9
 calls/last_call.c 9c88402abb6d
-calls/nodes.c 04089acf8fdd
+calls/nodes.c 864165e8057e
 calls/static_arguments.c e6968b1eda33
 launches/bounded_launcher.c 028c6f9e4bd2
 launches/device_put.c 411948b48417

@@ -23,8 +23,7 @@ from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.placement.plan import Plan
-from plugrt.execution.placement.tuple_arguments import takes_one_tuple
+from plugrt.execution.placement.plan import Plan, takes_one_tuple
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
 from plugrt.plugins.selection.backends import process_backends

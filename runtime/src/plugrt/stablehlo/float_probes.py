@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from plugrt.errors import UnsupportedDtype
 from plugrt.stablehlo.bindings import hlo, ir
+from plugrt.stablehlo.diagnostics import file_and_line
 from plugrt.stablehlo.entry_attributes import forget_donation
 from plugrt.stablehlo.float_faults import holds_one, is_floating
-from plugrt.stablehlo.locations import file_and_line
 from plugrt.stablehlo.manual_scalars import ManualScalars
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.regions import (

@@ -9,8 +9,8 @@ from typing import Any
 
 from plugrt.stablehlo.attributes import attribute_names, constant_literal, find_attribute
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.diagnostics import file_and_line, name_at
 from plugrt.stablehlo.dot import DotWriter
-from plugrt.stablehlo.locations import file_and_line, name_at
 
 _REGIONS = {
     "stablehlo.while": ("cond", "body"),

@@ -16,7 +16,7 @@ from plugrt.execution.shardings.sharding import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.frames.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.locations import file_and_line, name_at
+from plugrt.stablehlo.diagnostics import file_and_line, name_at
 from plugrt.stablehlo.shardings import constrain
 from plugrt.tracing.constraint_checks import check_constraint
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message

@@ -11,10 +11,12 @@ from plugrt.execution.arrays.arguments import Aval, parameter_types
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.launches.program_formats import argument_formats, result_formats
+from plugrt.execution.placement.launch_layouts import require_chosen
+from plugrt.execution.placement.placement import AnyLayout, Launch
+from plugrt.execution.shardings.format import Format
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program
+from plugrt.interface import Executable, Layout, LoadedExecutable, OptionValue, Program, TensorType
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
@@ -107,3 +109,29 @@ def estimate_costs(staged: Staged) -> Mapping[str, OptionValue]:
     from plugrt.stablehlo.hlo import estimate_cost
 
     return estimate_cost(XlaComputation(staged.module).as_hlo_module())
+
+
+def argument_formats(program: LoadedProgram) -> list[Format]:
+    """Returns how each flat argument must lie; without a layout those that are not needed."""
+    launch, needed = program.launch, set(program.plan.needed)
+    return [
+        Format(_spell_out(launch, launch.in_layout(i), TensorType(*types[:2])), sharding)
+        if i in needed
+        else Format(None, sharding)
+        for i, (types, sharding) in enumerate(zip(program.types, launch.in_shardings, strict=True))
+    ]
+
+
+def result_formats(program: LoadedProgram) -> list[Format]:
+    """Returns how each flat result lies."""
+    return [
+        Format(_spell_out(program.launch, s.layout, s.tensor_type), s.sharding)
+        for s in program.outputs
+    ]
+
+
+def _spell_out(launch: Launch, layout: AnyLayout, tensor_type: TensorType) -> Layout | None:
+    """Returns a layout, also the default one; None where the backend has none to name."""
+    if not launch.client.capabilities.layouts:
+        return None
+    return require_chosen(layout) or launch.client.default_layout(tensor_type)

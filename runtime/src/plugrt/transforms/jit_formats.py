@@ -10,7 +10,7 @@ from typing import Any
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
-from plugrt.execution.compilation.relayout import other_layout, require_layouts
+from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context

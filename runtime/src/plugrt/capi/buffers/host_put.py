@@ -15,7 +15,7 @@ from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec, tiled_layout
-from plugrt.capi.buffers.native_put import ARGS, MADE, compile_put, is_known
+from plugrt.capi.buffers.native_transfers import ARGS, MADE, compile_put, is_known
 from plugrt.capi.devices.devices import Device, Memory
 from plugrt.capi.library.events import lend
 from plugrt.capi.loading.function_table import Slot

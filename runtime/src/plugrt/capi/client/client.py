@@ -22,7 +22,7 @@ from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.dlpack_import import import_capsule
 from plugrt.capi.buffers.donation import may_donate
 from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, keeps_layouts
-from plugrt.capi.buffers.native_copy import compile_copy
+from plugrt.capi.buffers.native_transfers import compile_copy
 from plugrt.capi.client import interpreter_exit
 from plugrt.capi.client.topology import Topology
 from plugrt.capi.devices.capabilities import find_capabilities, queues_nested_launches

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.array_base import ArrayBase
+from plugrt.execution.arrays.array_base import ArrayBase, ArrayMeta, raise_not_made_so
 from plugrt.execution.arrays.array_deletion import Deletable
 from plugrt.execution.arrays.array_repr import array_repr, array_str
-from plugrt.execution.arrays.array_type import ArrayMeta, raise_not_made_so
 from plugrt.execution.arrays.signature import Signature, intern_signature
 from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format

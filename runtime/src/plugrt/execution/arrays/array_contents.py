@@ -14,14 +14,13 @@ from plugrt import monitoring
 from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays.array_conversions import Conversions
-from plugrt.execution.arrays.native_reader import compile_reader
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Buffer, Shards, TensorType
+from plugrt.interface import Buffer, Client, Memory, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
@@ -215,3 +214,31 @@ def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
     if type(sharding) is SingleDeviceSharding:
         signature.reader = compile_reader(device.client, part, memory)
     return signature.opener
+
+
+def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
+    """Returns what reads arrays of this type; None where Python does."""
+    if core is None or not client.capabilities.zero_copy_get:
+        return None
+    steps = client.read_steps(part, memory)
+    if steps is None:
+        return None
+    return core.FunctionReader(
+        held_class=steps.held_class,
+        is_ready=steps.is_ready,
+        wait=steps.wait,
+        lock=steps.lock,
+        view=steps.view,
+        shape=part.shape,
+        dtype=part.dtype,
+        unless=steps.unless,
+        format=_format(part.dtype),
+    )
+
+
+def _format(dtype: np.dtype[Any]) -> str | None:
+    """Returns the code of a dtype in Python's protocol of buffers; None for those without one."""
+    try:
+        return np.empty((), dtype).data.format
+    except ValueError:
+        return None

@@ -13,6 +13,7 @@ from plugrt.execution.arrays import array_deletion
 from plugrt.execution.arrays.array import Array, array_holding, new_array
 from plugrt.execution.arrays.sharers import keep_sharer, tie_whole
 from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.compilation.buffer_copy import relayout
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Buffer, Layout, Shards
 
@@ -89,3 +90,16 @@ def array_of_shards(
 ) -> Array:
     """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
     return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True, weak))
+
+
+def change_layout(x: Array, layout: Layout | None) -> Array:
+    """Returns ``x``, which is on one device, in a layout; itself if it lies so.
+
+    ``layout`` is one other than the default, None the default.
+    """
+    old = x._signature
+    if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):
+        return x
+    [buffer] = x._live()
+    made = relayout(buffer, old.layout, layout)
+    return array_on(made, old.committed, old.weak, made.layout if layout else None)

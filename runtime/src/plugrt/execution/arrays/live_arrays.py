@@ -1,10 +1,11 @@
-"""`live_arrays`: the arrays of this process that nobody has deleted."""
+"""`live_arrays`: the arrays of this process that are not deleted; `drop_views`, for the exit."""
 
 from __future__ import annotations
 
 import gc
 
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection.backends import get_backend
 
@@ -28,3 +29,15 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         for x in found
         if not x.is_deleted() and (client is None or x.sharding.devices[0].client is client)
     ]
+
+
+def drop_views() -> None:
+    """Drops the contents that arrays keep on the host: views of their buffers, most often.
+
+    Views that the program has of the same memory stay valid. Of memory that the compiled core keeps
+    lent an array tells nothing.
+    """
+    arrays = [thing for thing in gc.get_objects() if type(thing) is Array]
+    for array in arrays:
+        if not isinstance(array._extra, Deletion):
+            array._extra = None

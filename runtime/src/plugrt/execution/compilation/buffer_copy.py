@@ -1,9 +1,11 @@
-"""A buffer copied to another device or memory."""
+"""Copies of a buffer: on another device, in another memory, or in another layout."""
 
 from __future__ import annotations
 
-from plugrt.execution.compilation.relayout import relayout
-from plugrt.interface import Buffer, Device, Layout, Memory
+from plugrt.errors import Unimplemented
+from plugrt.execution.compilation.part_programs import LoadedPartProgram, layout_program
+from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
+from plugrt.interface.checks import require_rank
 
 
 def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
@@ -19,3 +21,42 @@ def copy_in_place(buffer: Buffer, layout: Layout | None) -> Buffer:
     if layout is not None:
         return relayout(buffer, layout, layout)
     return copy_buffer(buffer, buffer.device, buffer.memory)
+
+
+def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Layout | None:
+    """Returns a layout that arrays of a type shall have, None where that is the device's default.
+
+    Raises `InvalidArgument` for a layout of another rank, and `Unimplemented` for a backend without
+    layouts, or without tiles: its default has none (XLA's CPU client of xla-cpu-pjrt 0.0.1 takes
+    them, and reads such arrays with their elements in other places).
+    """
+    require_rank(layout, tensor_type.shape)
+    require_layouts(device, f"the layout {layout!r} of {tensor_type}")
+    default = device.client.default_layout(tensor_type)
+    if layout.tiling and not default.tiling:
+        raise Unimplemented(
+            f"{layout!r} of {tensor_type} on {device!r}: arrays there have no tiles; its default "
+            f"is {default!r}"
+        )
+    return None if layout.is_met_by(default) else layout
+
+
+def require_layouts(device: Device, what: str) -> None:
+    """Raises `Unimplemented` unless the device's backend declares that arrays can have layouts."""
+    client = device.client
+    if not client.capabilities.layouts:
+        raise Unimplemented(
+            f"{what} cannot be had on {device!r}: {client.backend_name} does not declare that "
+            "arrays can lie in memory in an order that is named (capability layouts)"
+        )
+
+
+def relayout(buffer: Buffer, source: Layout | None, target: Layout | None) -> Buffer:
+    """Returns a copy of a buffer, which lies as ``source``, that lies as ``target``.
+
+    None is the device's default. The program is compiled once for each type. Raises
+    `UnsupportedDtype` for a dtype that StableHLO lacks.
+    """
+    held = TensorType(buffer.shape, buffer.dtype, source)
+    program = LoadedPartProgram(layout_program(held, target), (buffer.device,))
+    return program([(buffer,)])[0]

@@ -14,16 +14,17 @@ import contextlib
 import os
 import re
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from plugrt import monitoring
 from plugrt.base import files
-from plugrt.errors import Internal, PjrtError
-from plugrt.execution.compilation.cache_entry import decode_entry, encode_entry
+from plugrt.errors import FailedPrecondition, Internal, PjrtError
 from plugrt.execution.compilation.cache_key import Facts, collect_facts
 from plugrt.frames.user_frames import warn_user
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt.settings.declarations import config
+from plugrt.wire.sealed_bytes import SealedFormat
 
 _SUFFIX = ".plugrt-executable"
 _MOST = 2**31
@@ -132,3 +133,44 @@ def _fault(what: str, error: Exception) -> None:
     if config.raise_persistent_cache_errors:
         raise Internal(message) from error
     warn_user(message)
+
+
+# An entry is a checked header and the executable. The header holds the facts, field by field. It
+# detects entries that were swapped, copied, truncated or altered, and those of another library,
+# version or processor. It is no signature: whoever can write the file can write a matching header,
+# so the folder must belong to the user alone.
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """``seconds`` is how long the program took to compile."""
+
+    facts: Facts
+    seconds: float
+
+
+_ENTRY = SealedFormat(
+    b"plugrt compilation cache entry", 2, _Header, "entry of the compilation cache"
+)
+
+
+def encode_entry(body: bytes, facts: Facts, seconds: float = 0.0) -> bytes:
+    """Returns an entry: a header with these facts, then the backend's bytes.
+
+    ``seconds`` is how long the program took to compile.
+    """
+    return _ENTRY.write(_Header(facts, seconds), body)
+
+
+def decode_entry(content: bytes, facts: Facts) -> tuple[bytes, float]:
+    """Returns the backend's bytes of an entry that was made of exactly these facts.
+
+    Beside them, how many seconds the program took to compile.
+
+    Raises `DataLoss` for an incomplete or damaged entry, `InvalidArgument` for bytes that are none,
+    and `FailedPrecondition`, with the fields that differ, for the entry of another program, library
+    or machine, or of another version of plugrt.
+    """
+    header, body = _ENTRY.read(content)
+    stored, expected = asdict(header.facts), asdict(facts)
+    if differing := [name for name in expected if stored[name] != expected[name]]:
+        raise FailedPrecondition(f"it is an entry of another {' and of another '.join(differing)}")
+    return bytes(body), header.seconds

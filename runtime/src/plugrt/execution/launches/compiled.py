@@ -21,10 +21,10 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.casting import dtype_kind, kind_rank
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.executables.tracked_executable import refuse_to_save
+from plugrt.execution.launches.caches import RunnerCache
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.pipeline import Runner, make_runner
-from plugrt.execution.launches.runner_cache import RunnerCache
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.placement.placement import AnyLayout

@@ -11,8 +11,8 @@ import numpy as np
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays import array_deletion
 from plugrt.execution.arrays.array import Array, array_holding, duplicate
+from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.arrays.deletion import Deletion
 from plugrt.execution.arrays.sharers import find_sharers
 from plugrt.execution.placement.plan import Plan
 from plugrt.native.native_core import core

@@ -15,13 +15,13 @@ from plugrt.execution.arrays.arguments import (
     as_arrays,
     parameter_types,
 )
+from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, moves
 from plugrt.execution.executables.launch_log import LaunchLog
+from plugrt.execution.launches.caches import RunnerCache
 from plugrt.execution.launches.float_checks import Rerun, add_float_checks, float_checks_enabled
-from plugrt.execution.launches.guarded_launches import guard_launches
 from plugrt.execution.launches.loaded_program import LoadedProgram, Run
 from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
-from plugrt.execution.launches.runner_cache import RunnerCache
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import tree
 from plugrt.settings.declarations import config
@@ -197,3 +197,28 @@ def _number_keys(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
         return None
     numbered: dict[Any, int] = tree.unflatten(spec, range(spec.num_leaves))
     return numbered
+
+
+def guard_launches(
+    run: Callable[[Sequence[Any]], Any], program: LoadedProgram, avals: Sequence[Aval]
+) -> Callable[[Sequence[Any]], Any]:
+    """Returns ``run`` behind a check of the transfers that arguments of these avals need."""
+    plan, launch = program.plan, program.launch
+    needed: list[tuple[Direction, str, bool]] = []
+    for i in plan.needed:
+        aval, target = avals[i], launch.in_shardings[i]
+        what = f"{plan.describe(i)} of {plan.name!r}, {aval.tensor_type}"
+        if isinstance(aval, HostAval):
+            needed.append(("host_to_device", f"{what}, to {target!r}", not aval.tensor_type.shape))
+        elif moves(aval.sharding, target):
+            moved = f"{what}, from {aval.sharding!r} to {target!r}"
+            needed.append(("device_to_device", moved, False))
+    if not needed:
+        return run
+
+    def run_guarded(values: Sequence[Any]) -> Any:
+        for direction, what, explicit in needed:
+            check_transfer(direction, what, explicit=explicit)
+        return run(values)
+
+    return run_guarded

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.arrays.array import Array, duplicate, launch_form
-from plugrt.execution.arrays.array_layouts import change_layout
+from plugrt.execution.arrays.array_making import change_layout
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.buffer_copy import copy_buffer

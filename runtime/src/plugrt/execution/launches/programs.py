@@ -12,8 +12,8 @@ from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
-from plugrt.execution.compilation.relayout import require_layouts
 from plugrt.execution.executables.agreements import agree_on_program
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.replica_launch import (
@@ -32,11 +32,13 @@ from plugrt.execution.placement.launch_shardings import (
     require_shape,
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
-from plugrt.execution.placement.plan import Plan
-from plugrt.execution.placement.result_memories import check_memories, explain_refusal
-from plugrt.execution.placement.result_signatures import result_signatures
+from plugrt.execution.placement.plan import Plan, takes_one_tuple
+from plugrt.execution.placement.result_signatures import (
+    check_memories,
+    explain_refusal,
+    result_signatures,
+)
 from plugrt.execution.placement.specs_in_context import context_claim
-from plugrt.execution.placement.tuple_arguments import takes_one_tuple
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.execution.transfers.resharding import reshard

@@ -7,7 +7,6 @@ from typing import Any
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.trees.addressable import require_addressable
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
@@ -64,3 +63,14 @@ def gather_device(sharding: Sharding) -> Device:
     if isinstance(sharding, SingleDeviceSharding):
         return sharding.device
     return sharding.addressable_devices[0]
+
+
+def require_addressable(device: Device, what: str) -> None:
+    """Raises `InvalidArgument` for a device of another process, to which nothing can be put."""
+    if not device.is_addressable:
+        raise InvalidArgument(
+            f"{what} names {device!r} of process {device.process_index}; this is process "
+            f"{device.client.process_index}, whose devices are "
+            f"{[*device.client.addressable_devices()]} (plugrt.local_devices()). What several "
+            "processes share is an array over a mesh with devices of each"
+        )

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
-from plugrt.execution.placement.default_device import default_device, gather_device
+from plugrt.execution.placement.default_device import (
+    default_device,
+    gather_device,
+    require_addressable,
+)
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding import Sharding
-from plugrt.execution.trees.addressable import require_addressable
 from plugrt.interface import Device
 
 

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from plugrt.interface import Client
+
 Source = tuple[Literal["result", "argument", "constant", "literal"], int]
 """Where an output comes from: the executable, an argument, a constant, or the host."""
 
@@ -52,3 +54,16 @@ class Plan:
         """Returns a name for argument ``i`` in messages."""
         names = self.argument_names
         return f"argument {names[i] if i < len(names) and names[i] else i}"
+
+
+def takes_one_tuple(client: Client, count: int) -> bool:
+    """Whether a program of ``count`` parameters is compiled to take one tuple, as in JAX.
+
+    A backend says so by the capability ``tuple_arguments_above``, or by an attribute of that name,
+    an integer from 0 on. Calls pass their arguments one by one all the same.
+    """
+    bound = client.capabilities.tuple_arguments_above
+    if bound is None:
+        stated = client.attributes.get("tuple_arguments_above")
+        bound = stated if type(stated) is int and stated >= 0 else None
+    return bound is not None and count > bound

@@ -1,14 +1,17 @@
-"""`result_signatures`: shape, dtype and sharding of the results of a launch."""
+"""Shape, dtype, sharding and memory of the results of a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
+from plugrt.errors import Internal, NotFound, Unimplemented
 from plugrt.execution.arrays.signature import Signature, intern_signature
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
-from plugrt.interface import TensorType
+from plugrt.execution.placement.plan import Plan
+from plugrt.interface import LoadedExecutable, TensorType
 
 
 class TracedResults(Protocol):
@@ -35,3 +38,54 @@ def result_signatures(traced: TracedResults, launch: Launch) -> list[Signature]:
             zip(traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True)
         )
     ]
+
+
+@contextmanager
+def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
+    """Raises `Unimplemented` where a library does not know the call that places a result.
+
+    XLA's CPU library of 2025 does not, and says `NotFound`; its partitioner says, with
+    `Unimplemented` or `Internal`, that a call with a side effect is not to be divided.
+    """
+    try:
+        yield
+    except (NotFound, Unimplemented, Internal) as error:
+        asked = _asked(plan, launch)
+        if not asked:
+            raise
+        # Here: programs of StableHLO are compiled without jaxlib, too, and ask for no memory.
+        from plugrt.stablehlo.entry_attributes import PLACE
+
+        if PLACE not in error.message:
+            raise
+        raise _refusal(plan, launch, *asked[0], "moves no results to memories") from error
+
+
+def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
+    """Raises `Unimplemented` where a result is not in the memory that was asked for."""
+    asked = _asked(plan, launch)
+    if not asked:
+        return
+    try:
+        found = list(loaded.executable.output_memory_kinds)
+    except Unimplemented:
+        found = []
+    for i, kind in asked:
+        if i >= len(found) or found[i] != kind:
+            gave = f"compiled it for {found[i]!r}" if found else "does not state any"
+            raise _refusal(plan, launch, i, kind, gave)
+
+
+def _asked(plan: Plan, launch: Launch) -> list[tuple[int, str]]:
+    return [
+        (i, sharding.memory_kind)
+        for (origin, i), sharding in zip(plan.sources, launch.out_shardings, strict=True)
+        if origin == "result" and sharding.memory_kind is not None
+    ]
+
+
+def _refusal(plan: Plan, launch: Launch, i: int, kind: str, gave: str) -> Unimplemented:
+    return Unimplemented(
+        f"result {i} of {plan.name!r} is to be in the memory {kind!r}; "
+        f"{launch.client.backend_name} {gave}. device_put the result there instead"
+    )

@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution.arrays.array import Array, duplicate, new_array
-from plugrt.execution.arrays.array_layouts import change_layout
-from plugrt.execution.arrays.array_making import array_on
-from plugrt.execution.arrays.deletion import Deletion
+from plugrt.execution.arrays.array_deletion import Deletion
+from plugrt.execution.arrays.array_making import array_on, change_layout
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.arrays.signature import intern_signature
-from plugrt.execution.compilation.relayout import other_layout
+from plugrt.execution.compilation.buffer_copy import other_layout
 from plugrt.execution.executables.agreements import agree_on_data
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.put_target import (

@@ -7,8 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt.execution.arrays.array import Array, new_array
-from plugrt.execution.arrays.array_layouts import change_layout
-from plugrt.execution.arrays.array_making import array_on, share_buffers, share_parts
+from plugrt.execution.arrays.array_making import array_on, change_layout, share_buffers, share_parts
 from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.shardings.divided import is_divided, replicate

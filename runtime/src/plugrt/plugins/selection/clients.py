@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +20,6 @@ from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
-from plugrt.plugins.selection.caller import describe_caller
 from plugrt.plugins.selection.clients_by_name import ClientsByName
 from plugrt.plugins.selection.fork_warning import warn_of_forks
 from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
@@ -275,3 +276,12 @@ class Backends:
             self.config.release(self)
             self.config.reread()
             self.table.rescan()
+
+
+def describe_caller() -> str:
+    """Returns module, file and line of the caller outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "plugrt":
+        frame = frame.f_back
+    file = os.path.basename(frame.f_code.co_filename)
+    return f"{frame.f_globals.get('__name__', 'a program')} ({file}:{frame.f_lineno})"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plugrt.lifetime.thread_frames import current_frames
+from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.lifetime.thread_work import start_thread
 from plugrt.plugins.log import logger
 

@@ -1,15 +1,63 @@
-"""`compile_copy`: the compiled core's copies of arrays of one type to another device."""
+"""`compile_put`, `compile_copy`: the puts and copies of one type that the core in C makes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
-from plugrt.native.native_core import core
+from plugrt.native.native_core import KNOWN_DTYPES, core
+
+ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
+MADE = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
+"""The handles that a put gives."""
+_KNOWN = frozenset(KNOWN_DTYPES)
+
+
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether there is a core, and it takes arrays of that dtype."""
+    return core is not None and dtype in _KNOWN
+
+
+def compile_put(spec: BufferSpec, prepared: Prepared, number: bool) -> Any:
+    """Returns what puts arrays (or, with ``number``, Python's numbers) of the spec's type.
+
+    ``prepared`` is the argument struct of the function, complete but for the data.
+    """
+    assert core is not None
+    return core.Put(
+        client=spec.handle.core,
+        spec=spec,
+        owner=_PutFaults(spec.handle.library),
+        args=int(ffi.cast("uintptr_t", prepared.structs[0])),
+        keep=prepared,
+        dtype=spec.dtype,
+        number=number,
+    )
+
+
+class _PutFaults:
+    """Says what is wrong where a put of the core failed."""
+
+    __slots__ = ("_library",)
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def _put_error(self, error: int) -> Exception:
+        """Returns the exception for the address of an error."""
+        return self._library.error_of("Client_BufferFromHostBuffer", error)
+
+    def _missing_handle(self, address: int) -> None:
+        """Raises `InvalidReply` for the struct at an address, in which a handle is NULL."""
+        self._library.check_handles(ffi.cast(ARGS + "*", address), MADE)
+
 
 _FUNCTIONS = ("Buffer_CopyToDevice", "Buffer_GetMemoryLayout")
 _ARGS = "PJRT_Buffer_CopyToDevice_Args"
@@ -33,7 +81,7 @@ def compile_copy(spec: BufferSpec) -> Any:
     return core.Copy(
         client=handle.core,
         spec=spec,
-        owner=_Faults(handle.library),
+        owner=_CopyFaults(handle.library),
         device=device,
         rank=len(spec.shape),
         copy=copy,
@@ -41,7 +89,7 @@ def compile_copy(spec: BufferSpec) -> Any:
     )
 
 
-class _Faults:
+class _CopyFaults:
     """Says what is wrong where a copy of the core failed."""
 
     __slots__ = ("_library",)
