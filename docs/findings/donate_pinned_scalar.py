@@ -11,5 +11,7 @@ import jax
 import numpy as np
 
 pinned = jax.sharding.SingleDeviceSharding(jax.devices()[0]).with_memory_kind("pinned_host")
-x = jax.device_put(np.asarray(2, np.int32), pinned)
+# Where XLA cannot use the memory of the array itself, as it does of aligned memory.
+unaligned = np.asarray([0, 2], np.int32)[1:].reshape(())
+x = jax.device_put(unaligned, pinned)
 print("the result is:", jax.jit(lambda x: x * 3, donate_argnums=0)(x))
