@@ -124,7 +124,10 @@ except ImportError as error:
 )
 
 FORK = """
-import os, sys, threading, time
+import atexit, os, sys, threading, time
+# Called after plugrt's handler. The destructors of XLA's own that end the process crash or wait
+# where the fork came while another thread was in a launch (oneDNN's code generators).
+atexit.register(lambda: child == 0 and os._exit(7))
 import numpy as np
 import plugrt
 import plugrt._core as core
