@@ -19,7 +19,7 @@ from plugrt.execution.shardings.replica_sharding import (
     current_replicas,
     run_replicas,
 )
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import tree

@@ -9,7 +9,7 @@ from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimpleme
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
