@@ -14,7 +14,7 @@ from plugrt.execution.arrays.array import Array, array_holding, blank
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.executables.bounded_executable import split_launcher
-from plugrt.execution.launches.argument_faults import raise_explained
+from plugrt.execution.launches.deleted_arguments import raise_explained
 from plugrt.execution.launches.donation import Donation, Taken, give_back
 from plugrt.execution.launches.lent_parts import lend_parts
 from plugrt.execution.launches.placer import (
