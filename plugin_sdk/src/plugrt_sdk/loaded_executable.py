@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.capi.buffers.donation import refuse_repeated
+from plugrt.capi.buffers.donated_arguments import refuse_repeated
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.interface import (

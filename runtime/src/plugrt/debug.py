@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.transforms.debug import callback, print
+from plugrt.transforms.debug_callbacks import callback, print
 from plugrt.transforms.sharding_picture import draw_array_sharding, draw_sharding
 from plugrt.transforms.visualize import (
     inspect_array_sharding,

@@ -16,7 +16,7 @@ from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
 
 __all__ = [

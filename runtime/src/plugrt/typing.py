@@ -17,7 +17,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.put_target import Space
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import InvalidArgument, PlugrtError
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client

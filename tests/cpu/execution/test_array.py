@@ -19,7 +19,7 @@ from plugrt.array_api import from_dlpack
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_base import ArrayBase
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.native.native_core import core

@@ -20,7 +20,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import TensorType
 from plugrt.interface.memory_layout import Layout

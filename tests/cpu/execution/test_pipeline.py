@@ -12,7 +12,7 @@ from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.launches.compiled import CompiledCall
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit

@@ -27,7 +27,7 @@ from plugrt.execution.placement.put_target import Space
 from plugrt.execution.shardings.mesh import make_mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.jit import jit

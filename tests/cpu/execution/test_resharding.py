@@ -15,7 +15,7 @@ from plugrt import lax, monitoring
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers import exchanges, host_assembly
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices

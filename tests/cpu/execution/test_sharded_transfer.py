@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import gather

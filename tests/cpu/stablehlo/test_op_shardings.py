@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ProgramError, Unimplemented
+from plugrt.stablehlo.entry_shardings import main_shardings
 from plugrt.stablehlo.modules import parse
-from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.shardings import read_gspmd, read_shardy
 from plugrt.wire.hlo_proto import WHOLE, write_tiles
 from plugrt_cpu.jaxlib_import import import_jaxlib

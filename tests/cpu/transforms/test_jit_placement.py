@@ -21,7 +21,7 @@ from plugrt.errors import (
 from plugrt.execution.shardings.mesh import make_mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config

@@ -13,9 +13,10 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
-from plugrt.errors import ConcretizationError, FloatingPointFault, UnboundAxis, Unimplemented
+from plugrt.errors import ConcretizationError, FloatingPointFault, UnboundAxis
 from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import PmapSharding
+from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 from support.compiles import counting
@@ -182,11 +183,24 @@ def test_debug_nans_finds_the_operation() -> None:
         np.testing.assert_array_equal(pmap(lambda v: v * 2)(X), X * 2)
 
 
+def test_donation_and_a_global_size_are_compiled() -> None:
+    with plugrt.disable_jit():
+        _donate_and_size()
+
+
+def _donate_and_size() -> None:
+    x = plugrt.device_put(X, PmapSharding(devices()[: len(X)], 0))
+    np.testing.assert_array_equal(pmap(lambda v: v * 2, donate_argnums=0)(x), X * 2)
+    assert x.is_deleted()
+    traced = []
+    sized = pmap(lambda v: (traced.append(type(v)), v * 2)[1], global_axis_size=len(X))
+    np.testing.assert_array_equal(sized(X), X * 2)
+    assert traced == [Tracer]
+    nested = pmap(lambda v: pmap(lambda w: w * 2, donate_argnums=0)(v))
+    np.testing.assert_array_equal(nested(np.ones((2, 2, 3))), np.full((2, 2, 3), 2.0))
+
+
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "donation": (lambda: pmap(steps, "i", donate_argnums=0)(X), Unimplemented,
-                 "pmap of 'steps' with donate_argnums under disable_jit"),
-    "a global size": (lambda: pmap(steps, "i", global_axis_size=4)(X), Unimplemented,
-                      "with global_axis_size under disable_jit"),
     "a truth value": (lambda: pmap(lambda v: v if v[0] > 0 else -v, "i")(X), ConcretizationError,
                       r"bool\[\], which differs between the 4 replicas of pmap over 'i'"),
     "a float": (lambda: pmap(lambda v: v * float(v[0]))(X), ConcretizationError,

@@ -16,7 +16,7 @@ import pytest
 
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.selection.backends import backends, devices

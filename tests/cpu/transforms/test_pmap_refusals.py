@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt
 from plugrt.errors import (
     ArgumentError,
     DeletedBuffer,
@@ -17,6 +18,7 @@ from plugrt.errors import (
     StructureError,
     UnboundAxis,
     UnhashableStaticArgument,
+    UnknownPlatform,
 )
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
@@ -155,8 +157,17 @@ def test_static_and_donated() -> None:
 def test_what_it_is_made_of() -> None:
     with pytest.raises(ArgumentError, match="takes a function; got 3"):
         pmap(3)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="devices or a backend"):
-        pmap(same, devices=devices()[:2], backend="cpu")
+
+
+def test_devices_and_a_backend_agree() -> None:
+    name, *others = plugrt.backends()
+    mapped = pmap(same, devices=devices()[1:3], backend=name)
+    assert mapped(np.ones((2, 3))).devices() == {*devices()[1:3]}
+    for other in others:
+        with pytest.raises(ValueError, match="leave one of them out"):
+            pmap(same, devices=devices()[:2], backend=other)
+    with pytest.raises(UnknownPlatform):
+        pmap(same, devices=devices()[:2], backend="nosuch")
 
 
 def test_devices_that_make_no_sense() -> None:

@@ -18,7 +18,7 @@ from plugrt import monitoring
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches.caches import clear_caches
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.selection.backends import devices

@@ -238,27 +238,27 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "needs 8 replicas for pmap of '<lambda>'.*devices= lists 2",
     ),
     "devices within": (
-        lambda: pmap(lambda x: _inner(devices=devices()[:4])(x), "i")(X), Unimplemented,
+        lambda: pmap(lambda x: _inner(devices=devices()[:4])(x), "i")(X), InvalidArgument,
         r"pmap of '<lambda>', called at .* with devices= within pmap of '<lambda>'",
     ),
     "a backend within": (
         lambda: pmap(lambda x: _inner(backend=next(iter(plugrt.backends())))(x), "i")(X),
-        Unimplemented, "with backend= within pmap",
+        InvalidArgument, "with backend= within pmap",
     ),
     "jit's device": (
-        lambda: plugrt.jit(lambda x: _inner()(x), device=devices()[1])(X), Unimplemented,
+        lambda: plugrt.jit(lambda x: _inner()(x), device=devices()[1])(X), DeviceMismatch,
         r"'<lambda>' is told where to run by jit's device.*:1, and has pmap of '<lambda>', call",
     ),
     "jit's shardings": (
         lambda: plugrt.jit(
             lambda x: _inner()(x),
             in_shardings=NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m")))(X),
-        Unimplemented, r"told where to run by in_shardings: NamedSharding.*pmap of",
+        DeviceMismatch, r"told where to run by in_shardings: NamedSharding.*pmap of",
     ),
     "a constraint": (
         lambda: plugrt.jit(lambda x: _inner()(plugrt.with_sharding_constraint(
             x, NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m")))))(X),
-        Unimplemented, r"told where to run by with_sharding_constraint.*pmap of",
+        DeviceMismatch, r"told where to run by with_sharding_constraint.*pmap of",
     ),
     "a constraint within": (
         lambda: plugrt.jit(lambda x: pmap(lambda v: plugrt.with_sharding_constraint(

@@ -12,7 +12,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import monitoring, pmap
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.interface import TensorType
 from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.stablehlo.xla_computation import XlaComputation

@@ -16,7 +16,7 @@ import pytest
 
 from plugrt import array_api, lax, monitoring, pmap
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices
 from plugrt.settings.declarations import config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.capi.buffers.donation import donated_parameters, may_donate
+from plugrt.capi.buffers.donated_arguments import donated_parameters, may_donate
 from plugrt.interface import Program
 from plugrt.wire.protobuf import integer, message
 from support.shown_program import Shown

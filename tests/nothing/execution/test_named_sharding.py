@@ -15,7 +15,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec as P
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
 

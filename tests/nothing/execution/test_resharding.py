@@ -13,7 +13,7 @@ from plugrt.execution.shardings.index_boxes import device_boxes
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfers import exchange_plan
 from plugrt.execution.transfers.exchanges import exchange
 from plugrt.execution.transfers.resharding import reshard

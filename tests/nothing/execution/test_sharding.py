@@ -12,7 +12,7 @@ import pytest
 
 import plugrt.sharding
 from plugrt.errors import InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution.shardings.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
 from support.fake_client import FakeClient
 
 

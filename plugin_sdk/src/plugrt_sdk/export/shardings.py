@@ -35,8 +35,8 @@ def _ask(question: Callable[[], Sequence[bytes]]) -> Shardings | None:
 def _read(program: Program) -> tuple[Shardings, Shardings] | None:
     if program.format != "mlir" or not has_bindings():
         return None
+    from plugrt.stablehlo.entry_shardings import main_shardings
     from plugrt.stablehlo.modules import parse
-    from plugrt.stablehlo.op_shardings import main_shardings
 
     stated = main_shardings(parse(program.code, program.name))
     return stated and (tuple(stated[0]), tuple(stated[1]))

@@ -17,8 +17,8 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.stablehlo.entry_shardings import main_shardings
 from plugrt.stablehlo.modules import current_version
-from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.wire.hlo_proto import WHOLE
 from plugrt_numpy.auto_partitioning import choose_shardings

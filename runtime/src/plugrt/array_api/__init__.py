@@ -168,6 +168,7 @@ from plugrt.array_api.numpy_functions import (
     transpose,
     vstack,
 )
+from plugrt.array_api.repetition import repeat, roll, tile
 from plugrt.array_api.searching import (
     argmax,
     argmin,
@@ -189,7 +190,6 @@ from plugrt.array_api.statistics import (
     sum,
     var,
 )
-from plugrt.array_api.tiling import repeat, roll, tile
 from plugrt.array_api.utility import all, any, diff
 
 __array_api_version__ = "2024.12"

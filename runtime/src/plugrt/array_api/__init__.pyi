@@ -69,12 +69,12 @@ from plugrt.array_api.numpy_functions import dstack as dstack
 from plugrt.array_api.numpy_functions import hstack as hstack
 from plugrt.array_api.numpy_functions import split as split
 from plugrt.array_api.numpy_functions import vstack as vstack
+from plugrt.array_api.repetition import repeat as repeat
 from plugrt.array_api.searching import nonzero as nonzero
 from plugrt.array_api.sets import unique_all as unique_all
 from plugrt.array_api.sets import unique_counts as unique_counts
 from plugrt.array_api.sets import unique_inverse as unique_inverse
 from plugrt.array_api.sets import unique_values as unique_values
-from plugrt.array_api.tiling import repeat as repeat
 from plugrt.execution.arrays.array import Array
 from plugrt.typing import ArrayLike, Axes, DTypeLike
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.arrays.array import Array, duplicate
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config

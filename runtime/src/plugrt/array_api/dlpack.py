@@ -20,7 +20,7 @@ from plugrt.errors import (
 from plugrt.execution.arrays.array import Array, duplicate
 from plugrt.execution.arrays.array_making import array_on
 from plugrt.execution.placement.default_device import default_device
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device

@@ -13,9 +13,9 @@ from plugrt.array_api import (
     data_types,
     manipulation,
     matrix_products,
+    repetition,
     searching,
     sorting,
-    tiling,
 )
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.elementwise import complex as elementwise_complex
@@ -24,7 +24,7 @@ from plugrt.array_api.indexing import functions
 from plugrt.array_api.indexing.at import IndexUpdateHelper
 from plugrt.array_api.reduction_methods import REDUCTION_METHODS, refuse_out
 from plugrt.errors import InvalidArgument
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.trace import current_trace
 
@@ -98,7 +98,7 @@ def take(self: Any, indices: Any, axis: int | None = None) -> Any:
 
 def repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
     """Returns each element repeated, along ``axis`` or flattened."""
-    return tiling.repeat(self, repeats, axis=axis)
+    return repetition.repeat(self, repeats, axis=axis)
 
 
 def nonzero(self: Any) -> Any:

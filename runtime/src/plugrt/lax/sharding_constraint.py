@@ -15,7 +15,7 @@ from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from plugrt.array_api import manipulation, tiling
+from plugrt.array_api import manipulation, repetition
 from plugrt.array_api.elementwise import operands as elementwise
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.frames.argument_errors import with_argument_errors
@@ -93,5 +93,5 @@ def tile(operand: Tracer, reps: Sequence[int]) -> Tracer:
     times = per_dimension("tile", "reps", reps, operand.ndim)
     if any(n < 0 for n in times):
         raise ArgumentError(f"reps of lax.tile are 0 or more; got {times}")
-    result: Tracer = tiling.tile(operand, tuple(times))
+    result: Tracer = repetition.tile(operand, tuple(times))
     return result

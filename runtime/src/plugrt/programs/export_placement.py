@@ -10,7 +10,7 @@ from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.programs.exported import Exported, ExportedAval, StatedSharding
 

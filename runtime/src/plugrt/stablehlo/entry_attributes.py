@@ -8,9 +8,9 @@ from typing import Any
 
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import ir, register_shardy
-from plugrt.stablehlo.gspmd_form import to_gspmd
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.regions import terminator
+from plugrt.stablehlo.shardy_to_gspmd import to_gspmd
 
 Attributes = tuple[tuple[str, str], ...]
 """Names and texts for one parameter or result."""

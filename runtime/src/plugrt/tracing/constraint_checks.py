@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.tracing.trace import Trace
 
 

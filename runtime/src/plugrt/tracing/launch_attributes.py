@@ -8,7 +8,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.placement.chosen_shardings import PartlyChosen, is_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.interface import Layout, TensorType
 from plugrt.settings.declarations import config

@@ -12,7 +12,7 @@ from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
 from plugrt.execution.placement.device_claims import Claim
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.frames.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir

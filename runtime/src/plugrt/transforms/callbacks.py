@@ -17,7 +17,7 @@ from plugrt.execution.placement.device_claims import claims_of, resolve_devices
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.replica_sharding import current_replicas
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.whole_arrays import put_beside
 from plugrt.execution.trees import tree

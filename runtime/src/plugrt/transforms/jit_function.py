@@ -12,7 +12,7 @@ from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings import mesh_context
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.trees import tree
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from plugrt.errors import ArgumentError, Unimplemented
+from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution.arrays.arguments import Aval, ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
@@ -19,7 +19,7 @@ from plugrt.execution.shardings.replica_sharding import (
     current_replicas,
     run_replicas,
 )
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import tree
@@ -29,6 +29,7 @@ from plugrt.interface import Device, TensorType
 from plugrt.lax.parallel.all_reduce import axis_index
 from plugrt.lax.parallel.exchanges import all_gather
 from plugrt.lax.parallel.replica_calls import call_on_replicas
+from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, hlo, reshape, with_weakness
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
@@ -83,18 +84,11 @@ class PmapFunction(StagedFunction[P, R]):
         )
 
     def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for option, given in (
-            ("donate_argnums", self._rules.donate_nums),
-            ("global_axis_size", self._spec.global_size),
-        ):
-            if given:
-                raise Unimplemented(
-                    f"pmap of {self._rules.title!r} with {option} under disable_jit: operation by "
-                    f"operation it holds on to its arguments, and knows this process alone; leave "
-                    f"{option} out, or disable_jit"
-                )
         if (around := current_replicas()) is not None:
             return call_on_replicas(self, around, args, kwargs, Pipeline())
+        if self._rules.donate_nums or self._spec.global_size:  # as JAX 0.4.20
+            with config.override(disable_jit=False):
+                return self(*args, **kwargs)
         return self._run_operations(self._bind(args, kwargs))
 
     def _run_operations(self, bound: Bound) -> Any:
@@ -134,9 +128,10 @@ def pmap(
     for; donated ones give their memory to the results. ``global_axis_size`` is the size of the
     mapped axis over all processes.
 
-    Replicas run on the first devices of ``backend``, or on ``devices``, whose number must then be
-    the size of the mapped axis. Results have `PmapSharding`, and calls on the same devices take
-    them as they are; other arguments (host data, arrays elsewhere) are distributed first.
+    Replicas run on the first devices of ``backend``, or on ``devices``, of that backend if both are
+    given, whose number must then be the size of the mapped axis. Results have `PmapSharding`, and
+    calls on the same devices take them as they are; other arguments (host data, arrays elsewhere)
+    are distributed first.
 
     Deviations from JAX: ``axis_size`` suffices where no argument is mapped; negative axes count
     from the end. In several processes it runs on all devices of the backend, of which the mapped
@@ -147,7 +142,8 @@ def pmap(
     Within another pmap it maps over both axes, on a device for each pair; within jit, the whole
     program is one of replicas, which gathers what it takes and gives, and warns of that. Under
     ``config.disable_jit`` the function runs once, on arrays that have a value for each replica, and
-    each operation is a launch on all; donation and ``global_axis_size`` are refused then.
+    each operation is a launch on all; with ``donate_argnums`` or ``global_axis_size`` it is
+    compiled all the same.
 
     >>> total = plugrt.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
     >>> total(xp.asarray([1.0, 2.0]))
@@ -161,13 +157,11 @@ def pmap(
     for name, size in (("axis_size", axis_size), ("global_axis_size", global_axis_size)):
         if size is not None and (type(size) is not int or size < 1):
             raise ArgumentError(f"pmap {name} must be an integer from 1; got {size!r}")
-    if devices is not None and backend is not None:
-        raise ArgumentError("pmap takes devices or a backend, not both")
     spec = AxisSpec(
         axis_name,
         AxisPrefix(tuple(in_axes) if type(in_axes) is list else in_axes, "in_axes"),
         AxisPrefix(out_axes, "out_axes"),
-        None if devices is None else check_devices(devices),
+        None if devices is None else check_devices(devices, backend),
         backend,
         axis_size,
         global_axis_size,
@@ -272,7 +266,7 @@ def _check_surroundings(trace: Trace, inner: InnerPmap) -> None:
         )
     if trace.axes and (inner.devices is not None or inner.backend is not None):
         asked = "backend" if inner.devices is None else "devices"
-        raise Unimplemented(
+        raise InvalidArgument(
             f"{inner.what} with {asked}= within pmap of {trace.name!r}: the outermost pmap chooses "
             f"the devices of all within it; give {asked}= to that"
         )

@@ -9,7 +9,7 @@ from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimpleme
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
@@ -174,8 +174,11 @@ def refuse_claim(source: str, what: str) -> None:
     )
 
 
-def check_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
-    """Returns the devices that the caller listed; `InvalidArgument` if they are wrong."""
+def check_devices(devices: Sequence[Device], backend: str | None) -> tuple[Device, ...]:
+    """Returns the devices that the caller listed; `InvalidArgument` if they are wrong.
+
+    So are devices of another backend than ``backend``, if that is given.
+    """
     chosen = tuple(devices)
     non_devices = [d for d in chosen if not isinstance(d, Device)]
     if non_devices or not chosen:
@@ -186,6 +189,11 @@ def check_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
         raise InvalidArgument(f"pmap's devices name a device twice: {list(chosen)}")
     if len({d.client for d in chosen}) > 1:
         raise InvalidArgument(f"pmap's devices are of different backends: {list(chosen)}")
+    if backend is not None and (asked := backends.get_backend(backend)) is not chosen[0].client:
+        raise InvalidArgument(
+            f"pmap's devices are of {chosen[0].client.backend_name}, and backend={backend!r} is "
+            f"{asked.backend_name}: leave one of them out"
+        )
     if not any(d.is_addressable for d in chosen):
         raise InvalidArgument(
             f"pmap's devices are all of other processes than this one, {list(chosen)}; each "

@@ -19,7 +19,7 @@ from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_argument_errors
 
 

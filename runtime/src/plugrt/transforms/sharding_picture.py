@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.transforms.visualize import ColorMap, Part, check_drawn, choose_colors, find_parts
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from plugrt.errors import ArgumentTypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding import Index, Sharding, read_shape
+from plugrt.execution.shardings.sharding_base import Index, Sharding, read_shape
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors
 

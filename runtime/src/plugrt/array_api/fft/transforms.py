@@ -14,7 +14,7 @@ from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.complex import conj
 from plugrt.array_api.elementwise.operands import FLOATING, unary
 from plugrt.array_api.manipulation import moveaxis
-from plugrt.array_api.tiling import roll
+from plugrt.array_api.repetition import roll
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.execution.arrays.array import Array
 from plugrt.frames.argument_errors import with_argument_errors

@@ -13,7 +13,7 @@ from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
 from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.execution.transfers.sharded_transfer import slice_in_place
 from plugrt.frames.traceback_filter import filter_traceback

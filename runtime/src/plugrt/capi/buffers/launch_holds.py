@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from plugrt.capi.buffers.buffer_base import BufferBase
-from plugrt.capi.buffers.donation import Donation
+from plugrt.capi.buffers.donated_arguments import DonatedArguments
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
 from plugrt.native.native_core import core
@@ -136,7 +136,7 @@ def launch_holding(
     launch: Callable[[Sequence[Shards], ExecuteOptions | None], T],
     arguments: Sequence[Shards],
     options: ExecuteOptions | None,
-    donation: Donation | None,
+    donation: DonatedArguments | None,
 ) -> T:
     """Returns ``launch(arguments, options)``, while what it needs is held.
 

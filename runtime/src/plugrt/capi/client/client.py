@@ -20,7 +20,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.dlpack_import import import_capsule
-from plugrt.capi.buffers.donation import may_donate
+from plugrt.capi.buffers.donated_arguments import may_donate
 from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, keeps_layouts
 from plugrt.capi.buffers.native_transfers import compile_copy
 from plugrt.capi.client import interpreter_exit

@@ -9,11 +9,11 @@ from typing import Any
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.donation import Donation
+from plugrt.capi.buffers.donated_arguments import DonatedArguments
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.programs.executable import Executable
 from plugrt.capi.programs.launch_args import LaunchArgs
-from plugrt.capi.programs.launch_faults import LaunchFaults
+from plugrt.capi.programs.launch_checks import LaunchChecks
 from plugrt.errors import FailedPrecondition, InvalidArgument, InvalidReply
 from plugrt.interface import Shards
 
@@ -29,9 +29,9 @@ class LaunchErrors:
     _arity: int | None
     """The number of arguments; None before the first launch."""
     _deleted: bool
-    _donation: Donation | None
+    _donation: DonatedArguments | None
     _executable: Executable
-    _faults: LaunchFaults
+    _faults: LaunchChecks
     _handle: ClientHandle
     _specs: list[list[BufferSpec]]
     """Of the results, on each device."""

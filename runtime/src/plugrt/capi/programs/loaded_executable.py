@@ -11,13 +11,13 @@ from plugrt import interface
 from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.donation import Donation
+from plugrt.capi.buffers.donated_arguments import DonatedArguments
 from plugrt.capi.devices.devices import ClientBase, Device
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.library.events import Event
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.programs.executable import Executable, Known
-from plugrt.capi.programs.launch_faults import LaunchFaults
+from plugrt.capi.programs.launch_checks import LaunchChecks
 from plugrt.capi.programs.program_launches import ProgramLaunches
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
@@ -61,7 +61,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
             known,
         )
         self._devices = read_addressable_devices(client, pointer)
-        self._faults = LaunchFaults(handle, self._executable, self._devices)
+        self._faults = LaunchChecks(handle, self._executable, self._devices)
         self._one_device = len(self._devices) == 1
         self._specs = [result_specs(handle, self._executable, device) for device in self._devices]
         self._first_specs = self._specs[0] if self._specs else []
@@ -71,7 +71,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         handle.launchers.add(self)
         self._donation = None
         if donates:
-            self._donation = Donation(self._executable)
+            self._donation = DonatedArguments(self._executable)
             handle.donates = True
         self._deleted = False
         self._arity = None

@@ -21,7 +21,7 @@ from plugrt.execution.arrays.signature import Signature, intern_signature
 from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Index, Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import Device, Shards
 from plugrt.monitoring.listeners import listening

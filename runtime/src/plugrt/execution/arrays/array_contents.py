@@ -18,7 +18,7 @@ from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Buffer, Client, Memory, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs

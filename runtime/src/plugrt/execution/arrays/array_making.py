@@ -14,7 +14,7 @@ from plugrt.execution.arrays.array import Array, array_holding, new_array
 from plugrt.execution.arrays.sharers import keep_sharer, tie_whole
 from plugrt.execution.arrays.signature import Signature, intern_signature
 from plugrt.execution.compilation.buffer_copy import relayout
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Buffer, Layout, Shards
 
 

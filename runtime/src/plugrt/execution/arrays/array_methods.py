@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from plugrt.execution.arrays.array_operators import Operand, Operators
 from plugrt.execution.arrays.method_source import load_methods
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
 _ON_THE_HOST = "numpy.{name}, with numpy.asarray(x), computes it on the host"

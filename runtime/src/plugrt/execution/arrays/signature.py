@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Layout, Shards, TensorType
 from plugrt.native.native_core import core
 

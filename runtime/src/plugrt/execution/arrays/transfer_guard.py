@@ -6,7 +6,7 @@ import logging
 from typing import Literal
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 

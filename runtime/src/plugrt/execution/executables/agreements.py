@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.distributed.agreement import require_agreement
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device, Program
 
 _SHOWN = 4

@@ -29,7 +29,7 @@ from plugrt.execution.launches.short_calls import find_short_call, match_short_c
 from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.divided import is_divided
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.frames.argument_errors import with_checked_methods

@@ -19,7 +19,7 @@ from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.user_frames import describe_call_site
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType

@@ -12,7 +12,7 @@ from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.shardings.sharding import Index, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Index, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import find_places
 from plugrt.interface import LoadedExecutable, Shards
 

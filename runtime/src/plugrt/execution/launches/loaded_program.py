@@ -14,8 +14,8 @@ from plugrt.execution.arrays.array import Array, array_holding, blank
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.executables.bounded_executable import split_launcher
+from plugrt.execution.launches.deleted_arguments import raise_explained
 from plugrt.execution.launches.donation import Donation, Taken, give_back
-from plugrt.execution.launches.launch_errors import raise_explained
 from plugrt.execution.launches.lent_parts import lend_parts
 from plugrt.execution.launches.placer import (
     Placer,
@@ -25,7 +25,7 @@ from plugrt.execution.launches.placer import (
 )
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan, Source
-from plugrt.execution.shardings.sharding import SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import LoadedExecutable, Shards
 

@@ -15,7 +15,7 @@ from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_values import hold_scalar
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded

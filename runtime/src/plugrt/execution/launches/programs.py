@@ -39,7 +39,7 @@ from plugrt.execution.placement.result_signatures import (
     result_signatures,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move

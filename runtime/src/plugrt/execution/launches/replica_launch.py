@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from plugrt.errors import DeviceMismatch, InvalidArgument, Unimplemented
+from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.placement.default_device import default_device
@@ -14,7 +14,7 @@ from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
 from plugrt.frames.user_frames import warn_user
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
@@ -53,13 +53,13 @@ def replicate_launch(
     """Returns the launch of a program that has pmaps within, on a device for each replica.
 
     Arguments are whole on each device, wherever they were; results are, too. ``claims`` are what
-    says otherwise where it runs: there may be none, since pmap chooses. Raises `Unimplemented`
-    for those, `DeviceMismatch` for pmaps on other devices than each other, and `InvalidArgument`
+    says otherwise where it runs: there may be none, since pmap chooses. Raises `DeviceMismatch`
+    for those, and for pmaps on other devices than each other, and `InvalidArgument`
     for more replicas than devices. The first time for a program it warns, as JAX does.
     """
     name, pmaps = traced.plan.name, traced.pmaps
     for claim in claims:
-        raise Unimplemented(
+        raise DeviceMismatch(
             f"{name!r} is told where to run by {claim.source()}, and has {pmaps[0].what} "
             "within, which chooses its devices itself: leave one of them out, or call pmap outside"
         )

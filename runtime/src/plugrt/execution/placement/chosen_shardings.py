@@ -16,7 +16,7 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.interface import Executable, TensorType
 from plugrt.wire.hlo_proto import WHOLE

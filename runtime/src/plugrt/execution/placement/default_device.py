@@ -6,7 +6,7 @@ from typing import Any
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config

@@ -15,7 +15,7 @@ from plugrt.execution.placement.default_device import (
 )
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.divided import is_divided
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
 

@@ -20,7 +20,7 @@ from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.mesh import Mesh, make_mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import Sharding, default_memory_kind
+from plugrt.execution.shardings.sharding_base import Sharding, default_memory_kind
 from plugrt.interface import Device, TensorType
 
 

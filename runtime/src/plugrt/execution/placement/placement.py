@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError
-from plugrt.execution.shardings.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
 from plugrt.interface.checks import check_overrides
 from plugrt.interface.memory_layout import AutoLayout

@@ -12,7 +12,7 @@ from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device
 from plugrt.interface.memory_layout import AutoLayout

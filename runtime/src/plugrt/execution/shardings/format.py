@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Layout
 from plugrt.interface.memory_layout import AutoLayout
 

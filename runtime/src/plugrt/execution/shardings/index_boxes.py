@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plugrt.execution.shardings.sharding import Index, Sharding
+from plugrt.execution.shardings.sharding_base import Index, Sharding
 from plugrt.interface import Device
 
 Box = tuple[tuple[int, int], ...]

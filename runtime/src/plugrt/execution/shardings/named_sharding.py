@@ -12,7 +12,7 @@ from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.frames.argument_errors import with_argument_errors

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ConcretizationError
-from plugrt.execution.shardings.sharding import Index, Sharding
+from plugrt.execution.shardings.sharding_base import Index, Sharding
 from plugrt.interface import Buffer, Device
 
 R = TypeVar("R")

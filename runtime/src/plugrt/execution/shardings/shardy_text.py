@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiling import Tiling
 
 

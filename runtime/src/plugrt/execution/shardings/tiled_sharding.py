@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from plugrt.execution.shardings.sharding import Index, Sharding, read_shape
+from plugrt.execution.shardings.sharding_base import Index, Sharding, read_shape
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device

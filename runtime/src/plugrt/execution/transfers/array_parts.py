@@ -15,7 +15,7 @@ from plugrt.execution.arrays.array_making import array_of_shards, join_parts
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.executables.agreements import agree_on_parts
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
-from plugrt.execution.shardings.sharding import Index, Sharding
+from plugrt.execution.shardings.sharding_base import Index, Sharding
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device
 

@@ -10,7 +10,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.arrays.signature import intern_signature
-from plugrt.execution.shardings.sharding import PmapSharding
+from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.execution.trees import tree

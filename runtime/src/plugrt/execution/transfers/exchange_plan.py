@@ -17,7 +17,7 @@ from plugrt.execution.compilation.part_programs import (
     slice_program,
 )
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, overlap
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.host_assembly import HostAssembly, Pieces
 from plugrt.interface import Buffer, Device
 

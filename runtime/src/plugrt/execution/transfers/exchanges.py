@@ -16,7 +16,7 @@ from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.exchange_plan import ExchangePlan
 from plugrt.execution.transfers.host_assembly import assembles_on_host
 from plugrt.execution.transfers.sharded_transfer import holds_whole

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 
 

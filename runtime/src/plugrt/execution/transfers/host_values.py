@@ -14,7 +14,7 @@ from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.placement.default_device import default_device
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.whole_arrays import beside, put, put_whole
 from plugrt.interface import Shards
 from plugrt.settings.declarations import config

@@ -12,7 +12,7 @@ from plugrt.distributed.agreement import require_agreement
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_parts
 from plugrt.execution.compilation.buffer_copy import copy_buffer
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device, TensorType
 from plugrt.stablehlo.element_names import tensor_name
 

@@ -11,7 +11,7 @@ from plugrt.execution.arrays.arguments import Aval, HostAval, quick_avals
 from plugrt.execution.arrays.array import Array, launch_form
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.signature import Signature
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Shards
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config

@@ -17,7 +17,7 @@ from plugrt.execution.executables.agreements import agree_on_program
 from plugrt.execution.executables.launch_log import LaunchLog
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding import Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import tiling_body
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.exchanges import exchange, keeps_parts

@@ -16,7 +16,12 @@ from plugrt.execution.arrays.array_making import array_of_shards, share_parts
 from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding import Index, PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import (
+    Index,
+    PmapSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from plugrt.interface import Buffer, Device
 
 _places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], list[Index]]]

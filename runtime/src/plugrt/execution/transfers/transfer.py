@@ -16,7 +16,7 @@ from plugrt.execution.arrays.waiting import await_held, await_together
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.put_target import Space, Target, is_target, read_target, spread
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.quick_puts import keep_put, put_quickly
 from plugrt.execution.transfers.tree_puts import (
     bytes_of_move,

@@ -25,7 +25,7 @@ from plugrt.execution.placement.put_target import (
     spread,
 )
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding import (
+from plugrt.execution.shardings.sharding_base import (
     PmapSharding,
     Sharding,
     SingleDeviceSharding,

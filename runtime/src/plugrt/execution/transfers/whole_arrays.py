@@ -11,7 +11,7 @@ from plugrt.execution.arrays.array_making import array_on, change_layout, share_
 from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.shardings.divided import is_divided, replicate
-from plugrt.execution.shardings.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.exchanges import exchange, keeps_parts
 from plugrt.execution.transfers.sharded_transfer import gather, put_sharded
 from plugrt.interface import Device, HostBufferSemantics

@@ -1,4 +1,4 @@
-"""`Donation`: which arguments a program's launches donate, and their invalidation."""
+"""`DonatedArguments`: which arguments a program's launches donate, and their invalidation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 _UNASKED = frozenset({-1})
 
 
-class Donation:
+class DonatedArguments:
     """Invalidates the arguments that launches of one program donate.
 
     A library copies a donated argument whose memory is in use elsewhere, and leaves the buffer

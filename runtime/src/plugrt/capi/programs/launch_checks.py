@@ -1,4 +1,4 @@
-"""`LaunchFaults`: what is wrong with a launch, found before it is made or after it failed."""
+"""`LaunchChecks`: what is wrong with a launch, found before it is made or after it failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, Unimplem
 from plugrt.interface import Shards, TensorType
 
 
-class LaunchFaults:
+class LaunchChecks:
     """Finds faults in the arguments and results of one program's launches."""
 
     __slots__ = ("_devices", "_executable", "_handle")
