@@ -68,7 +68,7 @@ def saved_files(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """The wheels of docs/data/wheels.toml, each in an environment of its own (2 GB, 4 to 30 minutes)."""
+    """The wheels of docs/data/wheels.toml, each in its own environment (2 GB, 4 to 30 minutes)."""
     test = "tests/vendors/test_wheels.py"
     options = ("-q", "--timeout=0", "-p", "no:randomly")
     run(session, "-m", "pytest", *options, test, PLUGRT_TEST_TARGET="wheels")
