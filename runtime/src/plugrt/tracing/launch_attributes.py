@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.execution.placement.chosen_shardings import PartlyChosen, is_chosen
+from plugrt.execution.placement.chosen_shardings import known_part
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding_base import Sharding
@@ -69,7 +69,7 @@ def _attributes(launch: Launch, layout: AnyLayout, sharding: Sharding, ndim: int
         found.append((LAYOUT, layout.text if isinstance(layout, Layout) else "auto"))
     if sharding.memory_kind is not None:
         found.append((MEMORY, sharding.memory_kind))
-    known = sharding.known if isinstance(sharding, PartlyChosen) else sharding
-    if launch.partitions > 1 and not is_chosen(known):
+    known = known_part(sharding)
+    if launch.partitions > 1 and known is not None:
         found.append((SHARDING, shardy_text(known, ndim)))
     return tuple(found)

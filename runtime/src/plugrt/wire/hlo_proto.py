@@ -90,6 +90,7 @@ def last_integer(content: Content, number: int) -> int:
 
 
 def last_text(content: Content, number: int) -> str:
+    """Returns the text that a field has last, with a mark for bytes that are no UTF-8."""
     return b"".join(messages(content, number)[-1:]).decode(errors="replace")
 
 

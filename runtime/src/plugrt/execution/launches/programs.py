@@ -22,7 +22,7 @@ from plugrt.execution.launches.replica_launch import (
     launch_on_replicas,
     replicate_launch,
 )
-from plugrt.execution.placement.chosen_shardings import PartlyChosen, is_chosen, settle_shardings
+from plugrt.execution.placement.chosen_shardings import is_chosen, known_part, settle_shardings
 from plugrt.execution.placement.device_claims import Claim, claims_of, resolve_devices
 from plugrt.execution.placement.launch_layouts import keep_layouts, settle_layouts
 from plugrt.execution.placement.launch_shardings import (
@@ -229,8 +229,8 @@ def _check_results(traced: TracedProgram, launch: Launch) -> None:
     """Raises `ShapeError` where a result does not divide as it was asked to be."""
     if launch.partitions > 1:
         for i, asked in enumerate(launch.out_shardings):
-            known = asked.known if isinstance(asked, PartlyChosen) else asked
-            if not is_chosen(known):
+            known = known_part(asked)
+            if known is not None:
                 _check_result(traced, i, known)
 
 

@@ -78,6 +78,13 @@ def is_chosen(sharding: Sharding) -> bool:
     return isinstance(sharding, Unspecified)
 
 
+def known_part(sharding: Sharding) -> Sharding | None:
+    """Returns the part of a sharding that is known before compiling; None where all is chosen."""
+    if isinstance(sharding, PartlyChosen):
+        return sharding.known
+    return None if is_chosen(sharding) else sharding
+
+
 def settle_shardings(
     launch: Launch,
     plan: Plan,
