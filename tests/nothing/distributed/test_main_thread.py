@@ -20,7 +20,10 @@ from plugrt.errors import ProcessLost
 from support import children
 
 _SPEND = """
-import time
+import threading, time
+for thread in threading.enumerate():
+    if hasattr(thread, "main_is_there"):
+        thread.main_is_there.set()
 until = time.monotonic() + 0.5
 while time.monotonic() < until:
     pass
@@ -72,12 +75,16 @@ def test_an_exception_is_raised_where_it_is_not_dropped(
     monkeypatch.delitem(sys.modules, "spends_time", raising=False)
     raised = list[bool]()
 
+    main_is_there = threading.Event()
+
     def interrupt() -> None:
+        assert main_is_there.wait(60)
         raised.append(
             interrupt_main_thread(ProcessLost, ("1 is gone", (1,)), 60.0, threading.Event())
         )
 
     other = threading.Thread(target=interrupt)
+    other.main_is_there = main_is_there  # type: ignore[attr-defined]
     with pytest.raises(ProcessLost, match="1 is gone") as error:
         _start_and_go_on(other, place)
     other.join()
