@@ -53,12 +53,12 @@ What it names for annotations, in functions and as a string counts as much as an
 
 STEPS = {
     "capi": (
-        "log", "abi", "loading", "library", "extensions", "devices", "buffers", "programs",
+        "abi", "loading", "library", "extensions", "devices", "buffers", "programs",
         "client", "probing", "__init__",
     ),
     "plugins": (
         "packages",
-        ("coordination", "lowering", "plugin", "vendors", "record", "log",
+        ("coordination", "plugin", "vendors", "record", "log",
          "library", "hookspecs", "hooks"),
         "discovery", ("precedence", "table"), "starting", "selection", "offers", "__init__",
     ),

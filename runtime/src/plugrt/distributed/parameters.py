@@ -1,4 +1,4 @@
-"""The arguments of `initialize`, completed by settings and the cluster, and the service for them."""
+"""The arguments of `initialize`, completed by settings and the cluster, and its service."""
 
 from __future__ import annotations
 
