@@ -53,7 +53,7 @@ What it names for annotations, in functions and as a string counts as much as an
 
 STEPS = {
     "capi": (
-        "abi", "loading", "library", "extensions", "devices", "buffers", "programs",
+        "log", "abi", "loading", "library", "extensions", "devices", "buffers", "programs",
         "client", "probing", "__init__",
     ),
     "plugins": (

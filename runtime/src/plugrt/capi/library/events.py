@@ -11,7 +11,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
 from plugrt.capi.library.callback_threads import expect, expected, keep_forever, mark_callback
 from plugrt.capi.library.client_handle import ClientHandle
-from plugrt.capi.loading.function_table import logger
+from plugrt.capi.log import logger
 from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface.checks import require_callback
 

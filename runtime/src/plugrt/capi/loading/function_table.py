@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -18,6 +17,7 @@ from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
 from plugrt.capi.loading.ownership import own
 from plugrt.capi.loading.replies import Replies
+from plugrt.capi.log import logger
 from plugrt.errors import (
     InvalidArgument,
     InvalidReply,
@@ -30,10 +30,6 @@ from plugrt.errors import (
     error_from_code,
 )
 from plugrt.frames.argument_errors import after_checks
-
-logger = logging.getLogger("plugrt.capi")
-"""For what goes wrong where nothing can be raised."""
-
 
 Slot = Callable[[Any], Any]
 _UNIMPLEMENTED = 12
