@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import plugrt
-from plugrt.demo import network
+from plugrt.demo import training as network
 from plugrt.demo.digits import PIXELS, load_digits
 
 HERE = Path(__file__).parent

@@ -58,7 +58,7 @@ STEPS = {
     ),
     "plugins": (
         "packages",
-        ("coordination", "lowering", "plugin", "vendors", "record", "log", "start_variables",
+        ("coordination", "plugin", "vendors", "record", "log",
          "library", "hookspecs", "hooks"),
         "discovery", ("precedence", "table"), "starting", "selection", "offers", "__init__",
     ),

@@ -17,8 +17,7 @@ from plugrt.execution.arrays.host_data import accepted_dtypes, scalar_dtypes
 from plugrt.native.native_core import core, reason
 from plugrt.settings import options
 from plugrt.settings.declarations import config
-from plugrt.settings.options import Token
-from plugrt.settings.surroundings import surroundings
+from plugrt.settings.options import Token, surroundings
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.transforms import cached_function

@@ -15,7 +15,7 @@ from pathlib import Path
 from plugrt.capi.abi import declarations as d
 from plugrt.capi.abi.declarations import Entry, field_name
 from plugrt.capi.abi.declarations.extensions import EXTENSION_OPAQUE
-from plugrt.capi.abi.declarations.values import OPAQUE
+from plugrt.capi.abi.declarations.types import OPAQUE
 from plugrt.capi.abi.generate import cdef
 from support.clib import compile_c
 

@@ -18,7 +18,7 @@ import numpy as np
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.capi.client.key_value_store import KeyValueStore
+from plugrt.capi.client.create import KeyValueStore
 from plugrt.interface import Client, CompileOptions, DeviceDescription, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt.sharding import NamedSharding, PartitionSpec

@@ -26,7 +26,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt.profiler.xspace import PLANE, HostEvent, counts_from_1970, encode_xspace
+from plugrt.profiler.trace_files import PLANE, HostEvent, counts_from_1970, encode_xspace
 from plugrt.transforms.jit import jit
 from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour

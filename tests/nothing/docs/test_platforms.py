@@ -17,8 +17,7 @@ from plugrt.errors import FileRefused
 from plugrt.execution.compilation import cpu_features
 from plugrt.plugins.discovery import env_paths
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.selection import fork_warning
-from plugrt.processes import keeper
+from plugrt.processes import forks, keeper
 
 
 @pytest.mark.parametrize("name", ["libmine.so", "libmine.dylib", "mine.dll"])
@@ -93,9 +92,9 @@ def test_without_forks_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) ->
         started_names = ("cpu",)
 
     here = Nothing()
-    fork_warning.warn_of_forks(here)
+    forks.warn_of_forks(here)
     assert weakref.getweakrefcount(here) == 0, "a callback would look at it through one"
     monkeypatch.undo()
     if hasattr(os, "register_at_fork"):
-        fork_warning.warn_of_forks(here)
+        forks.warn_of_forks(here)
         assert weakref.getweakrefcount(here) == 1

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken
+from plugrt.execution.compilation.compiler import installed_rewriters
 from plugrt.plugins import Backends, hookspecs
 from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
-from plugrt.plugins.offers.installed_rewriters import installed_rewriters
 from plugrt.plugins.offers.offers import Kept, collect_offers
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection import backends

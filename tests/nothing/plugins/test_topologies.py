@@ -12,8 +12,8 @@ from plugrt import capi
 from plugrt.capi.probing.probe_result import ProbeResult
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin, vendors
+from plugrt.plugins.library import set_start_variables, set_variables
 from plugrt.plugins.record import State
-from plugrt.plugins.start_variables import set_start_variables, set_variables
 from plugrt.plugins.starting.loading import load
 from plugrt.settings.declarations import Config, config
 from support.fake_topology import FakeTopology, FarPlugin

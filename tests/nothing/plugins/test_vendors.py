@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from plugrt.plugins import Availability, Backends, LibraryPlugin, vendors
+from plugrt.plugins.library import set_start_variables
 from plugrt.plugins.record import State
 from plugrt.plugins.selection import backends
-from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc
 from support.distributions import install, install_plugin

@@ -18,7 +18,7 @@ from plugrt.capi.abi.element_types import (
     supported_dtypes,
 )
 from plugrt.capi.abi.proto_wire import read_compile_options
-from plugrt.capi.client.key_value_store import KeyValueStore
+from plugrt.capi.client.create import KeyValueStore
 from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
 from plugrt.interface import (
@@ -54,7 +54,7 @@ ClientFactory = Callable[..., Client]
 """Makes a client from a host's create options, given as keyword arguments.
 
 A factory with a parameter ``kv_store`` can be one of several processes: it gets there the host's
-key-value store (`plugrt.capi.client.key_value_store.KeyValueStore`), usable while the client lives,
+key-value store (`plugrt.capi.client.create.KeyValueStore`), usable while the client lives,
 and the options ``node_id`` and ``num_nodes``; None where the host is one process.
 """
 

@@ -15,7 +15,7 @@ import numpy as np
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.interface import TensorType
-from plugrt.plugins.lowering import LoweringContext
+from plugrt.plugins.plugin import LoweringContext
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _INDEX = np.dtype(np.int32)

@@ -11,7 +11,7 @@ from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
-    from plugrt.plugins.lowering import LoweringRule
+    from plugrt.plugins.plugin import LoweringRule
     from plugrt.settings.declarations import Config
 
 

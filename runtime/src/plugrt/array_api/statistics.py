@@ -19,7 +19,7 @@ from plugrt.array_api.fold import (
     sum_dtype,
     widen_for_sum,
 )
-from plugrt.array_api.ordering import larger, smaller
+from plugrt.array_api.sorting import larger, smaller
 from plugrt.errors import ShapeError
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (

@@ -1,4 +1,4 @@
-"""The logger of the C API host: for what goes wrong where nothing can be raised."""
+"""The logger of the C API host, for faults that are found where nothing can be raised."""
 
 from __future__ import annotations
 

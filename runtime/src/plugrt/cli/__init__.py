@@ -57,11 +57,18 @@ class _Group(click.Group):
             raise click.UsageError(f"{error.message} Did you mean {close[0]!r}?", ctx) from None
 
     def _add_plugin_commands(self) -> None:
-        from plugrt.cli.plugin_commands import add_plugin_commands
+        """Adds the commands of every entry point of the group ``plugrt.cli``.
+
+        A package that fails is named in one line on stderr; the others are used.
+        """
+        from plugrt.plugins.offers.offers import collect_offers
+        from plugrt.plugins.selection.backends import process_backends
 
         if not self._has_plugin_commands:
             self._has_plugin_commands = True
-            add_plugin_commands(self)
+            table = process_backends().table
+            for _ in collect_offers(table, "plugrt.cli", "commands", lambda *_: None, cli=self):
+                pass  # the hook has added them itself
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from plugrt.cli import doctor_jax
-from plugrt.cli.package_facts import ask_in_child
+from plugrt.cli.doctor_child import ask_in_child
 from plugrt.errors import ConfigError
 from plugrt.plugins import vendors
 from plugrt.plugins.discovery import env_paths

@@ -12,7 +12,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.distributed.parameters import Parameters, find_parameters, host_and_port
+from plugrt.distributed.parameters import (
+    Parameters,
+    find_coordination,
+    find_parameters,
+    host_and_port,
+)
 from plugrt.distributed.watch import Watch, logger
 from plugrt.errors import (
     ArgumentError,
@@ -32,7 +37,6 @@ from plugrt.plugins.coordination import (
     Coordinator,
     Membership,
 )
-from plugrt.plugins.offers.installed_coordination import find_coordination
 from plugrt.plugins.selection import backends
 from plugrt.plugins.selection.clients import Backends
 

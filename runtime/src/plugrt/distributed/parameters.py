@@ -1,4 +1,4 @@
-"""`find_membership`: the arguments of `initialize`, completed by settings and the cluster."""
+"""The arguments of `initialize`, completed by settings and the cluster, and its service."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from plugrt.errors import (
     ArgumentTypeError,
     DistributedError,
     PluginBroken,
+    PluginUnavailable,
     WrongType,
 )
+from plugrt.plugins.coordination import Coordination
 from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
@@ -147,7 +149,7 @@ OWN = (OpenMpi(), Slurm(), Mpi4py(), CloudTpu(), Kubernetes(), Ray())
 """In JAX's order, with Ray last."""
 
 
-def _read(record: Record, answer: Any) -> tuple[ClusterEnvironment, ...]:
+def _read_environments(record: Record, answer: Any) -> tuple[ClusterEnvironment, ...]:
     if isinstance(answer, str) or not isinstance(answer, Sequence):
         raise PluginBroken(f"plugrt_cluster_environments gives {answer!r:.60}, no list of them")
     for environment in answer:
@@ -159,12 +161,12 @@ def _read(record: Record, answer: Any) -> tuple[ClusterEnvironment, ...]:
     return tuple(answer)
 
 
-_offered = Kept("plugrt.clusters", "cluster environments", _read)
+_environments = Kept("plugrt.clusters", "cluster environments", _read_environments)
 
 
 def environments(table: Table) -> tuple[ClusterEnvironment, ...]:
     """Returns plugrt's own environments and those of installed packages."""
-    return (*OWN, *(one for offer in _offered.get(table) for one in offer))
+    return (*OWN, *(one for offer in _environments.get(table) for one in offer))
 
 
 def find_environment(table: Table, method: str | None) -> ClusterEnvironment | None:
@@ -189,3 +191,27 @@ def find_environment(table: Table, method: str | None) -> ClusterEnvironment | N
             "it needs is not installed here"
         )
     return named
+
+
+def _read_coordination(record: Record, answer: Any) -> Coordination:
+    if not isinstance(answer, Coordination):
+        raise PluginBroken(
+            f"plugrt_coordination gives {answer!r:.60}, no plugrt.plugins.coordination.Coordination"
+        )
+    return answer
+
+
+_coordination = Kept("plugrt.coordination", "coordination service", _read_coordination)
+
+
+def find_coordination(table: Table) -> Coordination:
+    """Returns the first coordination service that an installed package offers.
+
+    Raises `PluginUnavailable` where there is none.
+    """
+    for offered in _coordination.get(table):
+        return offered
+    raise PluginUnavailable(
+        "no installed package offers a coordination service, through which processes find each "
+        'other; plugrt-cpu has jaxlib\'s: pip install "plugrt[cpu]"'
+    )

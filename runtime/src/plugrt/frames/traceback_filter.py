@@ -1,13 +1,15 @@
-"""`filter_traceback`: exceptions that leave plugrt show the user's frames, as JAX's do."""
+"""The user's frames: the ones that exceptions show as they leave plugrt, and the innermost one."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import os
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 from plugrt.settings.declarations import config
@@ -122,3 +124,25 @@ def with_user_frames(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def user_frame() -> FrameType | None:
+    """Returns the innermost running frame that is neither plugrt's own nor optree's."""
+    frame: FrameType | None = sys._getframe(2)  # the caller is plugrt's own code
+    while frame is not None and our_files[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return frame
+
+
+def describe_call_site() -> str:
+    """Returns ``, called at FILE:LINE`` for a message, or nothing where no user's code runs."""
+    frame = user_frame()
+    return f", called at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns with the user's line as the place, however deep in plugrt the cause is."""
+    level, frame = 2, sys._getframe(1).f_back
+    while frame is not None and frame.f_code.co_filename.startswith(OUR_FOLDERS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -20,11 +20,19 @@ from plugrt.interface.client import Client
 from plugrt.interface.device import Device
 from plugrt.interface.event import Event, ReadyEvent
 from plugrt.interface.executable import Executable, MemoryAnalysis
-from plugrt.interface.handlers import HOST_CALLBACK, Handler, HandlerStages, HostCallback
 from plugrt.interface.loaded_executable import LoadedExecutable
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.program import CompileOptions, DeviceAssignment, ExecuteOptions, Program
+from plugrt.interface.program import (
+    HOST_CALLBACK,
+    CompileOptions,
+    DeviceAssignment,
+    ExecuteOptions,
+    Handler,
+    HandlerStages,
+    HostCallback,
+    Program,
+)
 from plugrt.interface.steps import LaunchSteps, ReadSteps
 from plugrt.interface.steps import Lender as Lender
 from plugrt.interface.topology import DeviceDescription, Topology

@@ -15,11 +15,16 @@ from plugrt.interface.buffer import Buffer, Shards, require_buffers
 from plugrt.interface.capabilities import Capabilities
 from plugrt.interface.checks import check_assignable, check_parts, is_iterable
 from plugrt.interface.device import Device
-from plugrt.interface.handlers import Handler, HandlerStages
 from plugrt.interface.loaded_executable import LoadedExecutable
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.program import CompileOptions, DeviceAssignment, Program
+from plugrt.interface.program import (
+    CompileOptions,
+    DeviceAssignment,
+    Handler,
+    HandlerStages,
+    Program,
+)
 from plugrt.interface.steps import ReadSteps
 from plugrt.interface.topology import Topology
 from plugrt.interface.values import HostBufferSemantics, OptionValue, TensorType

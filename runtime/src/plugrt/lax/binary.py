@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.array_api.ordering import larger, smaller
+from plugrt.array_api.sorting import larger, smaller
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
 from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.tracing.emit import (

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.exponential import logaddexp
 from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
-from plugrt.array_api.ordering import larger, smaller
+from plugrt.array_api.sorting import larger, smaller
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors

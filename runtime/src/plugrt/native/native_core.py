@@ -16,7 +16,7 @@ from plugrt.lifetime.main_interpreter import is_main_interpreter
 from plugrt.native.core_sources import SOURCES
 from plugrt.native.source_stamps import explain_other_sources
 from plugrt.settings.declarations import config
-from plugrt.settings.surroundings import surroundings
+from plugrt.settings.options import surroundings
 
 
 def choose_core(asked: str | None) -> tuple[Any, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
-    from plugrt.plugins.lowering import LoweringContext as LoweringContext
+    from plugrt.plugins.plugin import LoweringContext as LoweringContext
     from plugrt.plugins.selection.platform_names import (
         backend_pjrt_c_api_version as backend_pjrt_c_api_version,
     )
@@ -54,7 +54,7 @@ _PLATFORMS = (
 _HOMES = {
     "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
     "LibraryPlugin": "plugrt.plugins.library",
-    "LoweringContext": "plugrt.plugins.lowering",
+    "LoweringContext": "plugrt.plugins.plugin",
     **dict.fromkeys(_PLATFORMS, "plugrt.plugins.selection.platform_names"),
 }
 

@@ -16,8 +16,7 @@ from typing import Any
 import pluggy
 
 from plugrt.interface import Client, Program
-from plugrt.plugins.lowering import LoweringRule
-from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin import LoweringRule, Plugin
 
 PROJECT = "plugrt"
 ProgramRewriter = Callable[[Program, Client], "Program | str | bytes | None"]

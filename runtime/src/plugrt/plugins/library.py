@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from plugrt.base.files import why_no_file
+from plugrt.base.files import names_of, why_no_file
+from plugrt.base.xla_environment import set_variables
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import FLAG, Availability, Declared, Plugin, find_wrong_type
-from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config, config
 
 if TYPE_CHECKING:
     from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
     from plugrt.capi.probing.probe_result import ProbeResult
+
+
+@contextmanager
+def set_start_variables(library: str) -> Iterator[None]:
+    """Sets a library's `vendors.START_VARIABLES` on a machine without its device."""
+    names = sorted(names_of(library) & vendors.START_VARIABLES.keys())
+    wanted = vendors.START_VARIABLES[names[0]] if names else None
+    if wanted is None or any(h.label == wanted.device for h in vendors.hardware_seen()):
+        yield
+        return
+    with set_variables(wanted.variables):
+        yield
+
 
 Options = Mapping[str, OptionValue]
 ALONE = {

@@ -1,4 +1,4 @@
-"""`Table`: all candidate plugins, and the lookup of names and aliases."""
+"""`Table`: all candidate plugins, the look-up of names, and why a plugin is not used."""
 
 from __future__ import annotations
 
@@ -242,6 +242,18 @@ class Table:
         row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
         row.aliases = tuple(dict.fromkeys((*row.aliases, *plugin.aliases)))
         row.library = row.library or str(getattr(plugin, "library_path", ""))
+
+    def explain_unused(self, names: Sequence[str], request: str, why: str) -> None:
+        """Writes into the rows that were not started why not: ``why``, if ``names`` has them.
+
+        No names stand for all rows. ``request`` states where the names are from.
+        """
+        for row in self.rows:
+            if row.state in (State.FOUND, State.LOADED):
+                asked_for = not names or any(map(row.matches_name, names))
+                row.set_state(
+                    State.NOT_SELECTED, why if asked_for else f"{request} does not name it"
+                )
 
     def rescan(self) -> None:
         """Scans for installed plugins again, with the current settings.

@@ -30,8 +30,12 @@ from plugrt.monitoring.trace_events import recording
 from plugrt.plugins.log import logger
 from plugrt.plugins.selection.backends import backends
 from plugrt.profiler.options import ProfileOptions, read_options
-from plugrt.profiler.trace_json import encode_trace_json
-from plugrt.profiler.xspace import HostEvent, counts_from_1970, encode_xspace
+from plugrt.profiler.trace_files import (
+    HostEvent,
+    counts_from_1970,
+    encode_trace_json,
+    encode_xspace,
+)
 
 _BELOW = "plugins/profile"  # where xprof looks
 

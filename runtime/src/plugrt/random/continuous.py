@@ -9,8 +9,7 @@ import numpy as np
 
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.random.keys import check_key
-from plugrt.random.operations import lax
+from plugrt.random.keys import check_key, lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.captures import as_tracer

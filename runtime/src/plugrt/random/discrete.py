@@ -18,8 +18,7 @@ from plugrt.random.continuous import (
     read_row,
     uniform,
 )
-from plugrt.random.keys import check_key
-from plugrt.random.operations import lax
+from plugrt.random.keys import check_key, lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.captures import as_tracer

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from plugrt import lax as _lax
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.frames.argument_errors import with_argument_errors
@@ -119,3 +121,7 @@ def check_key(function: str, key: Tracer) -> None:
 
 
 __all__ = ["PRNGKey", "fold_in", "key", "key_data", "split", "wrap_key_data"]
+
+
+lax: Any = _lax
+"""`plugrt.lax` typed for use on tracers, inside operation bodies: its types name no tracers."""

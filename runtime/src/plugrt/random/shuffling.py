@@ -13,8 +13,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.gathering import take_rows
 from plugrt.random.continuous import Shape, gumbel, read_row, uniform
 from plugrt.random.discrete import randint
-from plugrt.random.keys import check_key
-from plugrt.random.operations import lax
+from plugrt.random.keys import check_key, lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import constant, convert, full, iota, reshape

@@ -8,14 +8,31 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
 from plugrt.settings.option import Option
-from plugrt.settings.surroundings import surroundings
+
+
+class Surroundings:
+    """Sets attributes of the objects that hold them.
+
+    The compiled core keeps what it has found there last, so that it is told of each change, by a
+    function of its own: nothing can come between the change and what it is told.
+    """
+
+    __slots__ = ("change",)
+
+    def __init__(self) -> None:
+        self.change: Callable[[Any, str, Any], object] = setattr
+        """Sets the attribute of that name; the compiled core puts its own function here."""
+
+
+surroundings = Surroundings()
+
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.frames.user_frames import user_frame
+from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import TensorType
 from plugrt.monitoring.stages import logger
 from plugrt.settings.declarations import config

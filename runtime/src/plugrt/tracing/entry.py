@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt.execution.placement.plan import Source
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import func, ir

@@ -9,7 +9,7 @@ from typing import Any
 from plugrt.errors import PlugrtError, ProgramError, UnsupportedDtype, describe
 from plugrt.execution.trees import tree
 from plugrt.interface import HostCallback, TensorType
-from plugrt.plugins.lowering import LoweringContext
+from plugrt.plugins.plugin import LoweringContext
 from plugrt.stablehlo.attributes import (
     attribute_names,
     find_attribute,

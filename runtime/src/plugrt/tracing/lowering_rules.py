@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from plugrt.errors import PluginBroken, ProgramError
-from plugrt.plugins.lowering import LoweringRule
 from plugrt.plugins.offers.offers import Kept
-from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin import LoweringRule, Plugin
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.settings.declarations import config

@@ -13,10 +13,10 @@ from plugrt.errors import LeakedTracer
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.frames.user_frames import user_frame
+from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import HostCallback, TensorType
 from plugrt.lifetime.garbage_collection import is_collecting_here
-from plugrt.settings.surroundings import surroundings
+from plugrt.settings.options import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type

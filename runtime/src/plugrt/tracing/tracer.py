@@ -14,7 +14,7 @@ from plugrt.execution.arrays.array_methods import Methods
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.diagnostics import file_and_line, name_at
 from plugrt.stablehlo.shardings import constrain

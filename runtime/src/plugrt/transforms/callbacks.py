@@ -22,7 +22,7 @@ from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.whole_arrays import put_beside
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.stablehlo.callbacks import add_callback
 from plugrt.tracing.captures import as_tracer

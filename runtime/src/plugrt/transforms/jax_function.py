@@ -21,8 +21,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.trees import tree
-from plugrt.frames.traceback_filter import filter_traceback
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import filter_traceback, warn_user
 from plugrt.interface import Client
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes

@@ -24,7 +24,7 @@ from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import Device, TensorType
 from plugrt.lax.parallel.all_reduce import axis_index
 from plugrt.lax.parallel.exchanges import all_gather

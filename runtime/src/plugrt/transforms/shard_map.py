@@ -26,7 +26,7 @@ from plugrt.execution.shardings.partition_spec import AxisName, PartitionSpec
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.varying_axes import varying_axes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.array_api.elementwise.operands import ANY, BOOLEAN, INTEGER, binary, unary
-from plugrt.array_api.ordering import compare_ordered
+from plugrt.array_api.sorting import compare_ordered
 from plugrt.tracing.emit import compare, convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits, promote_dtypes

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from plugrt.array_api.elementwise.float_properties import sign_bits, with_sign
 from plugrt.array_api.elementwise.operands import ANY, unary
-from plugrt.array_api.ordering import complex_parts
+from plugrt.array_api.sorting import complex_parts
 from plugrt.tracing.emit import emit, full, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind

@@ -13,7 +13,7 @@ from plugrt.array_api.elementwise.operands import (
     common_shape,
     unary,
 )
-from plugrt.array_api.ordering import complex_parts, larger, smaller
+from plugrt.array_api.sorting import complex_parts, larger, smaller
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import (
     broadcast_to,

@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, binary, unary
-from plugrt.array_api.ordering import complex_parts
+from plugrt.array_api.sorting import complex_parts
 from plugrt.tracing.emit import chlo, compare, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind

@@ -1,4 +1,8 @@
-"""Converts between NumPy and ml_dtypes dtypes and PJRT's element types."""
+"""PJRT's element types: their numbers, their dtypes, and their elements of fewer than 8 bits.
+
+XLA's programs have such elements packed, the first in the low bits. NumPy has one in each byte.
+Their sizes, of 1, 2 or 4 bits, divide a byte.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,29 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.errors import UnsupportedDtype
 
 TOKEN = 23
 """The element type of a token: a value without contents that orders effects."""
 
-_NAMES: tuple[str | None, ...] = (
-    None, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e5m2",
-    "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "float8_e4m3fnuz", "int4",
-    "uint4", None, "int2", "uint2", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu",
-    "float4_e2m1fn", "int1", "uint1", "float6_e2m3fn", "float6_e3m2fn",
+_TYPES: tuple[tuple[str, str | None], ...] = (
+    ("INVALID", None), ("PRED", "bool"), ("S8", "int8"), ("S16", "int16"), ("S32", "int32"),
+    ("S64", "int64"), ("U8", "uint8"), ("U16", "uint16"), ("U32", "uint32"), ("U64", "uint64"),
+    ("F16", "float16"), ("F32", "float32"), ("F64", "float64"), ("BF16", "bfloat16"),
+    ("C64", "complex64"), ("C128", "complex128"), ("F8E5M2", "float8_e5m2"),
+    ("F8E4M3FN", "float8_e4m3fn"), ("F8E4M3B11FNUZ", "float8_e4m3b11fnuz"),
+    ("F8E5M2FNUZ", "float8_e5m2fnuz"), ("F8E4M3FNUZ", "float8_e4m3fnuz"), ("S4", "int4"),
+    ("U4", "uint4"), ("TOKEN", None), ("S2", "int2"), ("U2", "uint2"), ("F8E4M3", "float8_e4m3"),
+    ("F8E3M4", "float8_e3m4"), ("F8E8M0FNU", "float8_e8m0fnu"), ("F4E2M1FN", "float4_e2m1fn"),
+    ("S1", "int1"), ("U1", "uint1"), ("F6E2M3FN", "float6_e2m3fn"),
+    ("F6E3M2FN", "float6_e3m2fn"),
 )  # fmt: skip
-"""The dtype of each ``PJRT_Buffer_Type``, by value."""
+"""``PJRT_Buffer_Type`` in order from 0: each enumerator without its prefix, and its dtype."""
+
+BUFFER_TYPES = tuple(name for name, _ in _TYPES)
+"""The enumerators alone."""
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:
@@ -32,7 +45,7 @@ def _dtype(name: str) -> np.dtype[Any] | None:
 
 _FROM_TYPE: dict[int, np.dtype[Any]] = {
     value: dtype
-    for value, name in enumerate(_NAMES)
+    for value, (_, name) in enumerate(_TYPES)
     if name is not None and (dtype := _dtype(name)) is not None
 }
 _SINCE = {23: 50, 24: 55, 25: 55, 26: 55, 27: 55, 28: 63, 29: 63, 30: 94, 31: 94, 32: 114, 33: 114}
@@ -87,3 +100,28 @@ def element_type_to_dtype(element_type: int) -> np.dtype[Any]:
         raise UnsupportedDtype(
             f"the PJRT element type {element_type} has no NumPy or ml_dtypes dtype here"
         ) from None
+
+
+def packed_size(count: int, dtype: np.dtype[Any]) -> int:
+    """Returns the bytes of that many elements."""
+    return -(-count * element_bits(dtype) // 8)
+
+
+def unpack_elements(
+    memory: npt.NDArray[np.uint8], dtype: np.dtype[Any], count: int
+) -> npt.NDArray[Any]:
+    """Returns the first ``count`` elements that are in these bytes, each in one of its own."""
+    bits = element_bits(dtype)
+    parts = memory[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    return parts.reshape(-1)[:count].view(dtype)
+
+
+def pack_elements(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Returns the bytes of the elements of an array in C order."""
+    bits = element_bits(array.dtype)
+    values = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
+    padded = np.zeros(packed_size(values.size, array.dtype) * (8 // bits), np.uint8)
+    padded[: values.size] = values
+    shifted = padded.reshape(-1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
+    packed: npt.NDArray[np.uint8] = np.bitwise_or.reduce(shifted, axis=1)
+    return packed

@@ -16,7 +16,7 @@ from plugrt.capi.abi.declarations.extensions import (
     PROFILER,
 )
 from plugrt.capi.abi.declarations.ffi_handler import FFI_HANDLER
-from plugrt.capi.abi.declarations.values import CALLBACKS, OPAQUE
+from plugrt.capi.abi.declarations.types import CALLBACKS, OPAQUE
 
 MODULE = "plugrt.capi.abi._abi"
 TARGET = Path(__file__).with_name("_abi.py")

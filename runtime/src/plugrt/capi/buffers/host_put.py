@@ -11,8 +11,7 @@ from plugrt import interface
 from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.prepared_structs import Prepared
-from plugrt.capi.abi.structs import new_struct
+from plugrt.capi.abi.structs import Prepared, new_struct
 from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec, tiled_layout
 from plugrt.capi.buffers.native_transfers import ARGS, MADE, compile_put, is_known

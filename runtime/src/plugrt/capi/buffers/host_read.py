@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits
-from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.abi.structs import Prepared
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
-from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.abi.structs import Prepared
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library

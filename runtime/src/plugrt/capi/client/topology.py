@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,32 @@ from plugrt import interface
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.devices.capabilities import CHOOSES
 from plugrt.capi.devices.devices import describe
-from plugrt.capi.extensions.memories import MemoryDescription, memory_descriptions
 from plugrt.capi.library.serialized_envelope import Origin
 from plugrt.capi.loading.library import Library
 from plugrt.capi.programs.executable import Executable, program_struct
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDescription:
+    """A memory kind, such as ``device``, and the library's number for it."""
+
+    kind: str
+    kind_id: int
+
+
+def memory_descriptions(library: Library, description: Any) -> Sequence[MemoryDescription]:
+    """Returns the memories of a ``PJRT_DeviceDescription*``, the default first."""
+    table = library.extension("MemoryDescriptions")
+    args = table.call("DeviceDescription_MemoryDescriptions", device_description=description)
+    found = []
+    for pointer in table.handles(args, "memory_descriptions", "num_memory_descriptions"):
+        kind = table.call("MemoryDescription_Kind", memory_description=pointer)
+        found.append(MemoryDescription(table.text(kind, "kind"), kind.kind_id))
+    if 0 <= args.default_memory_index < len(found):
+        found.insert(0, found.pop(args.default_memory_index))
+    return found
 
 
 class Topology(interface.Topology):

@@ -11,8 +11,13 @@ import numpy.typing as npt
 from plugrt.callbacks.callback_exits import as_failure
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import element_bits, element_type_to_dtype
-from plugrt.capi.abi.packed_elements import pack_elements, packed_size, unpack_elements
+from plugrt.capi.abi.element_types import (
+    element_bits,
+    element_type_to_dtype,
+    pack_elements,
+    packed_size,
+    unpack_elements,
+)
 from plugrt.capi.library.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented

@@ -11,8 +11,12 @@ import numpy.typing as npt
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
-from plugrt.capi.abi.element_types import dtype_to_element_type, element_bits
-from plugrt.capi.abi.packed_elements import pack_elements, unpack_elements
+from plugrt.capi.abi.element_types import (
+    dtype_to_element_type,
+    element_bits,
+    pack_elements,
+    unpack_elements,
+)
 from plugrt.capi.extensions.ffi import (
     ARRAY,
     BUFFER,

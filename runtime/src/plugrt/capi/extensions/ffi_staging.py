@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import element_bits
-from plugrt.capi.abi.packed_elements import pack_elements, packed_size, unpack_elements
+from plugrt.capi.abi.element_types import element_bits, pack_elements, packed_size, unpack_elements
 from plugrt.capi.extensions.ffi import (
     HandlerCall,
     read_attributes,

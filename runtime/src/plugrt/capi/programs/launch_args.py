@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.abi.structs import Prepared
 from plugrt.interface import ExecuteOptions
 
 _POINTER: int = ffi.sizeof("void*")

@@ -17,7 +17,7 @@ from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.library.events import Event
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.programs.executable import Executable, Known
-from plugrt.capi.programs.launch_checks import LaunchChecks
+from plugrt.capi.programs.launch_errors import LaunchChecks
 from plugrt.capi.programs.program_launches import ProgramLaunches
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors

@@ -13,8 +13,7 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array_contents import Contents
 from plugrt.execution.arrays.sharers import find_sharers, keep_ended, tie_parts
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.frames.traceback_filter import our_files
-from plugrt.frames.user_frames import user_frame
+from plugrt.frames.traceback_filter import our_files, user_frame
 from plugrt.native.native_core import core
 
 # Process-wide: arrays of all clients share buffers by the same steps.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import IntegerOverflow
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import warn_user
 
 _SMALL = 6e4
 """Values up to this fit every IEEE format, so that no overflow warning is possible."""

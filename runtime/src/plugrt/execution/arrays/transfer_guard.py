@@ -7,7 +7,7 @@ from typing import Literal
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding_base import Sharding
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.settings.declarations import config
 
 logger = logging.getLogger("plugrt.transfer_guard")

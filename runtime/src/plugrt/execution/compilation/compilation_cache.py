@@ -21,7 +21,7 @@ from plugrt import monitoring
 from plugrt.base import files
 from plugrt.errors import FailedPrecondition, Internal, PjrtError
 from plugrt.execution.compilation.cache_key import Facts, collect_facts
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt.settings.declarations import config
 from plugrt.wire.sealed_bytes import SealedFormat

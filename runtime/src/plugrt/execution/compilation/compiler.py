@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from plugrt import monitoring
-from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, ProgramError
+from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, PluginBroken, ProgramError
 from plugrt.execution.compilation.compilation_cache import entry_for
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
@@ -20,12 +20,33 @@ from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stages import compile_log_level, logger, record_stage
-from plugrt.plugins.offers.installed_rewriters import installed_rewriters
+from plugrt.plugins.offers.offers import Kept
+from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends
+from plugrt.plugins.table import Table
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:
     from plugrt.plugins.hookspecs import ProgramRewriter
+
+
+def _read_rewriters(record: Record, answer: Any) -> tuple[ProgramRewriter, ...]:
+    if isinstance(answer, str) or not isinstance(answer, Sequence):
+        raise PluginBroken(f"plugrt_program_rewriters gives {answer!r:.60}, no list of functions")
+    if wrong := [rewriter for rewriter in answer if not callable(rewriter)]:
+        raise PluginBroken(f"plugrt_program_rewriters gives {wrong[0]!r:.60}, no function")
+    return tuple(answer)
+
+
+_rewriters = Kept("plugrt.rewriters", "program rewriters", _read_rewriters)
+
+
+def installed_rewriters(table: Table) -> tuple[ProgramRewriter, ...]:
+    """Returns the functions that entry points of the group ``plugrt.rewriters`` offer.
+
+    They are imported the first time. A package that fails is named in a warning and left out.
+    """
+    return tuple(rewriter for offer in _rewriters.get(table) for rewriter in offer)
 
 
 @after_checks

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plugrt.errors import PlugrtError
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import Executable, Program
 from plugrt.settings.declarations import config
 

@@ -21,7 +21,7 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.frames.user_frames import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.settings.declarations import config
 

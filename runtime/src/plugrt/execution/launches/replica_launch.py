@@ -15,7 +15,7 @@ from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
 from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
-from plugrt.frames.user_frames import warn_user
+from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
 

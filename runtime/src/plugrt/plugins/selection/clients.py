@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
@@ -20,14 +20,39 @@ from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
-from plugrt.plugins.selection.clients_by_name import ClientsByName
-from plugrt.plugins.selection.fork_warning import warn_of_forks
 from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
 from plugrt.plugins.starting.loading import copy_error, load_for_names, without_frames
 from plugrt.plugins.starting.plugin_work import PluginWork
 from plugrt.plugins.starting.starting import fold_errors, start_first_working, stop
 from plugrt.plugins.table import Table
+from plugrt.processes.forks import warn_of_forks
 from plugrt.settings.declarations import Config
+
+
+class ClientsByName(Mapping[str, Client]):
+    """Name to client, the default first; ``get`` starts the client of a name."""
+
+    def __init__(self, names: tuple[str, ...], table: Table, get: Callable[[str], Client]) -> None:
+        self._names, self._table, self._get = names, table, get
+
+    def __getitem__(self, name: str) -> Client:
+        if name in self._names:
+            return self._get(name)
+        # It may be another name of one of them.
+        rows = (row for row in self._table.rows if row.matches_name(name))
+        for label in map(self._table.label, rows):
+            if label in self._names:
+                return self._get(label)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<backends {', '.join(self._names)}>"
 
 
 class Backends:

@@ -76,20 +76,12 @@ def choose(request: Request, table: Table, find: Find, load: Load, start: Start)
         else:
             choice = choose_automatically(request, table, load, start)
     except PluginError:
-        explain_unused(request, table, "another one, which was asked for, does not work")
+        why = "another one, which was asked for, does not work"
+        table.explain_unused(request.names, str(request), why)
         raise
     table.log.step(f"chose {', '.join(choice.names)}: {choice.why}")
-    explain_unused(request, table, choice.why)
+    table.explain_unused(request.names, str(request), choice.why)
     return choice
-
-
-def explain_unused(request: Request, table: Table, why: str) -> None:
-    """Writes into the rows that were not started why not: ``why``, if they were asked for."""
-    for row in table.rows:
-        if row.state in (State.FOUND, State.LOADED):
-            asked_for = not request.names or any(map(row.matches_name, request.names))
-            reason = why if asked_for else f"{request} does not name it"
-            row.set_state(State.NOT_SELECTED, reason)
 
 
 # --- by name ----------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from plugrt.capi.abi.declarations.client import CLIENT
 from plugrt.capi.abi.declarations.device import DEVICE
 from plugrt.capi.abi.declarations.executable import EXECUTABLE
 from plugrt.capi.abi.declarations.extensions import EXTENSIONS
-from plugrt.capi.abi.declarations.values import ENUMS, STRUCTS
+from plugrt.capi.abi.declarations.types import ENUMS, STRUCTS
 
 API_MAJOR = 0
 API_MINOR = 114

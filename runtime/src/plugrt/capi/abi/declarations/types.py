@@ -1,5 +1,9 @@
 """Enumerations, value structs, callbacks and opaque handles of the PJRT C API."""
 
+from __future__ import annotations
+
+from plugrt.capi.abi.element_types import BUFFER_TYPES
+
 ENUMS: dict[str, tuple[str, ...]] = {
     "Error_Code": (
         "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
@@ -9,12 +13,7 @@ ENUMS: dict[str, tuple[str, ...]] = {
     ),
     "NamedValue_Type": ("kString", "kInt64", "kInt64List", "kFloat", "kBool"),
     "ProcessState": ("kUnspecified", "kUninitialized", "kDisconnected", "kConnected", "kError"),
-    "Buffer_Type": (
-        "INVALID", "PRED", "S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64", "F16", "F32",
-        "F64", "BF16", "C64", "C128", "F8E5M2", "F8E4M3FN", "F8E4M3B11FNUZ", "F8E5M2FNUZ",
-        "F8E4M3FNUZ", "S4", "U4", "TOKEN", "S2", "U2", "F8E4M3", "F8E3M4", "F8E8M0FNU",
-        "F4E2M1FN", "S1", "U1", "F6E2M3FN", "F6E3M2FN",
-    ),
+    "Buffer_Type": BUFFER_TYPES,
     "HostBufferSemantics": (
         "kImmutableOnlyDuringCall", "kImmutableUntilTransferCompletes", "kImmutableZeroCopy",
         "kMutableZeroCopy",
