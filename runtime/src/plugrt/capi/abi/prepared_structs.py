@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.structs import struct_type
+from plugrt.capi.abi.structs import StructSizes, struct_type
 
 _WORD = 8
 """The alignment of every struct of the API, in bytes."""
@@ -20,20 +20,20 @@ class Prepared:
 
     __slots__ = ("block", "fixed", "pristine", "structs")
 
-    def __init__(self, *names: str, extra_bytes: int = 0, minor: int | None = None) -> None:
-        sizes = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
-        self.block = ffi.new("char[]", sum(sizes) + extra_bytes)
+    def __init__(self, *names: str, extra_bytes: int = 0, sizes: StructSizes | None = None) -> None:
+        rooms = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
+        self.block = ffi.new("char[]", sum(rooms) + extra_bytes)
         """The memory: the structs, then ``extra_bytes`` bytes for what they point to."""
         self.structs: list[Any] = []
         """Pointers to the structs, each of which states its size, as `struct_type` has it for
-        ``minor``; `block` must outlive them."""
+        ``sizes``; `block` must outlive them."""
         at = 0
-        for name, size in zip(names, sizes, strict=True):
-            pointer, stated = struct_type(name, minor)
+        for name, room in zip(names, rooms, strict=True):
+            pointer, stated = struct_type(name, sizes)
             made = ffi.cast(pointer, self.block + at)
             made.struct_size = stated
             self.structs.append(made)
-            at += size
+            at += room
         self.fix()
 
     def fix(self, size: int | None = None) -> None:
