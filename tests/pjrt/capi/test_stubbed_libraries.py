@@ -2,6 +2,7 @@
 
 docs/data/stubbed_functions.json has the outcomes of JAX 0.10.2 with the same libraries, and with
 the functions of lammps-jax-pjrt-cpu that are newer; plugrt runs all steps without any of these.
+``.venv/bin/nox -s stubbed`` leaves out each function; a sample of them is tried in each run.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,25 +22,23 @@ from support import children
 from support.apart import runs_apart
 from support.clib import needs_cc
 from support.effort import EFFORT
+from support.installed import download_wheel
+from support.markdown import ROOT
 from support.stubbed_library import StubbedLibraries
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [needs_cc, needs_library]
 
-ESSENTIAL = {
-    "Plugin_Initialize", "Client_Create", "Client_PlatformName",
-    "Client_Devices", "Client_Compile", "Client_BufferFromHostBuffer", "DeviceDescription_Id",
-    "DeviceDescription_ProcessIndex", "Device_GetDescription", "Device_IsAddressable",
-    "Memory_Kind", "LoadedExecutable_GetExecutable", "LoadedExecutable_AddressableDevices",
-    "LoadedExecutable_Execute", "Event_Destroy", "Buffer_ReadyEvent",
-}  # fmt: skip
+FACTS = json.loads((ROOT / "docs/data/stubbed_functions.json").read_text(encoding="utf-8"))
+ESSENTIAL = {*FACTS["plugrt"]["essential"]}
 """Functions without which some step fails, with an error that names the function."""
-OTHERWISE = {
-    ("Executable_OptimizedProgram", "sharded"): "Fix: give out_shardings",
-    ("Buffer_ToHostBuffer", "int4"): "PJRT_Buffer_ToHostBuffer",
-    ("Error_GetCode", ""): "is not supported",  # an error of a code that is not known
-}
-"""Steps that fail without a function, with the cure or the library's own words."""
+OTHERWISE = FACTS["plugrt"]["otherwise"]
+"""Functions to the steps that fail without them, with the cure or the library's own words."""
+HOWS = ("unimplemented", "null", "strict")
+in_session = pytest.mark.skipif(
+    os.environ.get("PLUGRT_TEST_TARGET") != "stubbed",
+    reason="takes long, downloads 60 MB: .venv/bin/nox -s stubbed",
+)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,8 @@ def why_wrong(function: str, step: str, outcome: str) -> str:
     """Returns what is wrong with the outcome of a step; empty where nothing is."""
     if outcome == "ok":
         return ""
-    words = OTHERWISE.get((function, step)) or OTHERWISE.get((function, ""))
+    steps = OTHERWISE.get(function, {})
+    words = steps.get(step) or steps.get("")
     if words is None and function in ESSENTIAL:
         words = f"PJRT_{function} "
     return "" if words and words in outcome else outcome
@@ -81,7 +82,7 @@ def test_what_negotiation_names_is_declared() -> None:
     assert QUERIES.isdisjoint(ESSENTIAL - {"Memory_Kind"})
     named = {way.partition(",")[0].partition(" ")[0] for ways in WAYS.values() for way in ways}
     assert known >= {name for name in named if "_" in name}
-    page = (Path(__file__).parents[3] / "docs/plugins.md").read_text()
+    page = (ROOT / "docs/plugins.md").read_text()
     for operation, ways in WAYS.items():
         assert f"| {operation} | {'; '.join(ways)} |" in page
 
@@ -118,5 +119,38 @@ def test_every_function(libraries: StubbedLibraries) -> None:
     wrong = {(n, s): why for n, s, o in found if (why := why_wrong(n.split("-")[0], s, o))}
     assert wrong == {}
     failing = {name.split("-")[0] for name, _, outcome in found if outcome != "ok"}
-    essential = ESSENTIAL | {function for function, _ in OTHERWISE}
+    essential = ESSENTIAL | {*OTHERWISE}
     assert failing == essential & {name.split("-")[0] for name in names}
+
+
+def check_all(made: StubbedLibraries, names: Sequence[str]) -> None:
+    """Checks all steps without each function, in children that a few libraries share."""
+    stubs = [f"{name}-{how}" for name in names for how in HOWS]
+    found = [o for at in range(0, len(stubs), 30) for o in outcomes(made, stubs[at : at + 30])]
+    assert {n for n, _, _ in found} == {*stubs}
+    wrong = {}
+    for stub, step, outcome in found:
+        name, how = stub.split("-")
+        why = (outcome != "ok" and outcome) if how == "strict" else why_wrong(name, step, outcome)
+        wrong |= {(stub, step): why} if why else {}
+    print(f"{len(names)} functions, {len(found)} steps, {len(wrong)} wrong")
+    assert wrong == {}
+
+
+@in_session
+def test_all_functions_of_the_library(libraries: StubbedLibraries) -> None:
+    names = [f.name for f in libraries.functions]
+    assert len(names) == 118
+    check_all(libraries, [*names, *libraries.of_extensions])
+
+
+@in_session
+def test_newer_functions_of_a_newer_library(tmp_path_factory: pytest.TempPathFactory) -> None:
+    package, version = FACTS["newer"]["library"].split()[:2]
+    folder = tmp_path_factory.mktemp("newer")
+    with zipfile.ZipFile(download_wheel(package, version, folder)) as wheel:
+        [library] = [name for name in wheel.namelist() if name.endswith(".so")]
+        made = StubbedLibraries(folder, Path(wheel.extract(library, folder)))
+    names = [f.name for f in made.functions if f.since > 81]
+    assert {*names} == {*FACTS["newer"]["outcomes"]}
+    check_all(made, names)
