@@ -68,7 +68,7 @@ def saved_files(session: nox.Session) -> None:
 
 @nox.session
 def stubbed(session: nox.Session) -> None:
-    """Two libraries without each of their functions in turn, or strict about sizes (an hour)."""
+    """Two libraries without each of their functions in turn, or strict about sizes (10 minutes)."""
     test = "tests/pjrt/capi/test_stubbed_libraries.py"
     options = ("-q", "-s", "--timeout=0", "-p", "no:randomly", "-k", "of_the_library or newer")
     run(session, "-m", "pytest", *options, test, PLUGRT_TEST_TARGET="stubbed")

@@ -45,6 +45,7 @@ static PJRT_Error* put_all_but_int4(struct PJRT_Client_BufferFromHostBuffer_Args
 }
 static PJRT_Error* strict(size_t* args) {
   if (*args == place->size) return put(args);
+  if (*args == 2 * sizeof(void*)) return put(args); /* on purpose: only to see that it is refused */
   fprintf(stderr, "%s: struct_size is %zu, not %zu\n", at, *args, place->size);
   abort();
 }
