@@ -6,7 +6,7 @@ static const char core_sources[] =
     "arrays/array_wait.c a0786281c2c0\n"
     "arrays/arrays.h 690ccb035f8d\n"
     "arrays/collect_held.c fb9ee7e38c64\n"
-    "arrays/copy.c 4a0e60b89ce7\n"
+    "arrays/copy.c f409a1479408\n"
     "arrays/deletion.c d32bebff719f\n"
     "arrays/function_reader.c bc8246d2292d\n"
     "arrays/internal.h da1eb2484ac2\n"

@@ -3,8 +3,8 @@
 They are one file under many names: the name says which function it is and how it is stubbed,
 ``Buffer_CopyToDevice-unimplemented.so``. ``unimplemented`` answers with an error of that code, as
 IREE's and tt-xla's plugins fill their tables; ``null`` leaves the slot empty; ``int4`` answers so
-only for arrays of int4; ``strict`` ends the process where the arguments state another size than the
-library's header.
+only for arrays of int4, ``later`` from the third call on; ``strict`` ends the process where the
+arguments state another size than the library's header.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ static const int stub_error = 12;
 static PJRT_Error* stub(void* args) { return (PJRT_Error*)&stub_error; }
 static PJRT_Error* put_all_but_int4(struct PJRT_Client_BufferFromHostBuffer_Args* a) {
   return a->type == 21 ? stub(a) : put(a);
+}
+static PJRT_Error* later(void* args) {
+  static int calls;
+  return ++calls > 2 ? stub(args) : put(args);
 }
 static PJRT_Error* strict(size_t* args) {
   if (*args == place->size) return put(args);
@@ -96,6 +100,7 @@ const PJRT_Api* GetPjrtApi(void) {
     *slot = stub;
     if (!strcmp(what, "null")) *slot = 0;
     if (!strcmp(what, "int4")) *slot = put_all_but_int4;
+    if (!strcmp(what, "later")) *slot = later;
     if (!strcmp(what, "strict")) *slot = strict;
   }
   return &api;

@@ -7,18 +7,27 @@ the functions of lammps-jax-pjrt-cpu that are newer; plugrt runs all steps witho
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+from plugrt.capi import create_client
 from plugrt.capi.abi.declarations import functions
-from plugrt.capi.loading.negotiation import QUERIES, WAYS
-from support import children
+from plugrt.capi.buffers import host_read
+from plugrt.capi.loading.function_table import Table
+from plugrt.capi.loading.negotiation import QUERIES, WAYS, Ways
+from plugrt.errors import Unimplemented
+from support import broken_steps, children
 from support.apart import runs_apart
 from support.clib import needs_cc
 from support.effort import EFFORT
@@ -98,6 +107,83 @@ def test_functions_with_another_way_are_not_missed(libraries: StubbedLibraries, 
     ]  # fmt: skip
     found = outcomes(libraries, [f"{name}-{how}" for name in names])
     assert {(n, s): o for n, s, o in found if o != "ok"} == {}
+
+
+def test_a_function_may_be_missing_for_later_arguments(libraries: StubbedLibraries) -> None:
+    """As where a library copies one dtype and not another: the core in C had copied by then."""
+    found = outcomes(libraries, ["Buffer_CopyToDevice-later"])
+    assert {s: o for _, s, o in found if o != "ok"} == {}
+
+
+@pytest.mark.parametrize("how", ["unimplemented", "null"])
+def test_memory_that_is_not_transferred_is_read_raw(
+    libraries: StubbedLibraries, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", False)
+    path = libraries.library("Buffer_ToHostBuffer", how)
+    client = create_client(path, {"cpu_device_count": 1}, name="raw")
+    device = client.devices()[0]
+    for dtype in (np.bool_, np.int8, np.float16, np.int32, np.complex128):
+        for x in (np.arange(6).reshape(2, 3).astype(dtype), np.zeros((0, 2), dtype)):
+            found = client.buffer_from_host(x, device).to_host()
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, x)
+    narrow = client.buffer_from_host(np.arange(6).astype(ml_dtypes.int4), device)
+    for _ in range(2):
+        with pytest.raises(Unimplemented, match="PJRT_Buffer_ToHostBuffer"):
+            narrow.to_host()
+    client.close()
+
+
+OPTIONAL = {
+    name
+    for ways in WAYS.values()
+    for name in re.findall(r"[A-Z][A-Za-z]+_[A-Z][A-Za-z]+", " ".join(ways))
+} - {"Buffer_Destroy"}
+"""Functions that have another way. `Buffer_Destroy` is one that nothing replaces."""
+FOR_THEMSELVES = {"unsafe_pointer", "copy_raw_to_host"}
+"""Methods that a caller asks for one function."""
+
+
+def test_nothing_calls_an_optional_function_but_through_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    depth, outside, seen = [0], set(), set()
+    take, call = Ways.take, Table.call
+
+    def taking(self: Ways, *args: Any) -> Any:
+        depth[0] += 1
+        try:
+            return take(self, *args)
+        finally:
+            depth[0] -= 1
+
+    def calling(self: Table, name: str, **inputs: Any) -> Any:
+        callers = {sys._getframe(at).f_code.co_name for at in range(1, 5)}
+        if name in OPTIONAL and not callers & FOR_THEMSELVES:
+            seen.add(name)
+            if not depth[0]:
+                outside.add(name)
+        return call(self, name, **inputs)
+
+    monkeypatch.setattr(Ways, "take", taking)
+    monkeypatch.setattr(Table, "call", calling)
+    world = broken_steps.World(str(library_path()))
+    for step in broken_steps.STEPS.values():
+        with contextlib.suppress(Unimplemented):
+            step(world)
+    assert outside == set()
+    assert seen >= {"Buffer_IsDeleted", "Buffer_Delete", "Buffer_OnDeviceSizeInBytes"}
+
+
+def test_the_core_calls_those_for_which_it_leaves_the_rest_to_python() -> None:
+    """After an error or without the function; the tests above leave out each of them."""
+    files = (ROOT / "runtime/core").glob("*/*.c")
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert {name for name in OPTIONAL if name in text} == {
+        "Buffer_CopyToDevice", "Buffer_IsDeleted", "Buffer_OnDeviceSizeInBytes",
+        "Buffer_UnsafePointer",
+    }  # fmt: skip
 
 
 def test_a_dtype_alone_may_be_missing(libraries: StubbedLibraries) -> None:

@@ -10,7 +10,7 @@ arrays/array_host.c 370e441f0b7d
 arrays/array_wait.c a0786281c2c0
 arrays/arrays.h 690ccb035f8d
 arrays/collect_held.c fb9ee7e38c64
-arrays/copy.c 4a0e60b89ce7
+arrays/copy.c f409a1479408
 arrays/deletion.c d32bebff719f
 arrays/function_reader.c bc8246d2292d
 arrays/internal.h da1eb2484ac2
