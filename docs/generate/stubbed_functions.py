@@ -33,7 +33,10 @@ def rows(found: dict[str, Any]) -> list[str]:
             outcome = "an error that names the function"
         else:
             words = ours["otherwise"].get(name, {})
-            steps = [f"{step or 'an error'}: `{text}`" for step, text in words.items()]
+            steps = [
+                f"{step}: `{text}`" if step else "errors without their code"
+                for step, text in words.items()
+            ]
             outcome = "; ".join(steps) or "runs"
         line = f"| `{name}` | {outcome} | {jax['unimplemented']} | {jax['null']} |"
         if {outcome, *jax.values()} != {"runs"}:
