@@ -67,6 +67,14 @@ def saved_files(session: nox.Session) -> None:
 
 
 @nox.session
+def stubbed(session: nox.Session) -> None:
+    """Two libraries without each of their functions in turn, or strict about sizes (10 minutes)."""
+    test = "tests/pjrt/capi/test_stubbed_libraries.py"
+    options = ("-q", "-s", "--timeout=0", "-p", "no:randomly", "-k", "of_the_library or newer")
+    run(session, "-m", "pytest", *options, test, PLUGRT_TEST_TARGET="stubbed")
+
+
+@nox.session
 def wheels(session: nox.Session) -> None:
     """The wheels of docs/data/wheels.toml, each in its own environment (2 GB, 4 to 30 minutes)."""
     test = "tests/vendors/test_wheels.py"

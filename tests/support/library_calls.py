@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
-from plugrt.capi.abi.structs import struct_type
+from plugrt.capi.abi.structs import StructSizes, struct_type
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.library.client_handle import _OF_CORE
@@ -69,7 +69,7 @@ class LibraryCalls:
             free_buffer=lambda address: None,
             log_failure=lambda name, error: self.logged.append((name, error)),
             pointer=self._functions,
-            size_of_options=struct_type("PJRT_ExecuteOptions", API_MINOR)[1],
+            size_of_options=struct_type("PJRT_ExecuteOptions", StructSizes(API_MINOR))[1],
         )
         self.spec = SimpleNamespace(handle=SimpleNamespace(core=self.core))
 

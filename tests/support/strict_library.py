@@ -1,12 +1,14 @@
 """A PJRT library around xla-cpu-pjrt that refuses structs of another size than its header states.
 
-Its C text is made from the header in that library's wheel, not from plugrt's declarations.
+Its C text is made from the header in that library's wheel, not from plugrt's declarations. It can
+pretend to have been compiled with another header (`Pretended`).
 """
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from plugrt_sdk.abi.api import Api
@@ -27,8 +29,19 @@ NESTED = {
 }  # fmt: skip
 """Function to the structs that its arguments point to: field, type, number."""
 
+
+@dataclass(frozen=True)
+class Pretended:
+    """What another header has: version, functions in the table, sizes of structs that differ."""
+
+    minor: int
+    functions: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
 PROLOGUE = r"""
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include HEADER
@@ -70,6 +83,10 @@ const PJRT_Api* GetPjrtApi(void) {
   real = *((const PJRT_Api* (*)(void))dlsym(library, "GetPjrtApi"))();
   api = real;
   SLOTS
+#ifdef MINOR
+  api.pjrt_api_version.minor_version = MINOR;
+  api.struct_size = offsetof(PJRT_Api, PJRT_Error_Destroy) + FUNCTIONS * sizeof(void*);
+#endif
   return &api;
 }
 """
@@ -87,35 +104,63 @@ def read_api() -> Api:
     return read_header(header())
 
 
-def _wrapper(slot: int, name: str, signature: str) -> str:
+def _enlarge(struct: str, given: str, sizes: Mapping[str, int]) -> tuple[str, str]:
+    """Returns C text before and after a call that needs a struct in the library's own size.
+
+    All of it is given back: headers before 0.71 had fields that their sizes did not count.
+    """
+    if struct not in sizes:
+        return "", ""
+    copy = f"{struct} {given}_whole; size_t {given}_size = {given}->struct_size;"
+    fill = f"memset(&{given}_whole, 0, sizeof {given}_whole); memcpy(&{given}_whole, {given}, "
+    state = f"{given}_size); {given}_whole.struct_size = {struct}_STRUCT_SIZE;"
+    back = f"{given}_whole.struct_size = {given}_size; *{given} = {given}_whole;"
+    return f"{copy} {fill}{state}", back
+
+
+def _wrapper(slot: int, name: str, signature: str, sizes: Mapping[str, int]) -> str:
     void = signature.startswith("void(")
     refuse = "" if void else "return (PJRT_Error*)text;"
-    checks = [f'if (differs("{name}", a->struct_size, {name}_Args_STRUCT_SIZE)) {{ {refuse} }}']
+
+    def size(struct: str) -> str:
+        return str(sizes.get(struct, f"{struct}_STRUCT_SIZE"))
+
+    struct = f"{name}_Args"
+    checks = [f'if (differs("{name}", a->struct_size, {size(struct)})) {{ {refuse} }}']
+    before, after = _enlarge(struct, "a", sizes)
     if name in NESTED:
         field, kind, number = NESTED[name]
         count = number if number == "1" else f"a->{number}"
         checks.append(
             f"for (size_t i = 0; a->{field} && i < {count}; i++)\n"
             f'    if (differs("{kind} of {name}", a->{field}[i].struct_size, '
-            f"{kind}_STRUCT_SIZE)) return (PJRT_Error*)text;"
+            f"{size(kind)})) return (PJRT_Error*)text;"
         )
-    call = f"{OWN.get(name, f'real.{name}')}(a);"
-    result, call = ("void", call) if void else ("PJRT_Error*", f"return {call}")
-    lines = [f"static {result} w_{name}({name}_Args* a) {{", f"calls[{slot}]++;", *checks, call]
+        if kind in sizes:
+            before, after = _enlarge(kind, field, sizes)
+            before = f"{kind}* {field} = a->{field}; {before} a->{field} = &{field}_whole;"
+            after += f" a->{field} = {field};"
+    call = f"{OWN.get(name, f'real.{name}')}({'&a_whole' if struct in sizes else 'a'});"
+    call = call if void else f"PJRT_Error* error = {call}"
+    result, last = ("void", "") if void else ("PJRT_Error*", "return error;")
+    start = f"static {result} w_{name}({name}_Args* a) {{"
+    lines = [start, f"calls[{slot}]++;", *checks, before, call, after, last]
     return "\n  ".join(lines) + "\n}"
 
 
-def source(api: Api) -> str:
+def source(api: Api, sizes: Mapping[str, int]) -> str:
     """Returns the C text, which needs ``REAL``, the library's path, and ``HEADER`` as strings."""
-    wrappers = [_wrapper(i, n, api.signatures[n]) for i, n in enumerate(api.functions)]
+    wrappers = [_wrapper(i, n, api.signatures[n], sizes) for i, n in enumerate(api.functions)]
     slots = [f"if (real.{name}) api.{name} = w_{name};" for name in api.functions]
     return "\n".join([PROLOGUE, *wrappers, EPILOGUE.replace("SLOTS", "\n  ".join(slots))])
 
 
-def strict_library(folder: Path) -> Path:
-    """Returns the library's path, compiled in ``folder``."""
-    flags = (f'-DREAL="{library_path()}"', f'-DHEADER="{header()}"')
-    return compile_c(folder, source(read_api()), *flags)
+def strict_library(folder: Path, other: Pretended | None = None) -> Path:
+    """Returns the library's path, compiled in ``folder``, as of its own or of another header."""
+    flags = [f'-DREAL="{library_path()}"', f'-DHEADER="{header()}"']
+    if other is not None:
+        flags += [f"-DMINOR={other.minor}", f"-DFUNCTIONS={other.functions}"]
+    return compile_c(folder, source(read_api(), other.sizes if other else {}), *flags)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 They are one file under many names: the name says which function it is and how it is stubbed,
 ``Buffer_CopyToDevice-unimplemented.so``. ``unimplemented`` answers with an error of that code, as
 IREE's and tt-xla's plugins fill their tables; ``null`` leaves the slot empty; ``int4`` answers so
-only for arrays of int4.
+only for arrays of int4, ``later`` from the third call on; ``strict`` ends the process where the
+arguments state another size than the library's header.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import shutil
 from pathlib import Path
 
 from plugrt.capi import load_library
-from plugrt.capi.abi.declarations import Entry, functions
+from plugrt.capi.abi.declarations import ENUMS, EXTENSIONS, Entry, entries, functions
 from plugrt.capi.abi.generate import cdef
+from plugrt.capi.abi.structs import struct_type
+from plugrt.capi.loading.library import Library
 from support.clib import compile_c
 
 OF_ERRORS = ("Error_Destroy", "Error_Message", "Error_GetCode", "Error_ForEachPayload")
@@ -28,15 +31,38 @@ SOURCE = r"""
 #include <string.h>
 #include "pjrt.h"
 
-static const char* names[] = {NAMES, 0};
+typedef struct { const char* name; int extension, slot; size_t size; } Place;
+static const Place places[] = {PLACES};
 static char at[128], what[64];
 static PJRT_Api real, api;
 static PJRT_Error* (*put)(void*);
+static const Place* place;
 static const int stub_error = 12;
 
 static PJRT_Error* stub(void* args) { return (PJRT_Error*)&stub_error; }
 static PJRT_Error* put_all_but_int4(struct PJRT_Client_BufferFromHostBuffer_Args* a) {
   return a->type == 21 ? stub(a) : put(a);
+}
+static PJRT_Error* later(void* args) {
+  static int calls;
+  return ++calls > 2 ? stub(args) : put(args);
+}
+static PJRT_Error* strict(size_t* args) {
+  if (*args == place->size) return put(args);
+  if (*args == 2 * sizeof(void*)) return put(args); /* on purpose: only to see that it is refused */
+  fprintf(stderr, "%s: struct_size is %zu, not %zu\n", at, *args, place->size);
+  abort();
+}
+/* The library's own extensions must stay as they are: other stubs share them. */
+static void copy_extensions(void) {
+  for (PJRT_Extension_Base** link = &api.extension_start; *link; link = &(*link)->next)
+    *link = memcpy(malloc((*link)->struct_size), *link, (*link)->struct_size);
+}
+static void** slot_of(const Place* place) {
+  if (place->extension < 0) return (void**)&api.Error_Destroy + place->slot;
+  PJRT_Extension_Base* node = api.extension_start;
+  while (node && node->type != place->extension) node = node->next;
+  return node ? (void**)(node + 1) + place->slot : 0;
 }
 static void destroy(struct PJRT_Error_Destroy_Args* a) {
   if (a->error != (void*)&stub_error) real.Error_Destroy(a);
@@ -65,17 +91,29 @@ const PJRT_Api* GetPjrtApi(void) {
   api = real;
   api.Error_Destroy = destroy; api.Error_Message = message; api.Error_GetCode = get_code;
   if (real.Error_ForEachPayload) api.Error_ForEachPayload = for_each;
-  void** slots = (void**)&api.Error_Destroy;
-  for (int i = 0; names[i]; i++) {
-    if (strcmp(names[i], at)) continue;
-    put = (PJRT_Error* (*)(void*))slots[i];
-    slots[i] = stub;
-    if (!strcmp(what, "null")) slots[i] = 0;
-    if (!strcmp(what, "int4")) slots[i] = put_all_but_int4;
+  copy_extensions();
+  for (int i = 0; i < sizeof places / sizeof *places; i++) {
+    if (strcmp(places[i].name, at)) continue;
+    place = &places[i];
+    void** slot = slot_of(place);
+    put = (PJRT_Error* (*)(void*))*slot;
+    *slot = stub;
+    if (!strcmp(what, "null")) *slot = 0;
+    if (!strcmp(what, "int4")) *slot = put_all_but_int4;
+    if (!strcmp(what, "later")) *slot = later;
+    if (!strcmp(what, "strict")) *slot = strict;
   }
   return &api;
 }
 """
+
+
+_EXTENSIONS = frozenset({"Layouts", "FFI", "MemoryDescriptions", "PhaseCompile", "Shardings"})
+"""The extensions that the steps use, or that a library for CPUs has."""
+
+
+def _size(function: str, library: Library) -> int:
+    return struct_type(f"struct PJRT_{function}_Args", library.sizes)[1]
 
 
 class StubbedLibraries:
@@ -83,12 +121,26 @@ class StubbedLibraries:
 
     def __init__(self, folder: Path, real: Path) -> None:
         self.folder = folder
-        _, minor = load_library(real).version
-        self.functions: list[Entry] = [f for f in functions() if f.since <= minor]
+        library = load_library(real)
+        self.functions: list[Entry] = [f for f in functions() if library.has(f.name)]
+        self.of_extensions = [
+            slot
+            for name in _EXTENSIONS.intersection(library.extensions)
+            for slot in library.extension(name).slots
+            if library.extension(name).has(slot)
+        ]
         (folder / "pjrt.h").write_text(cdef())
-        names = ", ".join(f'"{f.name}"' for f in functions())
+        numbers = ENUMS["Extension_Type"]
+        places = [(f.name, -1, i) for i, f in enumerate(functions())] + [
+            (entry.name, numbers.index(name), i)
+            for name in sorted(_EXTENSIONS)
+            for i, entry in enumerate(entries(EXTENSIONS[name]))
+        ]
+        text = ", ".join(
+            f'{{"{name}", {number}, {i}, {_size(name, library)}}}' for name, number, i in places
+        )
         self._made = compile_c(
-            folder, SOURCE.replace("NAMES", names), f"-I{folder}", f'-DREAL="{real}"', "-ldl"
+            folder, SOURCE.replace("PLACES", text), f"-I{folder}", f'-DREAL="{real}"', "-ldl"
         )
 
     def library(self, function: str, how: str) -> Path:

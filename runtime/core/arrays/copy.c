@@ -40,10 +40,14 @@ static int copy_init(Copy *self, PyObject *args, PyObject *kwargs) {
   return 0;
 }
 
-/* Raises what a method of the owner returns for an address and the buffer. */
+/* Raises what a method of the owner returns for an address and the buffer; NOT_HERE for None. */
 static int fail(Copy *self, const char *method, const void *address, Buffer *buffer) {
   PyObject *found = PyObject_CallMethod(self->owner, method, "KO",
                                         (unsigned long long)(uintptr_t)address, buffer);
+  if (found == Py_None) {
+    Py_DECREF(found);
+    return NOT_HERE;
+  }
   if (found) raise_exception(found);
   return FAILED;
 }

@@ -114,6 +114,8 @@ static PyObject *client_abandon(Client *self, PyObject *unused) {
 static PyMemberDef client_members[] = {
     {"pending", T_BOOL, offsetof(Client, pending), 0,
      "Whether a library may still read sources of earlier puts."},
+    {"size_of_options", T_PYSSIZET, offsetof(Client, size_of_options), 0,
+     "Of PJRT_ExecuteOptions, in the header that the library has."},
     {"closed", T_BOOL, offsetof(Client, closed), 0, "Whether nothing is to be put any more."},
     {NULL, 0, 0, 0, NULL},
 };

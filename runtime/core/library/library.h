@@ -18,7 +18,7 @@ typedef struct {
   void (*destroy_error)(struct PJRT_Error_Destroy_Args *); /* NULL: launches are Python's */
   PJRT_Error *(*ready_event)(struct PJRT_Buffer_ReadyEvent_Args *); /* NULL: Python waits */
   PJRT_Error *(*is_ready)(struct PJRT_Event_IsReady_Args *);        /* NULL: Python asks */
-  size_t size_of_options; /* of PJRT_ExecuteOptions, in the version that the library has */
+  size_t size_of_options; /* of PJRT_ExecuteOptions, in the header that the library has */
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
   PyObject *log_failure; /* log_failure(name of the function, address of the error) */

@@ -9,8 +9,10 @@ import pytest
 from plugrt.capi import create_client, load_library
 from plugrt.errors import (
     InvalidArgument,
+    PjrtError,
     PluginBroken,
     PluginIncompatible,
+    Unavailable,
     Unimplemented,
     Unknown,
 )
@@ -302,3 +304,18 @@ def test_client_is_destroyed_once_and_with_its_last_child(tmp_path: Path) -> Non
     del other
     gc.collect()
     assert counter.open_clients() == 0
+
+
+@pytest.mark.parametrize("right", ["a->struct_size >= 88", "a->struct_size == 72"])
+@pytest.mark.parametrize(("code", "error"), [(3, InvalidArgument), (14, Unavailable)])
+def test_an_error_is_not_one_of_a_size_that_was_tried(
+    tmp_path: Path, right: str, code: int, error: type[PjrtError]
+) -> None:
+    """Headers of 0.61 differ in that struct, whose smaller size a library may refuse or want."""
+    create = f"""static PJRT_Error* create(struct PJRT_Client_Create_Args* a) {{
+      return {right} ? fail({code}, "no card") : fail(3, "Unexpected size of the struct");
+    }}"""
+    setup = """api.Client_Create = (void*)create; api.pjrt_api_version.minor_version = 61;
+      api.struct_size = 40 + 104 * sizeof(void*);"""
+    with pytest.raises(error, match="no card"):
+        create_client(tiny_library(tmp_path, setup, create), {}, name="tiny")

@@ -10,6 +10,7 @@ from plugrt.plugins.record import Source, State
 from support.markdown import load_script
 
 WHEELS = load_script("docs/generate/wheels.py")
+STUBBED = load_script("docs/generate/stubbed_functions.py")
 DOCS = Path(__file__).parents[3] / "docs"
 
 
@@ -30,3 +31,11 @@ def test_the_table_of_wheels_is_current() -> None:
     page = (DOCS / "plugins.md").read_text(encoding="utf-8")
     assert WHEELS.page(page) == page, "run `make docs`"
     assert {wheel.get("state", "") for wheel in WHEELS.read()} - {"", "not announced"} < {*State}
+
+
+def test_the_table_of_functions_is_current() -> None:
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    assert STUBBED.page(page) == page, "run `make docs`"
+    found = STUBBED.read()
+    ours = {*found["plugrt"]["essential"], *found["plugrt"]["otherwise"]}
+    assert {*found["outcomes"], *found["newer"]["outcomes"]} >= ours

@@ -39,7 +39,7 @@ library = load_library(sys.argv[1])
 
 def call(name, **fields):
     "Calls a function as a host in C would: no error is freed."
-    args = new_struct(f"struct PJRT_{name}_Args", library.minor)
+    args = new_struct(f"struct PJRT_{name}_Args", library.sizes)
     for field, value in fields.items():
         setattr(args, field, value)
     return args, library.slots[name](args)

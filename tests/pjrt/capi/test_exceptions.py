@@ -51,7 +51,7 @@ from plugrt.capi.loading.function_table import new_struct
 library, outcomes = load_library(path), {}
 for name in places:
     def call():
-        error = library.slots[name](new_struct(f"struct PJRT_{name}_Args", 114))
+        error = library.slots[name](new_struct(f"struct PJRT_{name}_Args", library.sizes))
         if error:
             raise library.take_error(error)
     outcomes[name] = attempt(name, call)

@@ -10,7 +10,7 @@ arrays/array_host.c 370e441f0b7d
 arrays/array_wait.c a0786281c2c0
 arrays/arrays.h 690ccb035f8d
 arrays/collect_held.c fb9ee7e38c64
-arrays/copy.c 4a0e60b89ce7
+arrays/copy.c f409a1479408
 arrays/deletion.c d32bebff719f
 arrays/function_reader.c bc8246d2292d
 arrays/internal.h da1eb2484ac2
@@ -54,14 +54,14 @@ launches/shards_launcher.c 2774f2dc36b5
 launches/tree.c f35e13d7ff25
 library/buffer.c 8c09ecf64297
 library/capsule.c 01e87b5ffe84
-library/client.c 9e293a3376cf
+library/client.c bc43be724c18
 library/events.c b3340fefad6e
 library/executable.c 7aa52537e706
 library/guard.c 3b139c9cb192
 library/guard.h c9dcab1e4e6d
 library/hold.c c1464648c9b7
 library/internal.h 40db1ff516ff
-library/library.h 8eda21443ffb
+library/library.h 699390afdf5f
 library/memory.c 6cc6a0853410
 library/put.c 0475c2795959
 library/read.c 03e632498041

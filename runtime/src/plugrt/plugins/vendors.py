@@ -87,6 +87,11 @@ _NVIDIA = {
     "libcusolver.so.12": "nvidia-cusolver",
     "libcupti.so.13": "nvidia-cuda-cupti",
 }
+"""Libraries of NVIDIA's GPUs to where they come from, as the drivers and toolkits below.
+
+These are facts of the hardware and not of a plugin: of a library that is missing no file on the
+machine tells a package, which a reader of installed packages could find.
+"""
 _ROCM = ("libamd*", "libhip*", "libhsa-*", "libMIOpen*", "librccl*", "libroc*")
 _ONEAPI = (
     "libccl*", "libimf*", "libintlc*", "libirc*", "libirng*", "libmkl_*", "libmpi.so.12",

@@ -1,4 +1,5 @@
 # Made by plugrt.capi.abi.generate from the declarations; do not edit.
+# ruff: noqa: E501
 """Struct to (minor, field): before that minor version its stated size ends with that field."""
 
 GROWN: dict[str, tuple[tuple[int, str], ...]] = {
@@ -46,3 +47,40 @@ GROWN: dict[str, tuple[tuple[int, str], ...]] = {
         (112, "use_major_to_minor_data_layout_for_callbacks"),
     ),
 }
+
+HEADERS: dict[tuple[int, int], tuple[dict[str, str], ...]] = {
+    (61, 104): (
+        {"PJRT_ExecuteOptions": "num_non_donatable_input_indices"},
+        {"PJRT_Client_Create_Args": "client"},
+        {"PJRT_Client_Create_Args": "client", "PJRT_ExecuteOptions": "num_non_donatable_input_indices"},
+    ),
+    (62, 104): (
+        {},
+    ),
+    (62, 110): (
+        {"PJRT_ExecuteOptions": "num_non_donatable_input_indices"},
+    ),
+    (63, 110): (
+        {"PJRT_ExecuteOptions": "num_non_donatable_input_indices"},
+    ),
+    (65, 110): (
+        {},
+        {"PJRT_Client_CreateViewOfDeviceBuffer_Args": "buffer"},
+    ),
+    (71, 113): (
+        {},
+        {"PJRT_Plugin_Attributes_Args": "attributes", "PJRT_Executable_DeserializeAndLoad_Args": "loaded_executable"},
+    ),
+}
+"""(minor, functions in the table) to the structs of each header whose size ends otherwise."""
+
+SINCE: tuple[int, ...] = (
+    29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29,
+    29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29,
+    29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29,
+    29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29,
+    29, 29, 29, 29, 32, 33, 35, 36, 40, 48, 52, 52, 56, 60, 60, 60, 60, 60, 60, 60, 60, 60,
+    67, 67, 69, 73, 75, 77, 77, 79, 82, 83, 84, 85, 86, 86, 87, 88, 89, 89, 92, 95, 96, 98,
+    99, 101, 102, 106, 109, 110,
+)
+"""The minor version of each function of the table; none is older than the oldest."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import textwrap
 from pathlib import Path
 
 from plugrt.capi.abi import declarations as d
@@ -175,12 +176,27 @@ def grown_module() -> str:
     lines = []
     for name, ends in grown().items():
         lines += [f'    "{name}": (', *(f"        {end!r}," for end in ends), "    ),"]
+    headers = []
+    for key, known in d.HEADERS.items():
+        headers += [f"    {key!r}: (", *(f"        {header!r}," for header in known), "    ),"]
+    since = ", ".join(str(entry.since or d.OLDEST_MINOR) for entry in d.functions())
     return f"""# Made by plugrt.capi.abi.generate from the declarations; do not edit.
+# ruff: noqa: E501
 \"""Struct to (minor, field): before that minor version its stated size ends with that field.\"""
 
 GROWN: dict[str, tuple[tuple[int, str], ...]] = {{
 {chr(10).join(lines)}
 }}
+
+HEADERS: dict[tuple[int, int], tuple[dict[str, str], ...]] = {{
+{chr(10).join(headers)}
+}}
+\"""(minor, functions in the table) to the structs of each header whose size ends otherwise.\"""
+
+SINCE: tuple[int, ...] = (
+{textwrap.indent(textwrap.fill(since, 90), "    ")},
+)
+\"""The minor version of each function of the table; none is older than the oldest.\"""
 """.replace("'", '"')
 
 

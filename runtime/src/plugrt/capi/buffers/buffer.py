@@ -117,10 +117,18 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         if pointer is None:
             return True
         try:
-            args = self._spec.handle.library.call("Buffer_IsDeleted", buffer=pointer)
+            return self._is_taken(pointer, False)
         except PjrtError:
             return False
-        return bool(args.is_deleted)
+
+    def _is_taken(self, pointer: Any, known: bool) -> bool:
+        """Whether it is deleted or donated, by the library; ``known`` where that cannot tell."""
+        library = self._spec.handle.library
+        return library.ways.take(
+            "deletion", "",
+            lambda: bool(library.call("Buffer_IsDeleted", buffer=pointer).is_deleted),
+            lambda: known,
+        )  # fmt: skip
 
     def _explain(self, error: PjrtError) -> Exception:
         """Returns the error of a call, or `DeletedBuffer` if another thread deleted the buffer."""
@@ -208,11 +216,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         pointer = self._pointer
         if pointer is None:
             return
-        handle = self._spec.handle
-        try:
-            taken = handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted
-        except Unimplemented:  # then what the program donates is believed
-            taken = known
+        taken = self._is_taken(pointer, known)  # else what the program donates is believed
         if not taken and not known:
             return
         # Retired first: a launch that begins after the deletion refuses it on all devices at once.
@@ -227,10 +231,11 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     def on_device_size_in_bytes(self) -> int:
         """Returns the size that the library states, else the one that the type needs."""
+        pointer = self._live()
         try:
-            return int(self._call("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
-        except Unimplemented:
-            return self._spec.packed_nbytes
+            return host_read.size_of(pointer, self._spec)
+        except PjrtError as error:
+            raise self._explain(error) from None
 
     def copy_to_device(self, device: interface.Device) -> interface.Buffer:
         spec = self._spec
@@ -249,12 +254,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         """Returns a copy by the first way that the library has; the ways but the last give it."""
         self._live()
         spec = self._spec
-        key = (
-            spec.dtype,
-            spec.layout,
-            getattr(spec.memory, "kind", ""),
-            getattr(made.memory, "kind", ""),
-        )
+        key = (*spec.key(), getattr(made.memory, "kind", ""))
         found = spec.handle.library.ways.take(operation, key, *ways)
         return found if isinstance(found, interface.Buffer) else Buffer(found, made)
 

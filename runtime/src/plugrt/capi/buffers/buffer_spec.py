@@ -24,7 +24,7 @@ class BufferSpec:
 
     __slots__ = (
         "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "handle",
-        "layout", "memory", "nbytes", "packed_nbytes", "reader", "shape", "signature",
+        "layout", "memory", "nbytes", "packed_nbytes", "raw", "reader", "shape", "signature",
         "stored_shape", "tensor_type",
     )  # fmt: skip
 
@@ -55,6 +55,8 @@ class BufferSpec:
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
         """Whether the host can read such a buffer's memory directly; None until the first read."""
+        self.raw = False
+        """Whether the bytes in the device's memory are the array's, as the first read found."""
         self.reader: Any = None
         """Reads such a buffer in the compiled core, where the first read found that it can."""
         self.stored_shape = shape
@@ -69,6 +71,10 @@ class BufferSpec:
             return BufferSpec(self.handle, *key)
         found: BufferSpec = kept.get_or_make(key, lambda: BufferSpec(self.handle, *key))
         return found
+
+    def key(self) -> tuple[Any, ...]:
+        """Returns what decides how a library reads and copies such buffers."""
+        return self.dtype, self.tensor_type.layout, getattr(self.memory, "kind", "")
 
     def read_in(self, minor_to_major: tuple[int, ...]) -> None:
         """Sets the dimension order in which buffers are read before they are transposed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits
-from plugrt.capi.abi.structs import Prepared
+from plugrt.capi.abi.structs import Prepared, new_struct
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend
@@ -187,27 +187,50 @@ def read(
     """
     if spec.direct is None:
         _examine(handle, pointer, spec)
-    small = copies and is_small(spec) and VIEW_HOST_MEMORY
-    owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY and not small else None
-    if small:
-        out = _copy(handle, pointer, spec)
-    elif owner is not None:
-        out = _view(handle, pointer, spec, owner)
-    else:
-        out = _transfer(handle, pointer, spec)
-        out.flags.writeable = False
+    in_place: Callable[[], npt.NDArray[Any]] | None = None
+    if VIEW_HOST_MEMORY and spec.direct:
+        if copies and is_small(spec):
+            in_place = functools.partial(_copy, handle, pointer, spec)
+        elif (owner := share(pointer)) is not None:
+            in_place = functools.partial(_view, handle, pointer, spec, owner)
+    out = handle.library.ways.take(
+        "read", spec.key(), in_place,
+        lambda: _transfer(handle, pointer, spec, _to_host),
+        (lambda: _transfer(handle, pointer, spec, _raw_to_host)) if spec.raw else None,
+    )  # fmt: skip
+    out.flags.writeable = False
     if handle.pending:
         handle.sweep()
     return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
-    """Returns a host copy of the contents, made by the library."""
-    library = handle.library
-    with contextlib.suppress(Unimplemented):  # then the size that the type needs is believed
-        args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
-        if args.on_device_size_in_bytes < spec.packed_nbytes:
-            raise _too_small_error(library, args, spec.packed_nbytes)
+def size_of(pointer: Any, spec: BufferSpec) -> int:
+    """Returns the size that the library states, else the one that the type needs."""
+    library = spec.handle.library
+    return library.ways.take(
+        "size", "",
+        lambda: _stated_size(library, pointer),
+        lambda: spec.packed_nbytes,
+    )  # fmt: skip
+
+
+def _stated_size(library: Library, pointer: Any) -> int:
+    args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
+    return int(args.on_device_size_in_bytes)
+
+
+def _transfer(
+    handle: ClientHandle,
+    pointer: Any,
+    spec: BufferSpec,
+    function: Callable[[Library, Any, BufferSpec, Any], Any],
+) -> npt.NDArray[Any]:
+    """Returns a host copy of the contents, made by a function of the library."""
+    size = size_of(pointer, spec)
+    if size < spec.packed_nbytes:
+        args = new_struct("struct PJRT_Buffer_OnDeviceSizeInBytes_Args")
+        args.on_device_size_in_bytes = size
+        raise _too_small_error(handle.library, args, spec.packed_nbytes)
     try:
         out = np.empty(spec.stored_shape, spec.dtype)
     except MemoryError:
@@ -216,15 +239,26 @@ def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArr
         wait_for(handle, pointer)
         return out
     with lend(out):
-        args = library.call(
-            "Buffer_ToHostBuffer",
-            src=pointer,
-            host_layout=spec.layout,
-            dst=ffi.cast("void*", out.__array_interface__["data"][0]),
-            dst_size=spec.nbytes,
-        )
-    await_transfer(handle, args.event, out)
+        to = ffi.cast("void*", out.__array_interface__["data"][0])
+        event = function(handle.library, pointer, spec, to)
+    await_transfer(handle, event, out)
     return out
+
+
+def _to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
+    return library.call(
+        "Buffer_ToHostBuffer",
+        src=pointer,
+        host_layout=spec.layout,
+        dst=to,
+        dst_size=spec.nbytes,
+    ).event
+
+
+def _raw_to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
+    return library.call(
+        "Buffer_CopyRawToHost", buffer=pointer, dst=to, offset=0, transfer_size=spec.nbytes
+    ).event
 
 
 def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
@@ -242,25 +276,30 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         order = None
     library = handle.library
     _check_type(handle, pointer, spec)
-    direct = False
-    try:
-        size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
-        whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
-        if whole and size == spec.nbytes and order is not None:
-            direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
-        if direct:
-            wait_for(handle, pointer)
-            args = library.call("Buffer_UnsafePointer", buffer=pointer)
-            if size and not handle.is_memory(args.buffer_pointer, size):
-                raise _no_memory_error(library, args, size)
-            with handle.lock:  # as for a view
-                library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
-            handle.drop_reference(pointer)
-    except Unimplemented:
-        direct = False
-    spec.direct = direct
-    if direct:
+    whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
+    if whole and order is not None:
+        spec.raw = size_of(pointer, spec) == spec.nbytes
+    spec.direct = spec.raw and library.ways.take(
+        "read", spec.key(), lambda: _is_addressable(handle, pointer, spec), lambda: False, None
+    )
+    if spec.direct:
         spec.reader = compile_reader(spec)
+
+
+def _is_addressable(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> bool:
+    """Whether the host can view the memory; `Unimplemented` where a function for it is missing."""
+    library = handle.library
+    size = _stated_size(library, pointer)
+    if not library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu:
+        return False
+    wait_for(handle, pointer)
+    args = library.call("Buffer_UnsafePointer", buffer=pointer)
+    if size and not handle.is_memory(args.buffer_pointer, size):
+        raise _no_memory_error(library, args, size)
+    with handle.lock:  # as for a view
+        library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
+    handle.drop_reference(pointer)
+    return True
 
 
 def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:

@@ -12,6 +12,7 @@ from plugrt.capi.abi.structs import Prepared
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
+from plugrt.errors import Unimplemented
 from plugrt.native.native_core import KNOWN_DTYPES, core
 
 ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
@@ -97,9 +98,13 @@ class _CopyFaults:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def _copy_error(self, error: int, buffer: Buffer) -> Exception:
-        """Returns the exception for the address of an error, of the copy of a buffer."""
-        return buffer._explain(self._library.error_of("Buffer_CopyToDevice", error))
+    def _copy_error(self, error: int, buffer: Buffer) -> Exception | None:
+        """Returns the exception for the address of an error, of the copy of a buffer.
+
+        None where the library lacks such copies: Python tries the other ways.
+        """
+        found = self._library.error_of("Buffer_CopyToDevice", error)
+        return None if isinstance(found, Unimplemented) else buffer._explain(found)
 
     def _missing_copy(self, address: int, buffer: Buffer) -> None:
         """Raises `InvalidReply` for the struct at an address, in which the copy is NULL."""

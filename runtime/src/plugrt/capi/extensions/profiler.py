@@ -47,8 +47,8 @@ class Profiler:
             raise Unimplemented(f"the extension Profiler of {library.owner} is empty")
         names = [name for name, _ in ffi.typeof(api).item.fields[2:]]
         owner = f"the profiler of {library.owner}"
-        size, minor = api.struct_size, library.minor
-        self._table = _ProfilerTable(api, size, names, owner, AddressMap(), minor)
+        sizes = library.sizes
+        self._table = _ProfilerTable(api, api.struct_size, names, owner, AddressMap(), sizes)
         table = self._table
 
         args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))

@@ -149,7 +149,7 @@ class ClientHandle:
         log_failure = library.log_failure
         assert core is not None
         self.keep.append((free_at, log_failure))
-        _, size_of_options = struct_type("PJRT_ExecuteOptions", library.minor)
+        _, size_of_options = struct_type("PJRT_ExecuteOptions", library.sizes)
         return core.Client(*addresses, free_at, log_failure, self.pointer, size_of_options)
 
     def new_destroy_args(self) -> Any:
@@ -192,6 +192,19 @@ class ClientHandle:
                 self.library.call("Buffer_Delete", buffer=pointer)
 
         self.library.ways.take("delete", "", delete, lambda: None)
+
+    def launch_resized(self, args: Any, error: Any) -> Any:
+        """Launches again where the options may have another size; see `Table.resize`.
+
+        Each program is launched by Python first, so that the core states the size that was taken.
+        """
+        library = self.library
+        error = library.resize(
+            "LoadedExecutable_Execute", args, error, "PJRT_ExecuteOptions", args.options
+        )
+        if self.core is not None:
+            _, self.core.size_of_options = struct_type("PJRT_ExecuteOptions", library.sizes)
+        return error
 
     def own(self, name: str, field: str, pointer: Any) -> Any:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""

@@ -40,7 +40,7 @@ class Event(interface.Event):
     def wait_for_end(self) -> None:
         """Waits until it has happened, and frees its error: who reads a result gets that."""
         library = self._handle.library
-        args = new_struct("struct PJRT_Event_Await_Args", library.minor)
+        args = new_struct("struct PJRT_Event_Await_Args")
         args.event = self._pointer
         if error := library.await_event(args):
             library.take_error(error)

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.process_map import AddressMap, is_memory
-from plugrt.capi.abi.structs import new_struct
+from plugrt.capi.abi.structs import StructSizes, new_struct
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
 from plugrt.capi.loading.ownership import own
@@ -32,7 +33,7 @@ from plugrt.errors import (
 from plugrt.frames.argument_errors import after_checks
 
 Slot = Callable[[Any], Any]
-_UNIMPLEMENTED = 12
+_INVALID_ARGUMENT, _UNIMPLEMENTED = 3, 12
 _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
 """Seconds between two questions whether an event has come."""
 
@@ -59,7 +60,7 @@ class Table(Replies):
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
     slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct
-    states, ``owner`` names the library in messages, and ``minor`` is its version of the API.
+    states, ``owner`` names the library in messages, and ``sizes`` what structs have in its header.
     """
 
     prefix = "PJRT_"
@@ -71,10 +72,10 @@ class Table(Replies):
         names: Iterable[str],
         owner: str,
         addresses: AddressMap,
-        minor: int,
+        sizes: StructSizes,
     ) -> None:
         self.owner = owner
-        self.minor = minor
+        self.sizes = sizes
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
         self.ways = Ways()
@@ -113,7 +114,7 @@ class Table(Replies):
         and gives NULL for a handle. ``inputs`` are kept alive until the call returns.
         """
         struct = f"{self.prefix}{name}_Args"
-        args = new_struct(f"struct {struct}", self.minor)
+        args = new_struct(f"struct {struct}", self.sizes)
         for field, value in inputs.items():
             try:
                 setattr(args, field, value)
@@ -128,6 +129,8 @@ class Table(Replies):
         if error:
             if self.substitute(name, error, args):
                 return self.call(name, **inputs)
+            error = self.resize(name, args, error, struct, args)
+        if error:
             raise self.error_of(name, error)
         if struct in HANDLES:
             self.check_handles(args, HANDLES[struct])
@@ -173,10 +176,14 @@ class Table(Replies):
         It is missing if it answers UNIMPLEMENTED and that is not the event's own error. The answer
         is freed then.
         """
-        if name != "Event_Await" or name in self.missing or not self._is_unimplemented(error):
+        if (
+            name != "Event_Await"
+            or name in self.missing
+            or not self._has_code(error, _UNIMPLEMENTED)
+        ):
             return False
         own = self._await_by_polling(args)
-        is_own = bool(own) and self._is_unimplemented(own)
+        is_own = bool(own) and self._has_code(own, _UNIMPLEMENTED)
         if own:
             self.take_error(own)
         if is_own:
@@ -186,11 +193,36 @@ class Table(Replies):
         self.slots[name] = self._await_by_polling
         return True
 
-    def _is_unimplemented(self, error: Any) -> bool:
+    def resize(self, name: str, args: Any, error: Any, struct: str, sized: Any) -> Any:
+        """Calls a function again where a struct may have another size; returns the last error.
+
+        That is ``sized``, which the arguments are or point to. A strict library refuses another
+        size than its own before it looks at anything else, so that the call has changed nothing.
+        """
+        for size in self.sizes.possible(struct)[1:] if struct in GROWN else ():
+            if not self._has_code(error, _INVALID_ARGUMENT):
+                return error
+            sized.struct_size = size
+            again = self.slots[name](args)
+            if again and self._refuses_size(again):
+                self.take_error(again)
+                continue
+            self.take_error(error)
+            self.sizes.settle(struct, size)
+            return again
+        return error
+
+    def _refuses_size(self, error: Any) -> bool:
+        """Whether an error (or its address) may be one of a struct's size; it is not freed."""
+        if not self._has_code(error, _INVALID_ARGUMENT):
+            return False
+        return "size" in self._error_message(ffi.cast("PJRT_Error*", error))
+
+    def _has_code(self, error: Any, code: int) -> bool:
         """Whether an error (or its address) has that code; it is not freed."""
         error = ffi.cast("PJRT_Error*", error)
         memory = is_memory(int(ffi.cast("uintptr_t", error)), 1)
-        return memory and self._error_code(error) == _UNIMPLEMENTED
+        return memory and self._error_code(error) == code
 
     def _await_by_polling(self, args: Any) -> Any:
         """Waits as ``PJRT_Event_Await``; returns the event's error."""
@@ -300,7 +332,7 @@ class ExtensionTable(Table):
         table = ffi.cast(f"PJRT_{name}_Extension*", base)
         names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
         owner = f"the extension {name} of {library.owner}"
-        super().__init__(table, base.struct_size, names, owner, addresses, library.minor)
+        super().__init__(table, base.struct_size, names, owner, addresses, library.sizes)
         self._library = library
 
     def take_error(self, error: Any) -> PjrtError:

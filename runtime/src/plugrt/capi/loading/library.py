@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations.ownership import DESTROYS
 from plugrt.capi.abi.process_map import AddressMap, file_at
+from plugrt.capi.abi.structs import StructSizes
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
@@ -66,9 +67,10 @@ class Library(Table):
         self.version: tuple[int, int] = (version.major_version, version.minor_version)
         owner = f"{path} (PJRT C API {self.version[0]}.{self.version[1]})"
         minor, size = self.version[1], int(api.struct_size)
+        sizes = StructSizes(minor, size)
         if minor < _REARRANGED_MINOR:
             size = min(size, _SETTLED_TABLE)
-        super().__init__(api, size, _SLOTS, owner, addresses, minor)
+        super().__init__(api, size, _SLOTS, owner, addresses, sizes)
         self.extensions: dict[str, Any] = {}
         if minor >= _CHAIN_MINOR:
             self.extensions = read_chain(api.extension_start, path, addresses)

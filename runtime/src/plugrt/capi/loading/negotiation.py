@@ -2,13 +2,14 @@
 
 Libraries fill their tables with functions that only answer so (IREE's and tt-xla's plugins,
 https://github.com/iree-org/iree/issues/19223), so that a slot proves nothing. Functions are of
-three kinds:
+these kinds:
 
 - Queries (`QUERIES`) have no choices among their arguments: after one such answer the function is
   missing for the library, as if its slot were NULL, and is not called again.
 - Operations with several ways (`WAYS`) are done by the first way that works. An answer counts for
   the function with a key of the arguments that matter (dtype, layout, memory kind): a library may
   lack one dtype only. If every way fails, the first way's error is raised.
+- ``Event_Await`` has its place in the table taken by a poll of ``Event_IsReady``.
 - All others are essential, or optional without another way: the error is raised, with their name.
 """
 
@@ -40,9 +41,8 @@ QUERIES = frozenset({
 WAYS: Mapping[str, tuple[str, ...]] = {
     "copy to a device": ("Buffer_CopyToDevice", "Buffer_CopyToMemory", "through the host"),
     "copy to a memory": ("Buffer_CopyToMemory", "Buffer_CopyToDevice", "through the host"),
-    "wait for an event": ("Event_Await", "Event_IsReady and Event_Error, polled"),
     "delete": ("Buffer_Delete", "Buffer_Destroy, with the last reference"),
-    "read": ("Buffer_UnsafePointer, a view", "Buffer_ToHostBuffer"),
+    "read": ("Buffer_UnsafePointer, a view", "Buffer_ToHostBuffer", "Buffer_CopyRawToHost"),
     "size": ("Buffer_OnDeviceSizeInBytes", "shape and dtype"),
     "types of results": (
         "Executable_OutputElementTypes and _OutputDimensions", "the optimised program",
@@ -50,8 +50,8 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     "number of parts": ("Executable_NumReplicas and _NumPartitions", "the compile options"),
     "name of a program": ("Executable_Name", "the program"),
     "deletion": ("Buffer_IsDeleted", "the donated arguments"),
-    "layout of results": ("the extension Layouts", "the optimised program"),
-    "shardings of results": ("the extension Shardings", "the optimised program"),
+    "layouts": ("the extension Layouts", "the optimised program"),
+    "shardings": ("the extension Shardings", "the optimised program"),
 }  # fmt: skip
 """Each operation to its ways, in order of preference."""
 
@@ -71,17 +71,21 @@ class Ways:
         """Returns the result of the first way that works; ``ways`` are in the order of `WAYS`.
 
         None stands for a way that these arguments do not have. Raises the first `Unimplemented`
-        if every way raises one; other errors pass at once.
+        if every way raises one; other errors pass at once. The last way is tried each time: it may
+        need what one program has and another lacks.
         """
-        messages: list[str] = []
-        for name, way in zip(WAYS[operation], ways, strict=True):
+        names, messages = WAYS[operation], []
+        for name, way in zip(names, ways, strict=True):
             if way is None:
                 continue
             place = operation, name, key
-            if place not in self._missing:
+            message = self._missing.get(place)
+            if message is None:
                 try:
                     return way()
                 except Unimplemented as error:
-                    self._missing[place] = error.message
-            messages.append(self._missing[place])
+                    message = error.message
+                    if name != names[-1]:
+                        self._missing[place] = message
+            messages.append(message)
         raise Unimplemented(messages[0])

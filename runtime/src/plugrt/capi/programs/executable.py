@@ -203,32 +203,30 @@ class Executable(interface.Executable):
         return self._client is not None
 
     def output_layouts(self) -> Sequence[Layout]:
-        try:
-            return layouts.output_layouts(self._library, self._pointer)
-        except Unimplemented as error:
-            return self._read_layouts(hlo_proto.output_layouts, error)
+        return self._layouts(layouts.output_layouts, hlo_proto.output_layouts)
 
     def parameter_layouts(self) -> Sequence[Layout]:
         if self._parameter_layouts is None:
-            try:
-                self._parameter_layouts = layouts.parameter_layouts(self._library, self._pointer)
-            except Unimplemented as error:
-                self._parameter_layouts = self._read_layouts(hlo_proto.parameter_layouts, error)
+            self._parameter_layouts = self._layouts(
+                layouts.parameter_layouts, hlo_proto.parameter_layouts
+            )
         return self._parameter_layouts
 
-    def _read_layouts(
-        self, read: Callable[[Content], Sequence[Layout]], lacking: Unimplemented
+    def _layouts(
+        self,
+        ask: Callable[[Library, Any], Sequence[Layout]],
+        read: Callable[[Content], Sequence[Layout]],
     ) -> Sequence[Layout]:
-        """Returns layouts from the optimised program, for libraries before PJRT 0.93.
+        """Returns what the library states; before PJRT 0.93 its optimised program states it, too.
 
-        Raises ``lacking`` where the library lacks the extension, or gives no HLO.
+        A library without the extension lays out no array otherwise than in C order.
         """
-        if "Layouts" not in self._library.extensions:
-            raise lacking
-        try:
-            return self._read_program(read)
-        except Unimplemented:
-            raise lacking from None
+        has_layouts = "Layouts" in self._library.extensions
+        return self._library.ways.take(
+            "layouts", ask,
+            lambda: ask(self._library, self._pointer),
+            (lambda: self._read_program(read)) if has_layouts else None,
+        )  # fmt: skip
 
     def _count_outputs(self, otherwise: int) -> int:
         try:
@@ -274,10 +272,11 @@ class Executable(interface.Executable):
         read: Callable[[Content], Sequence[bytes] | None],
         what: str,
     ) -> Sequence[bytes]:
-        try:
-            found = ask(self._library, self._pointer)
-        except Unimplemented:  # the extension is not there
-            found = self._read_program(read)
+        found = self._library.ways.take(
+            "shardings", ask,
+            lambda: ask(self._library, self._pointer),
+            lambda: self._read_program(read),
+        )  # fmt: skip
         return self._unimplemented(what) if found is None else found
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:

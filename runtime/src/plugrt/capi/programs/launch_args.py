@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.structs import Prepared
+from plugrt.capi.abi.structs import Prepared, StructSizes
 from plugrt.interface import ExecuteOptions
 
 _POINTER: int = ffi.sizeof("void*")
@@ -24,14 +24,19 @@ class LaunchArgs:
     )  # fmt: skip
 
     def __init__(
-        self, executable: Any, devices: int, num_arguments: int, num_results: int, minor: int
+        self,
+        executable: Any,
+        devices: int,
+        num_arguments: int,
+        num_results: int,
+        sizes: StructSizes,
     ) -> None:
         words = devices * (2 + num_results + num_arguments)
         self._prepared = prepared = Prepared(
             "struct PJRT_LoadedExecutable_Execute_Args",
             "PJRT_ExecuteOptions",
             extra_bytes=words * _POINTER,
-            minor=minor,
+            sizes=sizes,
         )
         self.args, self._options = args, options = prepared.structs
         self._keep: list[Any] = [executable]

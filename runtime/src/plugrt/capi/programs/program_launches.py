@@ -71,8 +71,8 @@ class ProgramLaunches(LaunchErrors):
         return self._launch_on_one(arguments)
 
     def _new_launch_args(self, devices: int, num_arguments: int) -> LaunchArgs:
-        minor = self._handle.library.minor
-        return LaunchArgs(self._pointer, devices, num_arguments, len(self._first_specs), minor)
+        sizes = self._handle.library.sizes
+        return LaunchArgs(self._pointer, devices, num_arguments, len(self._first_specs), sizes)
 
     def _launch_on_one(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -204,6 +204,8 @@ class ProgramLaunches(LaunchErrors):
         if events is not None:
             launch_args.args.device_complete_events = events
         error = self._launch(launch_args.args)
+        if error:
+            error = self._handle.launch_resized(launch_args.args, error)
         if error:
             raise self._launch_error(error, arguments)
         if not all(all(launch_args.results(i)) for i in range(devices)):
