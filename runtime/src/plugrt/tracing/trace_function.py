@@ -98,7 +98,7 @@ def _stage(
     donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
     set_type(main, block)
     name_results(main, len(results))
-    if trace.functions:
+    if trace.inner_count:
         drop_uncalled(trace.module)
         if len(trace.module.body.operations) > DEEPEST_CALLS:
             refuse_calls(trace.module, name)
