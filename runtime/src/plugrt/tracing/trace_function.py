@@ -93,7 +93,7 @@ def _stage(
     kept = prune(block, parameters, keep_unused)
     constants, fed = prune_constants(trace, block, len(kept), sources)
     warn_of_constants(constants[:fed], name)
-    known = [i for i, (origin, _) in enumerate(sources) if origin == "literal"]
+    known = [i for i, (origin, _) in enumerate(sources) if origin != "result"]
     stated = [TensorType(outputs[i].shape, outputs[i].dtype) for i in known]
     donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
     set_type(main, block)

@@ -39,6 +39,7 @@ from plugrt.execution.placement.result_signatures import (
     result_signatures,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
+from plugrt.execution.placement.used_donations import used_donations
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.execution.transfers.resharding import reshard
@@ -125,9 +126,13 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
     compiled = None if executable is None else executable.executable
     launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, compiled)
+    plan = traced.plan
+    if plan.donated and launch.partitions > 1:
+        used = used_donations(plan, launch, traced.types, traced.output_types)
+        plan = replace(plan, donated=used)
     outputs = result_signatures(traced, launch)
     return LoadedProgram(
-        traced.plan, traced.types, launch, executable, constants, outputs,
+        plan, traced.types, launch, executable, constants, outputs,
         lambda: traced.module_for(launch),
     )  # fmt: skip
 
