@@ -57,7 +57,7 @@ def test_donation() -> None:
     other = plugrt.jit(lambda v: v + 1, donate_argnums=0, out_shardings=over("x"))
     x = plugrt.device_put(A, over("y"))
     np.testing.assert_array_equal(other(x), A + 1)
-    assert not x.is_deleted()  # its parts have another size than those of the result
+    assert not x.is_deleted()  # no result has parts of this size
     # Another array that shares the memory keeps its own.
     x = plugrt.device_put(A, over("x"))
     same = plugrt.device_put(x, over("x", None))
@@ -170,7 +170,7 @@ def test_spaces(host_memory: None) -> None:
 def test_a_compiled_program_takes_the_array_that_it_was_compiled_with(
     host_memory: None, number: int
 ) -> None:
-    """On one device; the program runs in the default memory, to which the array is moved."""
+    """On one device; the launch moves the array to the default memory."""
     device = devices()[number]
     pinned = plugrt.device_put(A, SingleDeviceSharding(device, memory_kind=HOST))
     f = plugrt.jit(lambda v: v * 2)
