@@ -322,3 +322,18 @@ def test_take_along_axis_broadcasts_and_fills() -> None:
     identical(found, expected)
     with pytest.raises(ShapeError, match=r"indices of shape \(2,\)"):
         xp.take_along_axis(X, xp.asarray(np.array([0, 1])), axis=0)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [None, ..., slice(None), slice(1, 1), slice(None, None, -1), (None, slice(0, 0))],
+    ids=repr,
+)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3,)])
+def test_a_part_without_elements_is_where_the_array_is(shape: tuple[int, ...], key: Any) -> None:
+    """Same as JAX: basic indices of empty arrays, and empty slices, follow the array in `jit`."""
+    a = np.zeros(shape, np.float32)
+    x = plugrt.device_put(a, plugrt.devices()[3])
+    part = plugrt.jit(lambda v: v[key])(x)
+    assert (part.shape, part.devices()) == (a[key].shape, {plugrt.devices()[3]})
+    np.testing.assert_array_equal(x.at[key].add(1), a + 1 if a[key].size else a)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plugrt
 import plugrt.array_api as xp
 from plugrt.errors import ArgumentError, AxisError, DataDependentShape, DtypeError, ShapeError
 from support.numpy_oracle import ALL, FLOATS, REAL, identical, same, sample, traced
@@ -98,8 +99,9 @@ def test_count_nonzero_axes(axis: Any) -> None:
 
 
 def test_nonzero_refuses_what_has_no_shape_or_no_data() -> None:
-    with pytest.raises(ShapeError, match="0-d"):
-        xp.nonzero(X[0, 0, 0])
+    for of_scalar in (xp.nonzero, plugrt.jit(xp.nonzero), traced(lambda x: x.nonzero())):
+        with pytest.raises(ShapeError, match="0-d"):
+            of_scalar(X[0, 0, 0])
     with pytest.raises(DataDependentShape, match=r"argument .* of .*array_api\.where"):
         traced(lambda x: xp.nonzero(x)[0])(X)
     assert [i.shape for i in xp.nonzero(X[:0])] == [(0,)] * 3

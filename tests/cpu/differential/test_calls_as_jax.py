@@ -23,7 +23,7 @@ LISTED = tomllib.loads((Path(__file__).parents[3] / "docs/data/jax_deviations.to
     "entry"
 ]
 TESTS = Path(__file__).parents[2]
-ALONE = ("callback-without-x64", "callbacks-of-jax", "callbacks-over-one-device")
+ALONE = ("callback-without-x64", "callbacks-of-jax")
 """Entries on callbacks, which run otherwise where a process has called many before."""
 SHOWS = """
 import sys

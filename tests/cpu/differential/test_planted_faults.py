@@ -51,15 +51,15 @@ def uncommitted(leaf: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("from-jax-unused-within-jit", on_another_device),
-        ("from-jax-unused-within-jit", other_value),
+        ("known-without-the-array", on_another_device),
+        ("known-without-the-array", other_value),
         ("integer-division", other_value),
         ("choice-of-the-compiler", whole_on_each),
         ("choice-of-the-compiler", uncommitted),
         ("from-jax-without-jit", other_value),
         ("from-jax-without-jit", of_another_class),
-        ("captured-in-eager-control-flow", on_another_device),
-        ("captured-in-eager-control-flow", other_value),
+        ("rows-on-the-default-device", on_another_device),
+        ("rows-on-the-default-device", other_value),
     ],
 )
 def test_another_fault_in_the_same_call_is_found(name: str, change: Change) -> None:

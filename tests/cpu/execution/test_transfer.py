@@ -309,6 +309,16 @@ def test_device_get_leaves_others_alone() -> None:
     assert not got["x"].flags.writeable
 
 
+def test_device_get_gives_arrays_of_all_that_numpy_reads() -> None:
+    class Readable:
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            return np.ones(2)
+
+    got = device_get([np.float32(1), np.bool_(True), Readable(), 1.5, True, np.arange(2)])
+    assert [type(x) for x in got] == [np.ndarray] * 3 + [float, bool, np.ndarray]
+    assert [x.dtype for x in got[:3]] == [np.float32, np.bool_, np.float64]
+
+
 def test_the_default_devices_of_past_settings_are_forgotten() -> None:
     for size in range(200):
         with config.override(quick_compile_bytes=size + 1):

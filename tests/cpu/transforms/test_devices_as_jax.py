@@ -200,3 +200,19 @@ def test_shardings_that_disagree_are_refused_when_devices_are_needed() -> None:
         f(X)
     with pytest.raises(DeviceMismatch, match=r"in_shardings: .*\n  out_shardings: "):
         f.lower(X)
+
+
+@pytest.mark.parametrize("name", ["isnan", "isfinite", "signbit", "imag", "ones_like", "isinf"])
+def test_what_uses_an_argument_in_jit_is_where_that_is(name: str) -> None:
+    """Same as JAX: which functions of integers, bools and floats use their argument in `jit`."""
+    from plugrt import array_api
+
+    found = []
+    for m, of in ((plugrt, array_api), (jax, jax.numpy)):
+        f = m.jit(getattr(of, name))
+        arrays = [
+            m.device_put(np.ones(3, dtype), m.devices()[3])
+            for dtype in ("bool", "int32", "uint8", "float32")
+        ]
+        found.append([f(x).committed for x in arrays])
+    assert found[0] == found[1]

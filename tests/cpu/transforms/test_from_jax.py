@@ -484,3 +484,24 @@ def test_a_model_with_functions_among_its_leaves_is_told_how_to_be_passed() -> N
     gradient = plugrt.from_jax(jax.grad(lambda m, x: jnp.sum(m["activation"](m["weight"] * x))))
     with pytest.raises(NotAnArray, match=r"equinox\.partition\(model, equinox\.is_array\)"):
         gradient(model, np.float32(3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        jax.jit(lambda x, y: y + 1),
+        jax.jit(lambda x, y: (x * 2, y + 1)[1]),
+        jax.jit(lambda x, y: jax.jit(lambda x, y: y * jnp.ones(3))(x, y)),
+        jax.jit(lambda x, y: jax.jit(lambda a, b: (jax.jit(jnp.sin)(a), b)[1])(x, y)),
+        jax.jit(lambda x, y: jax.lax.fori_loop(0, 2, lambda i, c: (c[0], c[1] + 1), (x, y))[1]),
+        jax.checkpoint(lambda x, y: y + 1),
+    ],
+)
+def test_an_argument_that_no_result_needs_does_not_decide_where_it_runs(function: Any) -> None:
+    """Same as JAX: arguments that a function, or one that it calls, does not use."""
+    ours = [plugrt.device_put(X, plugrt.devices()[3]), plugrt.device_put(X)]
+    theirs = [jax.device_put(X, jax.devices()[3]), jax.device_put(X)]
+    found, expected = plugrt.from_jax(function)(*ours), jax.jit(function)(*theirs)
+    np.testing.assert_allclose(found, expected)
+    assert (found.committed, expected.committed) == (False, False)
+    assert plugrt.from_jax(function)(*reversed(ours)).devices() == {plugrt.devices()[3]}

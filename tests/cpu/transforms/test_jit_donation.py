@@ -459,3 +459,108 @@ def test_what_is_donated_to_results_of_another_type_as_in_jax(dtype: str) -> Non
         if gone[0] != gone[1]:
             wrong.append((name, shape, keep_unused, gone))
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        lambda: jit(lambda x: (x, x))(N),
+        lambda: jit(lambda x: (x, x))(2.5),
+        lambda: jit(lambda x: (x, x))(device_put(N)),
+        lambda: jit(lambda x: (x, x), device=devices()[3])(device_put(N)),
+        lambda: jit(lambda x: (x, [x, x]))(device_put(N, _over(4, "i"))),
+    ],
+    ids=["host", "number", "array", "moved", "divided"],
+)
+@pytest.mark.parametrize("donated", [(0,), (1,), (0, 1)])
+def test_results_of_one_argument_are_independent_where_they_are_donated(
+    twice: Any, donated: tuple[int, ...]
+) -> None:
+    """Same as JAX: results that are one argument are arrays of their own."""
+    first, second = twice()
+    f = jit(lambda x, y: (x * 2, plugrt.tree.map(lambda v: v * 3, y)), donate_argnums=donated)
+    expected = np.asarray(first)
+    doubled, tripled = f(first, second)
+    np.testing.assert_array_equal(doubled, expected * 2)
+    for array in plugrt.tree.leaves(tripled):
+        np.testing.assert_array_equal(array, expected * 3)
+    assert first.is_deleted() == (0 in donated)
+    assert all(x.is_deleted() == (1 in donated) for x in plugrt.tree.leaves(second))
+
+
+def test_an_array_that_is_donated_and_passed_twice_is_refused() -> None:
+    x = device_put(N)
+    with pytest.raises(InvalidArgument, match="the same array is"):
+        jit(add, donate_argnums=0)(x, x)
+    np.testing.assert_array_equal(x, N)
+
+
+def _over(count: int, *spec: Any) -> NamedSharding:
+    shape, names = ((2, count // 2), ("i", "j")) if "j" in str(spec) else ((count,), ("i",))
+    return NamedSharding(Mesh(np.array(devices()[:count]).reshape(shape), names),
+                         PartitionSpec(*spec))  # fmt: skip
+
+
+@needs_jax
+@pytest.mark.parametrize("given", [("i",), (("i", "j"),), (None, "j"), ()])
+@pytest.mark.parametrize("left", [("i",), (("i", "j"),), (None, "j"), (), None])
+@pytest.mark.parametrize("change", ["same", "reshaped", "constrained"])
+def test_divided_arguments_are_donated_where_their_parts_fit_as_in_jax(
+    given: Any, left: Any, change: str
+) -> None:
+    """Same as JAX: a donated argument is kept if no result has parts of the same size."""
+    import jax
+    from jax import sharding as of_jax
+
+    a = np.arange(64, dtype=np.float32).reshape(8, 8)
+    outcomes = []
+    for m, s, constrain in (
+        (plugrt, plugrt.sharding, plugrt.with_sharding_constraint),
+        (jax, of_jax, jax.lax.with_sharding_constraint),
+    ):
+        mesh = s.Mesh(np.array(m.devices()[:4]).reshape(2, 2), ("i", "j"))
+        place, out = (
+            None if spec is None else s.NamedSharding(mesh, s.PartitionSpec(*spec))
+            for spec in (given, left)
+        )
+        functions = {
+            "same": lambda x: x + 1,
+            "reshaped": lambda x: x.reshape(4, 16) + 1,
+            "constrained": lambda x, c=constrain, p=out or place: (c(x + 1, p), 1),
+        }
+        options = {"out_shardings": out} if out and change != "constrained" else {}
+        x = m.device_put(a, place)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = m.jit(functions[change], donate_argnums=0, **options)(x)
+        whole = result[0] if change == "constrained" else result
+        np.testing.assert_array_equal(np.asarray(whole).reshape(8, 8), a + 1)
+        outcomes.append(x.is_deleted())
+    assert outcomes[0] == outcomes[1]
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y, z: (x + y, z),
+        lambda x, y, z: (x == y, z[:0]),
+        lambda x, y, z: (z, z, x + y),
+        lambda x, y, z: (x + y, 1.5),
+        lambda x, y, z: x + y,
+    ],
+)
+@pytest.mark.parametrize("shape", [(4,), (0,)])
+def test_results_that_are_not_computed_take_donated_arguments_as_in_jax(
+    function: Any, shape: tuple[int, ...]
+) -> None:
+    import jax
+
+    outcomes = []
+    for m in (plugrt, jax):
+        values = [m.device_put(np.full(shape, i, np.float32)) for i in range(3)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            m.jit(function, donate_argnums=(0, 1))(*values)
+        outcomes.append([x.is_deleted() for x in values])
+    assert outcomes[0] == outcomes[1]

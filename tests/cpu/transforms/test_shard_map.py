@@ -354,3 +354,37 @@ def test_an_argument_that_is_not_used_does_not_decide_where_a_jitted_one_runs() 
     assert np.array_equal(plugrt.jit(none)(elsewhere), [0, 0])
     with pytest.raises(DeviceMismatch, match="argument v"):
         f(elsewhere, A)
+
+
+def _call_back(v: Any) -> Any:
+    def double(part: Any) -> Any:
+        return np.asarray(part) * 2
+
+    return plugrt.pure_callback(double, plugrt.ShapeDtypeStruct(v.shape, v.dtype), v)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("mesh", [(1,), (1, 1)])
+@pytest.mark.parametrize(
+    ("function", "factor"),
+    [
+        (lambda v: v, 1),
+        (lambda v: lax.psum(v, "x") + lax.axis_index("x"), 1),
+        (_call_back, 2),
+        (lambda v: lax.cond(v[0, 0] < 0, lambda v: v, _call_back, v), 2),
+    ],
+    ids=["passed", "collective", "callback", "callback in a branch"],
+)
+def test_over_one_device_it_is_a_plain_part_of_the_program(
+    function: Any, factor: int, mesh: tuple[int, ...], number: int
+) -> None:
+    """Same as JAX: a mesh of one device, also for Python functions that the program calls."""
+    [device] = devices()[number : number + 1]
+    over = Mesh(np.array([device]).reshape(mesh), ("x", "y")[: len(mesh)])
+    mapped = plugrt.shard_map(function, mesh=over, in_specs=P("x"), out_specs=P("x"))
+    for call in (mapped, plugrt.jit(mapped), plugrt.jit(lambda v: mapped(v) * 1)):
+        result = call(A)
+        np.testing.assert_array_equal(result, A * factor)
+        assert (result.committed, result.devices()) == (True, {device})
+    unused = plugrt.jit(lambda v: (mapped(v), v + 1)[1])(A)
+    assert not unused.committed

@@ -289,7 +289,7 @@ def test_donation() -> None:
     for sharding in (over("y"), over("x")):
         x = plugrt.device_put(A, sharding)
         np.testing.assert_array_equal(f(x), 2 * A)
-        assert x.is_deleted()
+        assert x.is_deleted() == (sharding == over("y"))  # those over x have another size
 
 
 @behaviour(105, "equivalent shardings of different classes share one trace and one executable")

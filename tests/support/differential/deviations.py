@@ -82,6 +82,7 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "refused_if_checked": partial(refused_if_checked, case),
         "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
+        "moved": moved(case, difference),
         "outside": outside,
         "imaginary": any("complex" in a.dtype and np.any(is_imaginary(operand(a))) for a in args),
         "rounded": rounded(case, difference),
@@ -143,6 +144,16 @@ def home(case: Case, difference: Difference) -> str:
     found = re.findall(r"devices\[\d", case.setting)
     where = placed_on(arg) if arg.place is not None else {int(found[0][-1]) if found else 0}
     return f"devices[{next(iter(where))}]" if len(where) == 1 else ""
+
+
+def moved(case: Case, difference: Difference) -> bool:
+    """Whether the argument that a difference names, or the first, is not committed; others are."""
+    named = int(difference.path.strip("[]")) if difference.what == "deleted" else 0
+    text = ", ".join([case.body, *(value for _, value in case.options)])
+    placed = ("named(", "SingleDeviceSharding", "pmap", "device=", "shard_map")
+    return case.all_args[named].place is None and (
+        any(a.place is not None for a in case.all_args) or any(part in text for part in placed)
+    )
 
 
 def rounded(case: Case, difference: Difference) -> bool:

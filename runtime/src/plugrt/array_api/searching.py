@@ -24,6 +24,7 @@ from plugrt.array_api.sorting import sorts_before
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.transfers.host_values import as_array
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (
@@ -164,9 +165,10 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     >>> xp.nonzero(xp.asarray([0, 5, 0, 7]))
     (Array([1, 3], dtype=int32),)
     """
-    array = require_concrete("nonzero", x, "array_api.where(x != 0, a, b) keeps the shape")
-    if not array.ndim:
+    known: Any = x if isinstance(x, Array) else as_array(x, "argument 'x' of nonzero")
+    if not known.ndim:  # also while traced
         raise ShapeError("nonzero got a 0-d array; it takes one dimension or more")
+    array = require_concrete("nonzero", known, "array_api.where(x != 0, a, b) keeps the shape")
     found = np.nonzero(np.asarray(_mask(array)))
     return tuple(put_like(array, positions.astype(default_int())) for positions in found)
 

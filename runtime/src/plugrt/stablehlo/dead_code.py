@@ -24,24 +24,26 @@ _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that stand for a function, and the attribute that names it."""
 
 
-def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
+def remove_dead_code(module: ir.Module, main: ir.Block, *, unswept: bool = False) -> None:
     """Removes from ``main``, and from what it calls, all that its results do not depend on.
 
     Operations with effects stay, and what they depend on. Loops lose carried values that are
     unused or that no step changes, branches and calls lose unused results; a function
     that is called for some of its results only is called as a copy that gives only those. Constants
     of ``main`` stay. Unused parameters and functions are left for the caller
-    to drop.
+    to drop. With ``unswept``, what ``main`` calls was made elsewhere, where nothing removed its
+    dead code: calls lose arguments that the function does not need for any of its results.
     """
-    _Sweep(module, main).sweep(main)
+    _Sweep(module, main, unswept).sweep(main)
 
 
 class _Sweep:
     """One walk over a module, backwards, so that what uses a value goes before what makes it."""
 
-    def __init__(self, module: ir.Module, main: ir.Block) -> None:
+    def __init__(self, module: ir.Module, main: ir.Block, unswept: bool) -> None:
         self._module = module
         self._main = main
+        self._unswept = unswept
         self._variants: dict[tuple[str, tuple[bool, ...]], tuple[str, list[int]]] = {}
         self._functions: dict[str, Any] | None = None
         self._special: dict[str, Callable[[Any], None]] = {
@@ -55,7 +57,9 @@ class _Sweep:
         """Removes what is dead from a block, and from the regions within it."""
         for op in [*block.operations][-2::-1]:
             results = op.operation.results
-            if len(results) == 1 and is_used(results[0]) and not len(op.operation.regions):
+            called = self._unswept and op.operation.name == "func.call"
+            plain = not (called or len(op.operation.regions))
+            if plain and len(results) == 1 and is_used(results[0]):
                 continue  # the usual case
             if self._is_erased(op):
                 continue
@@ -157,23 +161,30 @@ class _Sweep:
 
     def _narrow_call(self, op: Any) -> None:
         used = tuple(map(is_used, op.operation.results))
-        if all(used):
+        if all(used) and not self._unswept:
             return
         key = (callee(op), used)
         found = self._variants.get(key)
         if found is None:
-            found = self._variants[key] = self._copy_narrowed(*key)
+            found = self._variants[key] = self._narrow_function(*key)
         symbol, kept = found
+        if symbol == callee(op):
+            return
         operands = op.operation.operands
         taken = [operands[i] for i in kept]
         self._narrow(op, used, taken, callee=ir.FlatSymbolRefAttr.get(symbol))
 
-    def _copy_narrowed(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
-        """Makes a copy of a function that gives only some results.
+    def _narrow_function(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
+        """Returns the name of a function that gives only some results, and its arguments' numbers.
 
-        Returns its name, and which arguments it takes.
+        It is a copy, or the function itself where that has all its results and arguments.
         """
         source = self._functions_by_name()[symbol]
+        if all(used):
+            own = source.operation.regions[0].blocks[0]
+            self.sweep(own)
+            if all(map(is_used, own.arguments)):
+                return symbol, [*range(len(own.arguments))]
         copy = source.operation.clone(ip=ir.InsertionPoint(source))
         symbols = [*self._functions_by_name()]
         name = next(n for i in range(len(symbols) + 1) if (n := f"{symbol}_{i}") not in symbols)

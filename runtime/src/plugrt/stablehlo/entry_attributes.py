@@ -40,8 +40,8 @@ class EntryAttributes:
     def add_to(self, module: ir.Module) -> ir.Module:
         """Returns a copy of a module with these attributes beside those that it has.
 
-        A parameter that is donated to a result in another layout, or divided otherwise, no longer
-        names it: the memory is still the program's, as in JAX.
+        A parameter that is donated to a result in another layout, or divided otherwise or as the
+        compiler chooses, no longer names it: the program may use the memory, as in JAX.
         """
         if self.partitions > 1:
             register_shardy(module.context)
@@ -53,7 +53,7 @@ class EntryAttributes:
             _add(given, self.parameters)
             _add(stated, self.results)
             for attributes in given:
-                _part_layouts(attributes, stated)
+                _part_layouts(attributes, stated, divided=self.partitions > 1)
             _write(main, "arg_attrs", given)
             _write(main, "res_attrs", stated)
             place_results(main, [dict(each).get(MEMORY) for each in self.results])
@@ -115,12 +115,13 @@ def _read_value(name: str, text: str) -> ir.Attribute:
 
 
 def _part_layouts(
-    parameter: dict[str, ir.Attribute], results: Sequence[dict[str, ir.Attribute]]
+    parameter: dict[str, ir.Attribute], results: Sequence[dict[str, ir.Attribute]], divided: bool
 ) -> None:
     if _ALIAS not in parameter:
         return
     result = results[ir.IntegerAttr(parameter[_ALIAS]).value]
-    if any(str(parameter.get(name)) != str(result.get(name)) for name in _OF_MEMORY):
+    chosen = divided and SHARDING not in result  # the compiler may choose another one
+    if chosen or any(str(parameter.get(name)) != str(result.get(name)) for name in _OF_MEMORY):
         del parameter[_ALIAS]
         parameter[_DONOR] = ir.BoolAttr.get(True)
 

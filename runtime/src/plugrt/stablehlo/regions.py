@@ -92,6 +92,18 @@ def _inline(call: Any, function: Any) -> None:
     call.operation.erase()
 
 
+def inline_block(block: ir.Block, operands: Sequence[ir.Value]) -> list[ir.Value]:
+    """Moves a block's operations to the insertion point; returns the values that it returned."""
+    for argument, operand in zip(block.arguments, operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    here = ir.InsertionPoint.current
+    *body, end = block.operations
+    for view in body:
+        view.operation.detach_from_parent()
+        here.insert(view)
+    return [*end.operation.operands]
+
+
 def clone_block(block: ir.Block, known: dict[ir.Value, ir.Value]) -> list[ir.Value]:
     """Copies a block's operations to the insertion point; returns the copies of its results.
 

@@ -34,7 +34,7 @@ def varying_axes(
 class _Walk:
     def __init__(self, module: ir.Module, sizes: Mapping[Any, int]) -> None:
         self._module, self._sizes = module, sizes
-        self._every: Axes = frozenset(sizes)
+        self._every: Axes = frozenset(name for name, size in sizes.items() if size > 1)
         self._ids = np.arange(math.prod(sizes.values())).reshape([*sizes.values()])
         names = [*sizes]
         self._steps = {n: math.prod(sizes[m] for m in names[i + 1 :]) for i, n in enumerate(names)}
@@ -106,7 +106,7 @@ class _Walk:
         is_division = operation.name == "stablehlo.divide"
         step, size = (step * divisor, size // divisor) if is_division else (step, divisor)
         self._numbers[operation.results[0]] = step, size
-        return frozenset(name for name, own in self._steps.items() if step <= own < step * size)
+        return frozenset(name for name in self._every if step <= self._steps[name] < step * size)
 
     def _loop(self, operation: Any, carried: list[Axes]) -> list[Axes]:
         condition, body = (region.blocks[0] for region in operation.regions)

@@ -166,16 +166,16 @@ def alias_donated(
     parameters: Sequence[Parameter],
     kept: list[int],
     results: Sequence[TensorType],
-    literals: Sequence[TensorType],
+    others: Sequence[TensorType],
     name: str,
 ) -> list[int]:
     """Pairs donated parameters with results; returns those that found one.
 
     First with results of the same type, then with others of as many elements and bytes, as JAX
-    does. ``literals`` are results that the program does not compute: a parameter that is paired
+    does. ``others`` are results that the program does not compute: a parameter that is paired
     with one is gone after the call all the same.
     """
-    free: dict[int, TensorType] = dict(enumerate([*results, *literals]))
+    free: dict[int, TensorType] = dict(enumerate([*results, *others]))
     attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
     wanted = {i: p.type for i, p in enumerate(parameters) if p.donated}
     found: dict[int, int] = {}
@@ -205,5 +205,6 @@ def alias_donated(
 
 def _is_as_large(one: TensorType, other: TensorType) -> bool:
     """Whether XLA gives a result the memory of a parameter that names none."""
-    counts = {math.prod(kind.shape) for kind in (one, other)}
-    return len(counts) == 1 and one.dtype.itemsize == other.dtype.itemsize
+    count = math.prod(one.shape)
+    same_bytes = not count or one.dtype.itemsize == other.dtype.itemsize
+    return count == math.prod(other.shape) and same_bytes

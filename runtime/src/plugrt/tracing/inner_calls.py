@@ -14,7 +14,9 @@ from plugrt.execution.arrays.arguments import HostAval, intern_host_aval
 from plugrt.execution.trees import tree
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
+from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import insert_functions
+from plugrt.stablehlo.regions import inline_block
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
 from plugrt.tracing.staged import Staged
@@ -135,13 +137,8 @@ def inline_main(
     if b"chlo" in code:
         trace.uses_chlo = True
     [block] = main.regions[0].blocks
-    for argument, operand in zip(block.arguments, operands, strict=True):
-        argument.replace_all_uses_with(operand.value)
-    here = ir.InsertionPoint.current
-    *body, end = block.operations
-    for operation in body:
-        operation.operation.detach_from_parent()
-        here.insert(operation)
-    results = tuple(Tracer(value, trace) for value in end.operands)
+    remove_dead_code(trace.module, block, unswept=True)
+    values = inline_block(block, [operand.value for operand in operands])
+    results = tuple(Tracer(value, trace) for value in values)
     main.operation.erase()
     return results

@@ -38,8 +38,8 @@ def entry_attributes(
         if origin == "result"
     ]
     fed = [
-        _attributes(launch, None, launch.everywhere, len(constant.shape))
-        for constant in plan.constants[: plan.fed]
+        _attributes(launch, None, launch.constant_sharding(i), len(constant.shape))
+        for i, constant in enumerate(plan.constants[: plan.fed])
     ]
     if launch.partitions == 1 and not any(parameters) and not any(results):
         return None

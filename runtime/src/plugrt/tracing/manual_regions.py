@@ -13,6 +13,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.shardy_text import sharding_body
 from plugrt.execution.trees import tree
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
+from plugrt.stablehlo.regions import inline_block
 from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer
 
@@ -34,6 +35,9 @@ def manual_region(
     ``body`` takes a tracer for each operand's part on one device, and returns a pytree of tracers,
     the parts of the results, and the spec of each. What it uses from outside is there whole.
     ``claim`` names the mesh's devices; ``check`` looks at the region and the specs of its results.
+
+    Over a mesh of one device the parts are whole, and ``body`` is a part of the program: a program
+    for one device is compiled without Shardy's partitioner, which removes such operations.
     """
     register_shardy(trace.context)
     location = trace.location()
@@ -57,6 +61,14 @@ def manual_region(
     results, structure, out_specs, captured = trace.run_inside(block, build, isolated=True)
     # What was used from outside became parameters of the block, in the order of its first use.
     taken = [*operands, *captured]
+    if mesh.size == 1:
+        made = inline_block(block, [x.value for x in taken])
+        holder.erase()
+        if claim and not made:
+            trace.claims.add(claim)
+        if claim:
+            made = [trace.claims.add_to_value(value, claim, location) for value in made]
+        return _results(trace, structure, made, results)
     ins += [NamedSharding(abstract, PartitionSpec())] * (len(taken) - len(operands))
     for i in reversed(range(len(taken))):
         if not any(True for _ in block.arguments[i].uses):
@@ -79,11 +91,15 @@ def manual_region(
     trace.claims.add_to(made.operation, [claim] if claim else [])
     block.append_to(made.operation.regions[0])
     holder.erase()
-    whole = [
-        Tracer(value, trace, weak=x.weak)
-        for value, x in zip(made.operation.results, results, strict=True)
-    ]
-    return tree.unflatten(structure, whole)
+    return _results(trace, structure, made.operation.results, results)
+
+
+def _results(
+    trace: Trace, structure: Any, values: Sequence[ir.Value], parts: Sequence[Tracer]
+) -> Any:
+    """Returns the pytree of results, each weak where its part on one device is."""
+    pairs = zip(values, parts, strict=True)
+    return tree.unflatten(structure, [Tracer(value, trace, weak=x.weak) for value, x in pairs])
 
 
 def _per_value(

@@ -93,12 +93,12 @@ def _stage(
     kept = prune(block, parameters, keep_unused)
     constants, fed = prune_constants(trace, block, len(kept), sources)
     warn_of_constants(constants[:fed], name)
-    known = [i for i, (origin, _) in enumerate(sources) if origin == "literal"]
+    known = [i for i, (origin, _) in enumerate(sources) if origin != "result"]
     stated = [TensorType(outputs[i].shape, outputs[i].dtype) for i in known]
     donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
     set_type(main, block)
     name_results(main, len(results))
-    if trace.functions:
+    if trace.inner_count:
         drop_uncalled(trace.module)
         if len(trace.module.body.operations) > DEEPEST_CALLS:
             refuse_calls(trace.module, name)

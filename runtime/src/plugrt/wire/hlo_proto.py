@@ -35,10 +35,9 @@ _MINOR_TO_MAJOR, _TILES, _ELEMENT_BITS, _TAIL_ALIGNMENT = 1, 6, 7, 16
 _TILE_DIMENSIONS = 1
 _MAX_SIZE = 2**63 - 1
 _TUPLE = 13
-# HloInputOutputAliasProto and HloBufferDonorProto: where the module has them, and in one of their
-# entries the parameter's number and its index within a parameter that is a tuple.
+# HloInputOutputAliasProto: where the module has it, and in one of its entries the parameter's
+# number and its index within a parameter that is a tuple.
 _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
-_DONORS, _DONOR_PARAMETER, _DONOR_INDEX = 18, 1, 2
 _ENTRIES = 1
 
 # The sharding of the results of a partitioned program, and those of a tuple's elements in it.
@@ -112,19 +111,16 @@ def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
 
 
 def donated_parameters(module: Content) -> frozenset[int]:
-    """Returns the numbers of the parameters that a launch takes: aliased to results, or donated.
+    """Returns the numbers of the parameters that a launch takes: those aliased to results.
 
-    Where the one parameter is a tuple they are the numbers of its elements.
+    Where the one parameter is a tuple they are the numbers of its elements. The module is
+    optimised: a buffer donor in it is one that the compiler could use for no result, and stays.
     """
     found: set[int] = set()
-    for section, parameter, index in (
-        (_ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX),
-        (_DONORS, _DONOR_PARAMETER, _DONOR_INDEX),
-    ):
-        for part in messages(module, section):
-            for entry in messages(part, _ENTRIES):
-                # protobuf omits a number that is 0.
-                found.update(integers(entry, index) or integers(entry, parameter) or [0])
+    for part in messages(module, _ALIASES):
+        for entry in messages(part, _ENTRIES):
+            # protobuf omits a number that is 0.
+            found.update(integers(entry, _ALIAS_INDEX) or integers(entry, _ALIAS_PARAMETER) or [0])
     return frozenset(found)
 
 

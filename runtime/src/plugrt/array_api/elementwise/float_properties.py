@@ -52,6 +52,8 @@ def signbit(x: Tracer, /) -> Tracer:
     x = unary("signbit", x, REAL_OR_BOOLEAN)
     if dtype_kind(x.dtype) == "f":
         return sign_bits(x)
+    if dtype_kind(x.dtype) == "b":
+        return full(x.shape, False, _BOOL)
     return compare(x, full(x.shape, 0, x.dtype), "LT")
 
 
@@ -148,7 +150,7 @@ def isnan(x: Tracer, /) -> Tracer:
     Raises `NotAnArray` for what is no array or number.
     """
     x = unary("isnan", x, ANY)
-    return compare(x, x, "NE") if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
+    return compare(x, x, "NE")  # also of integers, which decide where the result is, as in JAX
 
 
 _BOOL = np.dtype(np.bool_)

@@ -158,9 +158,6 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
 
 def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
     """Returns the part of ``x`` that slices and known positions pick, with all axes."""
-    if any(isinstance(item, Slice) and item.count == 0 for item in items):
-        counts = [item.count if isinstance(item, Slice) else 1 for item in items]
-        return full(tuple(counts), 0, x.dtype)
     bounds = [static_bounds(item) for item in items]
     if any(b != (0, n, 1) for b, n in zip(bounds, x.shape, strict=True)):
         low, high, strides = zip(*bounds, strict=True)
@@ -174,6 +171,8 @@ def static_bounds(item: Item) -> tuple[int, int, int]:
     if isinstance(item, KnownPosition):
         return item.position, item.position + 1, 1
     assert isinstance(item, Slice)
+    if not item.count:
+        return 0, 0, 1
     last = item.start + (item.count - 1) * item.step
     low, high = min(item.start, last), max(item.start, last)
     return (low, high + 1, abs(item.step)) if item.count > 1 else (low, high + 1, 1)

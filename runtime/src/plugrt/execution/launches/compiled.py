@@ -345,12 +345,17 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:
-    """Whether an array is placed as a parameter takes it; one of `pmap` is gathered there."""
+    """Whether an array is placed as a parameter takes it; one of `pmap` is gathered there.
+
+    One in another memory of the device is moved to the default memory, as in calls of `jit`.
+    """
     if isinstance(target, SingleDeviceSharding):
         if is_divided(aval.sharding):
             return False
         return gather_device(aval.sharding) == target.device and (
-            aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)
+            target.memory_kind is None
+            or aval.sharding == target
+            or not isinstance(aval.sharding, SingleDeviceSharding)
         )
     return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
 

@@ -51,7 +51,7 @@ class Donation:
             DeletedBuffer: an array has nothing any more.
             InvalidArgument: the launch is given it again, as another argument.
         """
-        self._refuse_repeated(values, shards)
+        self._separate(values, shards)
         loss = Deletion(self._taker)
         for i, position in self._arguments:
             array = values[i]
@@ -81,10 +81,11 @@ class Donation:
                 shards[position] = duplicate(keeper)._held()
             del keeper  # what this call takes next is not needed by it
 
-    def _refuse_repeated(self, values: Sequence[Any], shards: list[Any]) -> None:
-        """Raises `InvalidArgument` where the launch would be given again what it takes.
+    def _separate(self, values: Sequence[Any], shards: list[Any]) -> None:
+        """Copies a donated array for the launch where another argument has the same memory.
 
-        As backends do, but before other threads find that it is taken.
+        Such are two results of one argument. Raises `InvalidArgument` for one array that is
+        passed twice, as backends do, but before other threads find that it is taken.
         """
         ids = [*map(id, shards)]
         if len({*ids}) == len(ids):
@@ -94,7 +95,10 @@ class Donation:
                 continue
             own = shards[position]
             if own is values[i]._shards and ids.count(id(own)) > 1:
-                raise self._passed_twice(i)
+                if sum(value is values[i] for value in values) > 1:
+                    raise self._passed_twice(i)
+                shards[position] = duplicate(values[i])._held()
+                ids[position] = id(shards[position])
 
     def _refuse_tied(self, i: int, shards: list[Any], tied: Taken) -> None:
         """Raises `InvalidArgument` where another argument ends with one that is taken."""

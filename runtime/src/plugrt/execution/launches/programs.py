@@ -39,6 +39,7 @@ from plugrt.execution.placement.result_signatures import (
     result_signatures,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
+from plugrt.execution.placement.used_donations import used_donations
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.host_constants import HostConstant
 from plugrt.execution.transfers.resharding import reshard
@@ -125,9 +126,13 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
     compiled = None if executable is None else executable.executable
     launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, compiled)
+    plan = traced.plan
+    if plan.donated and launch.partitions > 1:
+        used = used_donations(plan, launch, traced.types, traced.output_types)
+        plan = replace(plan, donated=used)
     outputs = result_signatures(traced, launch)
     return LoadedProgram(
-        traced.plan, traced.types, launch, executable, constants, outputs,
+        plan, traced.types, launch, executable, constants, outputs,
         lambda: traced.module_for(launch),
     )  # fmt: skip
 
@@ -138,6 +143,7 @@ def resolve_launch(
     explicit: Device | None = None,
     *,
     all_count: bool = False,
+    captured_count: bool = False,
     asked: AskedShardings | None = None,
 ) -> Launch:
     """Returns the launch that follows from the arguments that are needed, and what is asked for.
@@ -146,8 +152,9 @@ def resolve_launch(
     backend. Else the committed arguments decide, with ``asked``, the constraints within the program
     and the mesh in the context, and must agree; uncommitted ones follow. With none of them it is
     the default device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is where
-    ``x`` is. A program that only passes arguments through leaves them where they are. Raises
-    `DeviceMismatch`.
+    ``x`` is. With ``captured_count`` the arrays that the program closed over decide, too, and stay
+    divided as they are. A program that only passes arguments through leaves them where they are.
+    Raises `DeviceMismatch`.
     With a pmap within it is a launch of replicas: see `replicate_launch`.
     """
     plan = traced.plan
@@ -155,6 +162,9 @@ def resolve_launch(
     asked = asked or traced.asked
     named = asked.claims(needed) if asked else []
     claims = [*named, *traced.claims]
+    captured = [
+        c._signature if type(c) is Array else None for c in plan.constants if captured_count
+    ]
     if (replicas := find_replicas(avals, traced.replicas)) is not None:
         return launch_on_replicas(traced, avals, replicas)
     if traced.replicas > 1:
@@ -164,14 +174,19 @@ def resolve_launch(
         return replicate_launch(traced, avals, claims)
     if explicit is None or any(claim.mesh is not None for claim in claims):
         held = [i for i in needed if not (asked and asked.moves(i, avals[i]))]
-        claims += claims_of([avals[i] for i in held], lambda n: plan.describe(held[n]))
+        deciding = [*[avals[i] for i in held], *filter(None, captured)]
+        claims += claims_of(
+            deciding,
+            lambda n: plan.describe(held[n]) if n < len(held) else "an array in its closure",
+        )
     else:
         claims.append(Claim((explicit,), lambda: "jit's device or backend"))
     if (surrounding := context_claim()) is not None:
         claims.append(surrounding)
     devices, committed = resolve_devices(claims, repr(plan.name), explicit)
     if len(devices) > 1:
-        return divide_launch(plan, avals, devices, claims, asked, traced.out_memory_kinds)
+        kinds = traced.out_memory_kinds
+        return divide_launch(plan, avals, devices, claims, asked, kinds, captured)
     [device] = devices
     if asked is not None:
         _check_asked(asked, avals, traced)
@@ -267,13 +282,13 @@ def compile_options(launch: Launch, plan: Plan) -> CompileOptions:
 
 
 def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
-    everywhere = launch.everywhere
     placed: list[Array] = []
-    for constant in plan.constants:
+    for i, constant in enumerate(plan.constants):
+        sharding = launch.constant_sharding(i)
         if isinstance(constant, HostConstant):
-            placed.append(constant.place(everywhere))
-        elif isinstance(everywhere, SingleDeviceSharding):
-            placed.append(move(constant, everywhere.device, constant.committed))
+            placed.append(constant.place(sharding))
+        elif isinstance(sharding, SingleDeviceSharding):
+            placed.append(move(constant, sharding.device, constant.committed))
         else:
-            placed.append(reshard(constant, everywhere, share=False))
+            placed.append(reshard(constant, sharding, share=False))
     return placed

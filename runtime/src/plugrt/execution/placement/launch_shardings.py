@@ -95,13 +95,15 @@ def divide_launch(
     claims: Sequence[Claim],
     asked: AskedShardings | None,
     out_memory_kinds: Sequence[str | None] = (),
+    captured: Sequence[Signature | None] = (),
 ) -> Launch:
     """Returns the launch of one program that is divided over devices.
 
     Arguments are taken as ``asked``, else as they lie, else as the compiler chooses; scalars, and
     what the program does not compute with, whole on each device. Results are left as ``asked``,
     else as the compiler chooses, in the memories that the program puts them in
-    (``out_memory_kinds``); those that are arguments stay as they are. Raises
+    (``out_memory_kinds``); those that are arguments stay as they are. ``captured`` are the arrays
+    among what the function closed over that are taken as they lie, too. Raises
     `ArgumentMismatch` for a committed argument that lies otherwise than asked for.
     """
     auto_mesh: tuple[int, ...] = ()
@@ -116,24 +118,33 @@ def divide_launch(
         or (UNSPECIFIED if i in free else whole)
         for i, (aval, one) in enumerate(zip(avals, wanted, strict=True))
     )
+    closed_over = tuple(_place_of(aval, devices) or whole for aval in captured)
     left: list[Sharding] = []
     for output, (origin, i) in enumerate(plan.sources):
         one = asked.results[output] if asked else None
         if isinstance(one, NamedSharding) and one.is_partial:
             one = PartlyChosen(one) if origin == "result" else None
-        result = one or _unasked_result(origin, i, taken, whole)
+        result = one or _unasked_result(origin, i, taken, closed_over, whole)
         kind = out_memory_kinds[output] if out_memory_kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
     return Launch(
         1, len(devices), devices, taken, tuple(left), committed=True, whole=whole,
-        auto_mesh=auto_mesh,
+        closed_over=closed_over, auto_mesh=auto_mesh,
     )  # fmt: skip
 
 
-def _unasked_result(origin: str, i: int, taken: Sequence[Sharding], whole: Sharding) -> Sharding:
+def _unasked_result(
+    origin: str,
+    i: int,
+    taken: Sequence[Sharding],
+    closed_over: Sequence[Sharding],
+    whole: Sharding,
+) -> Sharding:
     """Returns the sharding of a result that nobody asked for; ``i`` is its number at its origin."""
     if origin == "result":
         return UNSPECIFIED
+    if origin == "constant" and closed_over:
+        return closed_over[i]
     return taken[i] if origin == "argument" else whole
 
 
@@ -158,9 +169,7 @@ def _argument_sharding(
     describe: Callable[[], str],
 ) -> Sharding | None:
     """Returns the sharding of an argument that is asked for, or that it has; else None."""
-    lies = aval.sharding if isinstance(aval, Signature) else None
-    if lies is not None and not (is_divided(lies) and lies.devices == devices):
-        lies = None
+    lies = _place_of(aval, devices)
     if asked is None or (lies is not None and not firm):
         return lies
     committed = isinstance(aval, Signature) and aval.committed
@@ -171,6 +180,12 @@ def _argument_sharding(
         )
     require_shape(asked, aval.shape, describe)
     return asked
+
+
+def _place_of(aval: Aval | None, devices: tuple[Device, ...]) -> Sharding | None:
+    """Returns the sharding of an array that is divided over the devices of a launch; else None."""
+    lies = aval.sharding if isinstance(aval, Signature) else None
+    return lies if lies and is_divided(lies) and lies.devices == devices else None
 
 
 def require_shape(sharding: Sharding, shape: tuple[int, ...], describe: Callable[[], str]) -> None:

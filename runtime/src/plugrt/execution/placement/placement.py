@@ -59,6 +59,8 @@ class Launch:
     out_layouts: tuple[AnyLayout, ...] = ()
     whole: Sharding | None = None
     """Where a program is divided, the sharding of what each device holds whole."""
+    closed_over: tuple[Sharding, ...] = ()
+    """The sharding of each array that the function closed over; empty where all are whole."""
     auto_mesh: tuple[int, ...] = ()
     """The shape of the mesh over which the compiler divides arguments as it likes (`AUTO`)."""
 
@@ -74,6 +76,10 @@ class Launch:
     def out_layout(self, i: int) -> AnyLayout:
         """The layout of a result."""
         return self.out_layouts[i] if self.out_layouts else None
+
+    def constant_sharding(self, i: int) -> Sharding:
+        """The sharding of an array that the function closed over."""
+        return self.closed_over[i] if self.closed_over else self.everywhere
 
     @property
     def client(self) -> Client:

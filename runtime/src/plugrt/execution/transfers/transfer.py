@@ -154,7 +154,8 @@ def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
-    All copies to the host are begun before the first is waited for. Other leaves stay as they are.
+    All copies to the host are begun before the first is waited for. Other leaves with
+    ``__array__`` become NumPy arrays, too, such as NumPy's scalars; the rest stay as they are.
 
     Raises the error of a computation that failed to make one.
 
@@ -176,7 +177,7 @@ def _get(x: Any) -> Any:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
     return tree.unflatten(
-        spec, [np.asarray(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves]
+        spec, [np.asarray(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves]
     )
 
 

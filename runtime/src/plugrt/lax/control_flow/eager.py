@@ -10,6 +10,7 @@ traced at each call, and compiled again if that gave another program.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -34,6 +35,8 @@ InPython = Callable[..., Any]
 """Takes the functions and, by name, the operands; it must not hold the functions itself."""
 
 Place = Callable[[Staged, Sequence[Aval]], Launch]
+
+_place_with_captured: Place = functools.partial(resolve_launch, captured_count=True)
 
 # Process-wide: a cache by the user's functions, which have no owner; goes with them.
 _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
@@ -68,7 +71,7 @@ def launch(
     in_python: InPython | None = None,
     *,
     reads_once: bool,
-    place: Place = resolve_launch,
+    place: Place = _place_with_captured,
 ) -> Any:
     """Returns ``body(**operands)``, where the leaves of ``operands`` arrive as tracers.
 
@@ -76,7 +79,8 @@ def launch(
     program, kept for the same ``functions``, ``static`` values and argument signatures. With
     ``reads_once`` the trace is, too: what the functions close over is what it was at first.
     ``in_python`` runs it operation by operation instead: under ``disable_jit``, and where a debug
-    check asks which operation of a launch is at fault. ``place`` decides where it is launched.
+    check asks which operation of a launch is at fault. ``place`` decides where it is launched: as
+    the operands say, and the arrays that the functions close over.
     """
     for function in functions:
         if not callable(function):
