@@ -100,7 +100,7 @@ def test_programs_run_on_a_strict_library(strict: Path) -> None:
     assert "PJRT_Executable_DeserializeAndLoad" in seen.called
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 def test_all_runs_on_a_strict_library_as_without_it(strict: Path) -> None:
     called: set[str] = set()
     for devices in (0, 1, 8):

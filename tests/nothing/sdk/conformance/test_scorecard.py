@@ -25,7 +25,7 @@ from plugrt_sdk.conformance.waivers import Waivers
 from support import chromium
 from support.apart import runs_apart
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 HOSTILE = "</td><script>document.title = 'broken'</script>&amp;"
 FAILED, CRASHED = "buffers.put_get.scalar", "programs.add"
