@@ -28,6 +28,7 @@ LIFETIMES = (
     "tests/cpu/client/test_cycles.py",
     "tests/cpu/client/test_interrupts.py",
     "tests/cpu/plugins/test_interrupted_imports.py",
+    "tests/nothing/cli/test_sick_libraries.py",
 )
 WITH_CALLS = (
     "tests/cpu/transforms/test_jit_calls.py",
@@ -38,6 +39,7 @@ WITH_CALLS = (
     "tests/pjrt/capi/test_buffer.py",
     "tests/pjrt/execution/test_lasting_calls.py",
 )
+CORE_EQUALITY = "tests/pjrt/execution/test_core_equality.py"
 LASTING_CALLS = "tests/pjrt/execution/test_lasting_calls.py"
 MEASURED = (
     *("dispatch", "startup", "callbacks", "transfer", "pmap", "tracing", "cores", "devices"),
@@ -76,8 +78,20 @@ def sdk(session: nox.Session) -> None:
 
 @nox.session
 def python_calls(session: nox.Session) -> None:
-    """A sample of the suite with calls in Python, as where there is no core in C (40 s)."""
+    """A sample of the suite with calls in Python; random calls beside the core's (1 min)."""
     run(session, *PARALLEL, *WITH_CALLS, PLUGRT_CORE="python")
+    run_apart(session, "python_calls", CORE_EQUALITY)
+
+
+@nox.session
+def as_jax(session: nox.Session) -> None:
+    """Sweeps beside JAX: numbers, weak types, plugins made for JAX in both hosts (1 min)."""
+    tests = (
+        "tests/cpu/array_api/test_numbers_match_jax.py",
+        "tests/cpu/tracing/test_weak_types_as_jax.py",
+        "tests/pjrt/plugins/test_beside_jax.py",
+    )
+    run_apart(session, "as_jax", *tests)
 
 
 @nox.session
@@ -153,7 +167,8 @@ def core(session: nox.Session) -> None:
     """The suite and lifetimes with calls in Python; calls beside the core's; a million calls."""
     run(session, *PARALLEL, PLUGRT_CORE="python")
     run_apart(session, "lifetimes", *LIFETIMES, PLUGRT_CORE="python")
-    run(session, *ONE_PROCESS, "tests/pjrt/execution/test_core_equality.py", PLUGRT_TEST_EFFORT="5")
+    five_times = {"PLUGRT_TEST_TARGET": "python_calls", "PLUGRT_TEST_EFFORT": "5"}
+    run(session, *ONE_PROCESS, CORE_EQUALITY, **five_times)
     for calls, effort in (("c", "5000"), ("python", "500")):
         run(session, *ONE_PROCESS, LASTING_CALLS, PLUGRT_CORE=calls, PLUGRT_TEST_EFFORT=effort)
 

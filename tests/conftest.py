@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 # The example plugin is also a backend that tests use; it is not installed, so that none finds it.
@@ -66,6 +65,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "PLUGRT_CACHE_DIR" not in os.environ:
     os.environ["PLUGRT_CACHE_DIR"] = tempfile.mkdtemp(prefix="plugrt-tests-")
     atexit.register(shutil.rmtree, os.environ["PLUGRT_CACHE_DIR"], ignore_errors=True)
+
+from hypothesis import settings  # noqa: E402  # pytest rewrites it, and keeps that where said above
 
 # The same examples in each run, and no folder of examples left behind.
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)

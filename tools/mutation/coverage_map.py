@@ -25,7 +25,7 @@ from typing import Any
 from mutation.operators import Mutant
 from mutation.tree import EXTENSIONS, HERE, PYTHON_SOURCES, Extension, Tree, run
 
-TARGETS = ("", "sdk", "processes", "lifetimes")
+TARGETS = ("", "sdk", "processes", "lifetimes", "python_calls", "as_jax")
 """The sessions of nox whose tests are recorded; the first is `make test`."""
 LEFT_OUT = ("tests/gpu", "tests/vendors", "tests/cpu/packaging", "tests/frozen")
 """Folders of tests that need hardware or a network, or that install built packages."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.apart import runs_apart
 from support.distributions import install, run_python
 from support.effort import some_of
 from support.xla_cpu import library_path
@@ -95,6 +96,7 @@ for host in sys.argv[1].split(","):
 """
 
 
+@runs_apart("as_jax")
 @pytest.mark.parametrize("hosts", ["plugrt,jax", "jax,plugrt,jax"])
 def test_both_hosts_use_every_plugin(site: Path, hosts: str) -> None:
     names = ",".join(STYLES)
