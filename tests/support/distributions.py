@@ -85,6 +85,20 @@ def run_python(
     return children.run(command, env=env, timeout=timeout)
 
 
+def run_warm(
+    code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 150,
+    stdin: Path = Path(os.devnull), **environ: str,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Runs code as `run_python` does, in a child that has imported plugrt and NumPy.
+
+    In a new interpreter where ``environ`` has variables that are read as one starts.
+    """
+    env = child_environment(*folders, **environ)
+    if not warm_children.is_warm(env):
+        return run_python(code, *folders, arguments=arguments, timeout=timeout, **environ)
+    return warm_children.run(textwrap.dedent(code), arguments, env, timeout, stdin)
+
+
 def run_cli(
     *arguments: object,
     folders: tuple[Path, ...] = (),
@@ -92,13 +106,7 @@ def run_cli(
     stdin: Path = Path(os.devnull),
     **environ: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs ``plugrt`` with arguments in a child that has imported it; see `child_environment`.
-
-    In a new interpreter where ``environ`` has variables that are read as one starts.
-    """
-    words = tuple(map(str, arguments))
+    """Runs ``plugrt`` with arguments; see `run_warm`."""
     code = "import plugrt.cli, sys; plugrt.cli.main(sys.argv[1:])"
-    env = child_environment(*folders, **environ)
-    if not warm_children.is_warm(env):
-        return run_python(code, *folders, arguments=words, timeout=timeout, **environ)
-    return warm_children.run(code, words, env, timeout, stdin)
+    words = tuple(map(str, arguments))
+    return run_warm(code, *folders, arguments=words, timeout=timeout, stdin=stdin, **environ)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt.cli import cli, run
-from support.distributions import install_plugin, run_cli, run_python
+from support.distributions import install_plugin, run_cli, run_warm
 
 PROGRAM = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
 WRONG = {
@@ -86,7 +86,7 @@ def test_no_color_turns_colours_off(
         from plugrt.cli import cli
         print(CliRunner().invoke(cli, ["doctor"], color=True).output)
     """
-    shown = run_python(code, **environ).stdout
+    shown = run_warm(code, **environ).stdout
     assert "nothing" in shown
     assert ("\x1b[" in shown) is coloured
 
@@ -108,7 +108,7 @@ def test_a_shell_completes_plugins_and_checks(
     install_plugin(tmp_path, "chip")
     install_plugin(tmp_path, "other")
     words = line.split(" ")
-    done = run_python(
+    done = run_warm(
         "import plugrt.cli; plugrt.cli.main([])",
         tmp_path, _PLUGRT_COMPLETE="bash_complete", COMP_WORDS=line,
         COMP_CWORD=str(len(words) - 1),
