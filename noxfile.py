@@ -28,6 +28,8 @@ LIFETIMES = (
     "tests/cpu/client/test_cycles.py",
     "tests/cpu/client/test_interrupts.py",
     "tests/cpu/plugins/test_interrupted_imports.py",
+    "tests/nothing/cli/test_doctor.py",
+    "tests/nothing/cli/test_doctor_trial.py",
     "tests/nothing/cli/test_sick_libraries.py",
 )
 WITH_CALLS = (
