@@ -109,10 +109,7 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def _run(code: str, library: Path, what: int, **environ: str) -> dict[str, tuple[int, list[str]]]:
     env = {**os.environ, **environ}
     arguments = (str(what), str(library))
-    if warm_children.is_warm(env):
-        done = warm_children.run(code, arguments, env, 120)
-    else:
-        done = children.run([sys.executable, "-c", code, *arguments], env=env, timeout=120)
+    done = warm_children.run(code, arguments, env, 120)
     assert done.returncode == 0, done.stderr
     outcomes: dict[str, tuple[int, list[str]]] = json.loads(done.stdout)
     return outcomes
