@@ -1,18 +1,22 @@
 """Builds the core of exports, the library of exports and the tracer, all in C (`core_build`).
 
 For Linux; elsewhere the SDK is installed without them (docs/export.md says what keeps them there).
-What needs them says so then.
+What needs them says so then. A wheel has the digests of its modules, for the conformance kit.
 """
 
+import json
+import runpy
 import sys
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).parent))  # which build backends do not have there
 
 from core_build import FLAGS, LIMITED, Build, extension, find, is_built, options
 
+PACKAGE = Path(__file__).parent / "src/plugrt_sdk"
 HEADERS = find("core", "*.h")
 ALL_FLAGS = [*FLAGS, "-D_GNU_SOURCE", "-include", "core/old_glibc.h"]
 
@@ -22,6 +26,25 @@ class BuildCore(Build):
     together = (*Build.together, "-flto-partition=one")
     # Where the functions of old_glibc.h are before glibc 2.34; later ones have these files, too.
     old_libraries = ("-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0")
+
+
+class WithDigests(build_py):
+    """Writes ``conformance/module_code.json`` into what is built, if that is no link to sources."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            describe_all = runpy.run_path(str(PACKAGE / "conformance/module_code.py"))[
+                "describe_all"
+            ]
+            Path(self._digests()).write_text(json.dumps(describe_all(PACKAGE)), encoding="utf-8")
+
+    def get_outputs(self, include_bytecode=True):
+        written = [] if self.editable_mode else [self._digests()]
+        return [*super().get_outputs(include_bytecode), *written]
+
+    def _digests(self):
+        return f"{self.build_lib}/plugrt_sdk/conformance/module_code.json"
 
 
 EXTENSIONS = [
@@ -51,4 +74,6 @@ EXTENSIONS = [
         libraries=["dl", "pthread"],
     ),
 ]
-setup(**options(EXTENSIONS if is_built() and sys.platform == "linux" else [], BuildCore))
+OPTIONS = options(EXTENSIONS if is_built() and sys.platform == "linux" else [], BuildCore)
+OPTIONS["cmdclass"]["build_py"] = WithDigests
+setup(**OPTIONS)

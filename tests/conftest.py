@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 # The example plugin is also a backend that tests use; it is not installed, so that none finds it.
@@ -51,7 +50,7 @@ for name, value in {
 
 # Most of the suite's time is XLA's, compiling thousands of programs that run once: 27 ms each, 12
 # without its optimisations. What plugrt does is the same, and JAX in this process and in children
-# has the same flags. Flags that are set stay, empty ones too: `make test-optimised`.
+# has the same flags. Flags that are set stay, empty ones too: `nox -s optimised`.
 flags = "--xla_backend_optimization_level=0"
 if version("jaxlib").startswith(("0.9.", "0.10.")):
     # XLA ends the process for a flag that it does not know: jaxlib 0.12 no longer knows this one.
@@ -66,6 +65,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "PLUGRT_CACHE_DIR" not in os.environ:
     os.environ["PLUGRT_CACHE_DIR"] = tempfile.mkdtemp(prefix="plugrt-tests-")
     atexit.register(shutil.rmtree, os.environ["PLUGRT_CACHE_DIR"], ignore_errors=True)
+
+from hypothesis import settings  # noqa: E402  # pytest rewrites it, and keeps that where said above
 
 # The same examples in each run, and no folder of examples left behind.
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
@@ -94,15 +95,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest tests first, so that no worker waits for one at the end.
 
-    Skips those that another target runs, and says which.
+    Skips those that a session of nox runs, and says which.
     Refuses names with an address in them: each worker would have its own, and xdist would stop.
     """
     addresses = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]{4,}", item.nodeid)]
     if addresses:
         raise pytest.UsageError(f"tests are named after addresses, give them ids: {addresses[:5]}")
-    from support.apart import skip_those_of_other_targets
+    from support.apart import skip_those_of_other_sessions
 
-    skip_those_of_other_targets(items)
+    skip_those_of_other_sessions(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -2,7 +2,7 @@
 
 Writes reports in every form into build/conform, and exits with 1 if something does not hold that
 no waiver in tools/conformance names. ``--pages`` also writes each plugin's ``CONFORMANCE.md``:
-that needs the environment of ``make test-vendors``, which is made if it is not there. Names on the
+that needs the environment of ``nox -s vendors``, which is made if it is not there. Names on the
 command line: only these plugins.
 """
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build/conform"
 WAIVERS = ROOT / "tools/conformance"
 NOTE = """\
-<!-- Written by tools/conform.py: `make conformance` runs the kit and writes it again. -->
+<!-- Written by tools/conform.py: `nox -s conformance` runs the kit and writes it again. -->
 """
 
 

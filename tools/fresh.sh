@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The newcomer's test: clones what is committed, with an empty HOME and empty package caches, and
-# runs make targets in the clone, one after the other.
+# runs make targets in the clone, one after the other; nox-NAME is a session of noxfile.py.
 #
 # usage: tools/fresh.sh [VARIABLE=value …] [target …]      (default: demo test)
 #

@@ -68,7 +68,7 @@ def version() -> str:
 def check_tag(tag: str, stated: str, changelog: str) -> None:
     """Ends the program unless the tag is the version and the changelog has a section for it."""
     if tag != f"v{stated}":
-        raise SystemExit(f"the tag is {tag}, but pyproject.toml states {stated}: `make version`")
+        raise SystemExit(f"the tag is {tag}, but pyproject.toml states {stated}: `nox -s version`")
     if not re.search(rf"^## {re.escape(stated)}( |$)", changelog, re.MULTILINE):
         raise SystemExit(f"CHANGELOG.md has no section `## {stated}`: rename *Unreleased*")
 

@@ -1,4 +1,4 @@
-"""Runs the test suite of the Python array API standard: ``make test-array-api``.
+"""Runs the test suite of the Python array API standard: ``nox -s array_api``.
 
     ARRAY_API_TESTS=path/to/array-api-tests python tools/test_array_api.py [FILE ...]
 

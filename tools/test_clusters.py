@@ -1,6 +1,6 @@
 """Runs the examples of several processes on a local Ray cluster and under Open MPI's mpirun.
 
-usage: make test-clusters
+usage: nox -s clusters
 
 Ray, Open MPI, mpi4py and kubernetes-validate are installed with plugrt into build/clusters, an
 environment of its own. All of it stays on this machine, and Ray sends no statistics. The manifest

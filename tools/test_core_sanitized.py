@@ -85,7 +85,7 @@ SDK = Sanitized(
     ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so"
 )
 RUNS = {
-    "runtime": Run((RUNTIME,), (*tests_of_core(), *CALLS), "test-lifetimes"),
+    "runtime": Run((RUNTIME,), (*tests_of_core(), *CALLS), "lifetimes"),
     "sdk": Run(
         (SDK,),
         (
@@ -94,10 +94,10 @@ RUNS = {
             "tests/nothing/sdk/test_export_stress.py",
             "tests/nothing/sdk/test_export_under_jax.py", "tests/cpu/sdk/test_export.py",
         ),
-        "test-sdk",
+        "sdk",
     ),
     "suite": Run(
-        (RUNTIME, SDK), ("tests",), "test-lifetimes",
+        (RUNTIME, SDK), ("tests",), "lifetimes",
         # A test takes several times as long; one that never ends is told all the same.
         ("-n", os.environ.get("WORKERS", "auto"), "--timeout=1800"),
     ),

@@ -1,4 +1,4 @@
-"""Runs JAX's own tests on the exported NumPy backend: ``make test-jax``.
+"""Runs JAX's own tests on the exported NumPy backend: ``nox -s jax``.
 
 JAX's test files, unmodified, of the release that is installed, run on JAX's CPU and on the platform
 ``numpy``, with 8 devices each. Of the tests that pass on the CPU 95 % must pass there, and each

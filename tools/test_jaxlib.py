@@ -1,4 +1,4 @@
-"""Runs the tests on the newest release of each jaxlib minor from 0.9 on: ``make test-jaxlib``.
+"""Runs the tests on the newest release of each jaxlib minor from 0.9 on: ``nox -s jaxlib``.
 
 Each minor that installs on this Python gets a temporary environment with our packages and the JAX
 of the same release, and runs tests/cpu and tests/nothing. Newer ones, which need a newer Python,

@@ -1,4 +1,4 @@
-"""Compares pmap within other functions with JAX 0.4.20, which had it: ``make test-old-jax``.
+"""Compares pmap within other functions with JAX 0.4.20, which had it: ``nox -s old_jax``.
 
 The cases of tests/support/pmap_cases.py run in two child processes of eight devices: with plugrt
 here, and with that JAX in an environment of its own, build/old-jax, which is made the first time.

@@ -1,4 +1,4 @@
-"""Tests the compiled core on each Python here, from one set of wheels: ``make test-pythons``.
+"""Tests the compiled core on each Python here, from one set of wheels: ``nox -s pythons``.
 
 The wheels are built once, by this Python, for ``cp311-abi3``. Each Python gets a temporary
 environment of the lock file's packages and these wheels, and runs `TESTS` with ``PLUGRT_CORE=c``.

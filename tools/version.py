@@ -4,7 +4,7 @@ usage: python tools/version.py [NEW_VERSION]
 
 With a new version, the root ``pyproject.toml`` is changed first. The other places are the
 ``pyproject.toml`` of each distribution, the bounds that the distributions set each other, and
-``plugrt.__version__``; ``uv lock`` follows (``make version`` runs both).
+``plugrt.__version__``; ``uv lock`` follows (``nox -s version`` runs both).
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ HEAD = """\
 
 `plugrt.array_api` is held to [array-api-tests](https://github.com/data-apis/array-api-tests), the
 suite of the Python array API standard, extensions `linalg` and `fft` included.
-`make test-array-api` runs it on a checkout that `ARRAY_API_TESTS` names, on the backends cpu and
-numpy, with 64-bit dtypes and 5 random examples a test (four minutes). It fails where a test fails
-that `tools/array_api_failures.toml` does not name, and where one passes that the file names.
+`.venv/bin/nox -s array_api` runs it on a checkout that `ARRAY_API_TESTS` names, on the backends
+cpu and numpy, with 64-bit dtypes and 5 random examples a test (four minutes). It fails where a test
+fails that `tools/array_api_failures.toml` does not name, and where one passes that the file names.
 
 {run}
 

@@ -122,7 +122,7 @@ def _cell(outcome: str, reasons: dict[str, int]) -> str:
 
 
 def target_of(file: str) -> str:
-    """Returns the target of make that runs a file of tests; empty for those of ``make test``."""
+    """Returns the session of nox that runs a file of tests; empty for those of ``make test``."""
     found = _TARGET.search((ROOT / file).read_text("utf-8"))
     return found[1] if found else ""
 

@@ -1,6 +1,6 @@
 """Draws ``docs/assets/benchmarks.svg`` and writes ``docs/benchmarks.md`` from recorded figures.
 
-With the folder that ``benchmarks/run_all.py --json`` wrote as its argument (`make plot`), its run
+With the folder that ``benchmarks/run_all.py --json`` wrote as its argument (`nox -s plot`), its run
 of ``dispatch.py`` becomes the last one of ``docs/data/benchmarks.json``; the first, with which it
 is compared, stays. Of the tables, those are new whose benchmarks are in the folder.
 """
@@ -39,9 +39,10 @@ floats.
 
 {runs}
 {tables}
-`make plot` measures again, on your machine, and updates the last column, the tables but that of a
-GPU (`benchmarks/gpu.py`, where there is one), the picture and this page; `make bench` runs all of
-`benchmarks/`, which also measures meshes, discovery, libraries, exports and linear algebra.
+`.venv/bin/nox -s plot` measures again, on your machine, and updates the last column, the tables
+but that of a GPU (`benchmarks/gpu.py`, where there is one), the picture and this page; `make bench`
+runs all of `benchmarks/`, which also measures meshes, discovery, libraries, exports and linear
+algebra.
 
 ## What stands in the way
 
@@ -147,7 +148,7 @@ GPU (`benchmarks/gpu.py`, where there is one), the picture and this page; `make 
 TABLES = ("startup", "callbacks", "transfer", "pmap", "tracing", "jaxlib_floor")
 """The benchmarks whose tables the page has beside that of calls."""
 ON_A_GPU = ("gpu",)
-"""Those that `make plot` leaves out: they are measured where there is a GPU, and recorded here."""
+"""Those that `nox -s plot` leaves out: they are recorded where there is a GPU."""
 
 _COLUMNS = ("name", "ours", "jax", "ratio", "budget", "holds")
 

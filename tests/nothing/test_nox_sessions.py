@@ -1,4 +1,7 @@
-"""The sessions of `noxfile.py`: each has a docstring, and its scripts exist."""
+"""The sessions of `noxfile.py` and the targets of the Makefile: which there are, what CI runs.
+
+CI runs the sessions of the tests that `make test` skips.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,42 @@ import importlib.util
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 from support.markdown import ROOT, load_script
 
 FILE = load_script("noxfile.py")
 NOX = Path(sys.executable).with_name("nox")
+APART = {
+    str(path.relative_to(ROOT)): found[1]
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    if (found := re.search(r"\bruns_apart\(\"(\w+)\"\)", path.read_text(encoding="utf-8")))
+}
+"""File to the session that runs it."""
 
 
 class Recorder:
-    """A session that notes commands instead of running them."""
+    """A session that notes commands, and their environment, instead of running them."""
 
     def __init__(self) -> None:
         self.posargs = ["given"]
+        self.env: dict[str, str] = {}
         self.commands: list[tuple[str, ...]] = []
+        self.environments: list[dict[str, str]] = []
 
     def run(self, *command: str, env: dict[str, str] | None = None) -> None:
         self.commands.append(command)
+        self.environments.append(env or {})
+
+
+def recorded(name: str) -> Recorder:
+    """Returns what a session runs."""
+    recorder = Recorder()
+    getattr(FILE, name)(recorder)
+    return recorder
 
 
 def sessions() -> dict[str, str]:
@@ -37,13 +59,60 @@ def test_each_session_is_described_and_runs_scripts_of_the_tree() -> None:
     assert found
     for name, description in found.items():
         assert description, f"{name} has no docstring"
-        recorder = Recorder()
-        getattr(FILE, name)(recorder)
-        assert {command[0] for command in recorder.commands} == {"make", FILE.PYTHON}
-        assert recorder.commands[0] == ("make", "--silent", ".venv/.synced")
-        for command in recorder.commands[1:]:
-            assert command[0] == "make" or command[-1] == "given"
-            assert command[0] == "make" or exists(*command[1:]), f"{name}: {command}"
+        commands = recorded(name).commands
+        assert commands[0] == ("make", "--silent", ".venv/.synced")
+        assert any(command[-1] == "given" for command in commands), name
+        for program, *arguments in commands:
+            assert program in ("make", FILE.PYTHON, ".venv/bin/uv")
+            assert program != FILE.PYTHON or exists(*arguments), f"{name}: {arguments}"
+
+
+@pytest.mark.parametrize("file", APART)
+def test_what_make_test_skips_is_run_by_its_session_and_that_by_ci(file: str) -> None:
+    session = recorded(APART[file])
+    [(command, environment)] = [
+        (command, environment)
+        for command, environment in zip(session.commands, session.environments, strict=True)
+        if "apart" in command
+    ]
+    assert environment["PLUGRT_TEST_TARGET"] == APART[file]
+    assert ("-m", "apart") in pairwise(command), "make test runs what else is in its files"
+    assert any(str(path) in command for path in (file, *Path(file).parents))
+    assert {APART[file], f"nox-{APART[file]}"} & run_by_ci()
+
+
+def test_there_are_such_tests() -> None:
+    assert len({*APART.values()}) >= 9
+
+
+def test_ci_runs_targets_of_make_and_sessions() -> None:
+    known = {*targets(), *(f"nox-{name}" for name in sessions())}
+    assert run_by_ci() <= known
+    assert {"demo", "test", "lint", "types", "release", "nox-vendors"} <= run_by_ci()
+
+
+def test_people_need_few_targets_of_make() -> None:
+    assert len(targets()) <= 12
+    listed = subprocess.run(
+        ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert {*re.findall(r"^make (\w+)", listed.stdout, re.MULTILINE)} == {*targets()}
+
+
+def targets() -> list[str]:
+    """Returns the targets that people type."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [line] = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    written = re.findall(r"^([a-z]\w*):(?!=)", makefile, re.MULTILINE)
+    assert sorted(written) == sorted(line.split())
+    return written
+
+
+def run_by_ci() -> set[str]:
+    """Returns the words that `.ci/run` gives to `tools/fresh.sh`."""
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    [line] = re.findall(r"^tools/fresh\.sh (.*)$", script, re.MULTILINE)
+    return set(re.split(r"[ +]", line))
 
 
 def test_sessions_make_no_environment() -> None:
@@ -52,8 +121,12 @@ def test_sessions_make_no_environment() -> None:
 
 
 def exists(script: str, *arguments: str) -> bool:
-    """Whether a script, or a module after ``-m``, and the files among the arguments are there."""
+    """Whether a script, or a module after ``-m``, and the files among the arguments are there.
+
+    Files in ``build/`` are output.
+    """
     paths = [part for part in (script, *arguments) if "/" in part or part == "tests"]
+    paths = [path for path in paths if not path.startswith("build/")]
     if script == "-m" and importlib.util.find_spec(arguments[0]) is None:
         return False
     return (script == "-m" or script in paths) and all((ROOT / path).exists() for path in paths)

@@ -1,6 +1,6 @@
 """The marked tests behave on each platform as ``docs/behaviour.md`` says.
 
-``make test-long`` runs all of them on all platforms. `make test-xla-cpu` leaves out what else runs
+``nox -s long`` runs all of them on all platforms. `nox -s xla_cpu` leaves out what else runs
 in CI: on cpu they are tests of `make test`, and on xla_cpu those of an area are compared with the
 record in `test_suite_on_xla_cpu.py`. On numpy it runs some of the files.
 """
@@ -22,7 +22,7 @@ SAMPLE = 12
 
 
 @needs_library
-@runs_apart("test-xla-cpu")
+@runs_apart("xla_cpu")
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -3,8 +3,8 @@
 They run on the cpu plugin by themselves; here they run in three child processes on ``xla_cpu``.
 What the library cannot do, its capabilities say, and the tests ask for those.
 
-This takes long, so `make test` skips it, and says so: `make test-xla-cpu`, which CI runs for each
-change, runs each test with one of its cases (`support/sampled_cases.py`), `make test-long` all.
+This takes long, so `make test` skips it, and says so: `nox -s xla_cpu`, which CI runs for each
+change, runs each test with one of its cases (`support/sampled_cases.py`), `nox -s long` all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_areas(areas: Sequence[str], report: Path) -> subprocess.CompletedProcess
 
 
 @needs_library
-@runs_apart("test-xla-cpu")
+@runs_apart("xla_cpu")
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("areas", PARTS, ids="+".join)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 
 def start(
-    command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
+    command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+) -> subprocess.Popen[str]:  # fmt: skip
     """Starts a child with the default disposition of SIGINT and pipes for both its streams.
 
     Only the main thread can do that: it changes this process's own disposition for the moment of
@@ -25,7 +26,7 @@ def start(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # becomes SIG_DFL by exec
     try:
         return subprocess.Popen(
-            [str(part) for part in command],
+            [str(part) for part in command], stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env=env,
         )  # fmt: skip
     finally:

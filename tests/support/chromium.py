@@ -99,7 +99,7 @@ def page(folder: Path) -> Iterator[Page]:
         os.dup2(reader, 3)
         os.dup2(writer, 4)
 
-    # With what `make test-core-sanitized` preloads, Chromium may not get beyond its start.
+    # With what `nox -s core_sanitized` preloads, Chromium may not get beyond its start.
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     child = subprocess.Popen(
         [PROGRAM, *_OPTIONS, f"--user-data-dir={folder}"], preexec_fn=place, pass_fds=(3, 4),

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from support import children
+from support import children, warm_children
 
 PLUGIN = """
 from support.fake_client import FakePlugin
@@ -63,10 +63,8 @@ PATIENT = {"PLUGRT_DOCTOR_SECONDS": "120", "PLUGRT_PROBE_SECONDS": "90"}
 """Limits that a loaded machine keeps; a test of the limits sets its own."""
 
 
-def run_python(
-    code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 150, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs ``python -c code`` in a child with ``folders`` (and tests/) in front of its path.
+def child_environment(*folders: Path, **environ: str) -> dict[str, str]:
+    """Returns the variables of a child with ``folders`` (and tests/) in front of its path.
 
     Variables of ours and of JAX's that the caller has are not handed down, but for which
     implementation of calls is tested, nor how wide its terminal is: pytest's workers are told 80
@@ -75,14 +73,40 @@ def run_python(
     own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if k == "PLUGRT_CORE" or not k.startswith(own)}
     env["PYTHONPATH"] = children.path_with(*folders, Path(__file__).parents[1])
-    env |= PATIENT | environ
+    return env | PATIENT | environ
+
+
+def run_python(
+    code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 150, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``python -c code`` in a new interpreter; see `child_environment`."""
+    env = child_environment(*folders, **environ)
     command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
     return children.run(command, env=env, timeout=timeout)
 
 
+def run_warm(
+    code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 150,
+    stdin: Path = Path(os.devnull), **environ: str,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Runs code as `run_python` does, in a child that has imported plugrt and NumPy.
+
+    In a new interpreter where ``environ`` has variables that are read as one starts.
+    """
+    env = child_environment(*folders, **environ)
+    if not warm_children.is_warm(env):
+        return run_python(code, *folders, arguments=arguments, timeout=timeout, **environ)
+    return warm_children.run(textwrap.dedent(code), arguments, env, timeout, stdin)
+
+
 def run_cli(
-    *arguments: str, folders: tuple[Path, ...] = (), timeout: float = 150, **environ: str
+    *arguments: object,
+    folders: tuple[Path, ...] = (),
+    timeout: float = 150,
+    stdin: Path = Path(os.devnull),
+    **environ: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs ``plugrt`` with arguments in a child; see `run_python`."""
+    """Runs ``plugrt`` with arguments; see `run_warm`."""
     code = "import plugrt.cli, sys; plugrt.cli.main(sys.argv[1:])"
-    return run_python(code, *folders, arguments=arguments, timeout=timeout, **environ)
+    words = tuple(map(str, arguments))
+    return run_warm(code, *folders, arguments=words, timeout=timeout, stdin=stdin, **environ)

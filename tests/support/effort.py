@@ -10,12 +10,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 EFFORT = int(os.environ.get("PLUGRT_TEST_EFFORT", "1"))
-"""How many times as many random cases, and how many times as long races: ``make test-more``.
+"""How many times as many random cases, and how many times as long races: ``nox -s more``.
 
 With more than 1 nothing is sampled, either.
 """
 WHOLE = EFFORT > 1
-"""Whether every case of what is sampled is tried: ``make test-long``."""
+"""Whether every case of what is sampled is tried: ``nox -s long``."""
 
 
 def seeds(count: int) -> range:

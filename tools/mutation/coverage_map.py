@@ -25,8 +25,8 @@ from typing import Any
 from mutation.operators import Mutant
 from mutation.tree import EXTENSIONS, HERE, PYTHON_SOURCES, Extension, Tree, run
 
-TARGETS = ("", "test-sdk", "test-processes", "test-lifetimes")
-"""The targets of make whose tests are recorded; the first is `make test`."""
+TARGETS = ("", "sdk", "processes", "lifetimes", "python_calls", "as_jax")
+"""The sessions of nox whose tests are recorded; the first is `make test`."""
 LEFT_OUT = ("tests/gpu", "tests/vendors", "tests/cpu/packaging", "tests/frozen")
 """Folders of tests that need hardware or a network, or that install built packages."""
 FILES_A_RUN = 8

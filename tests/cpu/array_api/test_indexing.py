@@ -22,6 +22,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import CompileOptions
 from support.compiles import counting
+from support.effort import EFFORT
 from support.keys import keys
 from support.numpy_oracle import ALL, identical, sample, traced
 from support.xla_cpu import add
@@ -85,7 +86,7 @@ def test_every_dtype(dtype: str) -> None:
     identical(x[[3, 0], 1:], a[[3, 0], 1:])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100 * EFFORT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_random_keys_give_what_numpy_gives(data: st.DataObject) -> None:
     shape = data.draw(st.sampled_from([(3, 4, 5), (2, 1, 3), (4,), (0, 3), ()]))

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from support.apart import runs_apart
 from support.distributions import run_python
 
-pytestmark = pytest.mark.long
+pytestmark = [runs_apart("as_jax"), pytest.mark.long]
 CALLS = """
 import json, sys, warnings
 import numpy as np

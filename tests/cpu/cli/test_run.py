@@ -16,18 +16,15 @@ import pytest
 from jax import export
 
 import plugrt
-from support.forked_cli import Done, run_all
+from support.distributions import run_cli
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
 
 
 def _run(*arguments: Any, stdin: Path = Path(os.devnull)) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    with stdin.open("rb") as file:
-        return subprocess.run(
-            [sys.executable, "-m", "plugrt", "run", *map(str, arguments)],
-            env=env, stdin=file, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+    shared = ("XLA_FLAGS", "PLUGRT_CACHE_DIR", "COLUMNS", "JAX_NUM_CPU_DEVICES")
+    given = {name: os.environ[name] for name in shared if name in os.environ}
+    return run_cli("run", *arguments, stdin=stdin, JAX_PLATFORMS="cpu", **given)
 
 
 @pytest.fixture
@@ -162,20 +159,20 @@ WRONG: list[tuple[list[str], int, str]] = [
 
 
 @pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> list[Done]:
-    folder, output = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("output")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
     write_files(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"), WRONG, ids=[" ".join(words) for words, *_ in WRONG]
+)
+def test_what_is_wrong_is_one_readable_line(
+    folder: Path, words: list[str], code: int, says: str
+) -> None:
     names = {path.name for path in folder.iterdir()}
-    commands = [
-        ["run", *(folder / word if word in names else word for word in words)]
-        for words, _, _ in WRONG
-    ]
-    return run_all(commands, output)
-
-
-@pytest.mark.parametrize("number", range(len(WRONG)), ids=[" ".join(words) for words, *_ in WRONG])
-def test_what_is_wrong_is_one_readable_line(refused: list[Done], number: int) -> None:
-    done, (_, code, says) = refused[number], WRONG[number]
+    done = _run(*(folder / word if word in names else word for word in words))
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -26,7 +26,7 @@ from support.distributions import run_python
 from support.interruption import Interruption
 from support.platforms import platform_environment
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 CODE = """
 import signal, sys

@@ -13,7 +13,7 @@ import pytest
 from support.apart import runs_apart
 from support.effort import EFFORT
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 PUT_AND_ADD = """
 import numpy as np

@@ -11,7 +11,7 @@ from support.apart import runs_apart
 from support.distributions import run_python
 from support.platforms import platform_environment
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 PROGRAM = """
 import os, signal

@@ -15,7 +15,7 @@ from support.behaviour import behaviour
 from support.markdown import ROOT
 from support.processes import environment, free_port, of_cpu_processes
 
-pytestmark = [runs_apart("test-processes"), of_cpu_processes]
+pytestmark = [runs_apart("processes"), of_cpu_processes]
 
 EXAMPLE = ROOT / "examples/multiprocess.py"
 SRUN = """#!/bin/bash

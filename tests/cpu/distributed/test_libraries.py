@@ -12,7 +12,7 @@ from support.behaviour import behaviour
 from support.processes import all_results, of_cpu_processes, run_together
 from support.xla_cpu import needs_library
 
-pytestmark = [runs_apart("test-processes"), of_cpu_processes]
+pytestmark = [runs_apart("processes"), of_cpu_processes]
 
 
 @behaviour(

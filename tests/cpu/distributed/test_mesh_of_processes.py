@@ -14,7 +14,7 @@ from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.processes import all_results, of_cpu_processes, run_together
 
-pytestmark = [runs_apart("test-processes"), of_cpu_processes]
+pytestmark = [runs_apart("processes"), of_cpu_processes]
 
 
 @pytest.fixture(scope="module")

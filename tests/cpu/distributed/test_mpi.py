@@ -15,7 +15,7 @@ from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.processes import all_results, environment, free_port, of_cpu_processes, run_together
 
-pytestmark = [runs_apart("test-processes"), of_cpu_processes]
+pytestmark = [runs_apart("processes"), of_cpu_processes]
 
 has_mpi = pytest.mark.skipif(
     not (os.environ.get("MPITRAMPOLINE_LIB") and shutil.which("mpirun")),

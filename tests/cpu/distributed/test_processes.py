@@ -20,7 +20,7 @@ from support.processes import (
     run_together,
 )
 
-pytestmark = [runs_apart("test-processes"), of_cpu_processes]
+pytestmark = [runs_apart("processes"), of_cpu_processes]
 
 
 def test_processes_know_each_other(tmp_path: Path) -> None:

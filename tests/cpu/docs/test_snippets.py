@@ -13,7 +13,7 @@ import pytest
 from support.apart import runs_apart
 from support.markdown import ROOT, blocks, expected_output, pages
 
-pytestmark = runs_apart("docs-site")
+pytestmark = runs_apart("site")
 
 ENVIRONMENT = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
 ENVIRONMENT.pop("JAX_PLATFORMS", None)  # as a newcomer has it

@@ -15,7 +15,7 @@ PAGE = ROOT / "examples/README.md"
 OWN = ("JAX_", "PLUGRT_PLUGINS", "PJRT_", "XLA_")
 BLOCKS = all_blocks(PAGE)
 APART = ("multiprocess.py", "ray_cluster.py")
-"""Those that `make test-processes` and `make test-clusters` run."""
+"""Those that `nox -s processes` and `nox -s clusters` run."""
 PAIRS = [(BLOCKS[i - 1], block) for i, block in enumerate(BLOCKS) if block.language == "text"]
 
 

@@ -18,7 +18,7 @@ from plugrt.stablehlo.modules import parse
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
-from support.distributions import install, run_python
+from support.distributions import install, run_warm
 from support.platforms import platform_environment
 
 X = np.arange(3, dtype=np.float32)
@@ -201,7 +201,7 @@ def test_rewriters_of_packages(tmp_path: Path) -> None:
         ("good", "[0.0, 0.0]", ""),
         ("sick", "[1.0, 1.0]", "program rewriters of sines-dist 1.0 are left out"),
     ):
-        done = run_python(CHILD, tmp_path / folder, **env)
+        done = run_warm(CHILD, tmp_path / folder, **env)
         assert done.stdout.strip() == printed, done.stderr
         assert warned in done.stderr
 
@@ -209,5 +209,5 @@ def test_rewriters_of_packages(tmp_path: Path) -> None:
 def test_rewriters_named_in_the_environment() -> None:
     name = Path(__file__).stem
     env = {**platform_environment(), "PLUGRT_PROGRAM_REWRITERS": f"{name}:sines"}
-    done = run_python(CHILD, Path(__file__).parent, **env)
+    done = run_warm(CHILD, Path(__file__).parent, **env)
     assert done.stdout.strip() == "[0.0, 0.0]", done.stderr

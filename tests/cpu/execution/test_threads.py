@@ -1,4 +1,4 @@
-"""Eight threads at once: for a second, and for a minute by ``make test-threads``.
+"""Eight threads at once: for a second, and for a minute by ``nox -s threads``.
 
 The minute is one half of warming up and one in which memory may not grow.
 """

@@ -14,7 +14,7 @@ from support.apart import runs_apart
 from support.clib import needs_cc
 from support.installed import RELEASE, folder_of_packages, run
 
-pytestmark = [needs_cc, runs_apart("test-packages"), pytest.mark.timeout(900)]
+pytestmark = [needs_cc, runs_apart("packages"), pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[3]
 PROJECTS = {"runtime": "plugrt", "plugin_sdk": "plugrt-sdk"}
 TOOLS = ("pip*", "setuptools*", "_distutils_hack")

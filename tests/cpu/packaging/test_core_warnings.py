@@ -13,7 +13,7 @@ import pytest
 from support.apart import runs_apart
 from support.clib import needs_cc
 
-pytestmark = runs_apart("test-packages")
+pytestmark = runs_apart("packages")
 ROOT = Path(__file__).parents[3]
 
 

@@ -1,8 +1,8 @@
 """What `plugrt new` writes: built, installed beside plugrt's wheels, found by each host, and run.
 
 This takes a minute and packages that other tests do not need, so `make test` skips it, and says so:
-`make test-packages` runs it, which CI does for each change, with some chapters of the conformance
-kit (``make test-long``: all). What can be seen without installing is tested in
+`nox -s packages` runs it, which CI does for each change, with some chapters of the conformance
+kit (``nox -s long``: all). What can be seen without installing is tested in
 tests/nothing/sdk/test_new_package.py, the guide to them in test_ten_minutes.py.
 """
 
@@ -37,7 +37,7 @@ from support.xla_cpu import header_path, library_path, needs_library
 
 slow = [
     needs_uv,
-    runs_apart("test-packages"),
+    runs_apart("packages"),
     pytest.mark.long,
     pytest.mark.timeout(900),
 ]

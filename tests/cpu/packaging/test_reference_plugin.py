@@ -13,7 +13,7 @@ from support.markdown import ROOT, blocks
 
 pytestmark = [
     needs_uv,
-    runs_apart("test-packages"),
+    runs_apart("packages"),
     pytest.mark.long,
     pytest.mark.timeout(600),
 ]

@@ -16,7 +16,7 @@ from support.markdown import ROOT, Block, all_blocks, says
 
 pytestmark = [
     needs_uv,
-    runs_apart("test-packages"),
+    runs_apart("packages"),
     pytest.mark.long,
     pytest.mark.timeout(600),
 ]

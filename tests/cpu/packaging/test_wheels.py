@@ -15,7 +15,7 @@ DISTRIBUTIONS = {
     "plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_tpu", "plugrt_sdk"
 }  # fmt: skip
 
-pytestmark = [needs_uv, runs_apart("test-packages"), pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def test_every_distribution_is_a_typed_wheel_that_states_whether_it_has_c(

@@ -10,7 +10,7 @@ import pytest
 from support.apart import runs_apart
 from support.markdown import load_script
 
-pytestmark = runs_apart("test-packages")
+pytestmark = runs_apart("packages")
 RELEASE = load_script("tools/release.py")
 
 

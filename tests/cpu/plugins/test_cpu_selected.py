@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.distributions import install_plugin, run_cli, run_python
+from support.distributions import install_plugin, run_cli, run_warm
 
 
 def test_four_devices_by_json() -> None:
@@ -49,7 +49,7 @@ def test_cpu_is_listed_once_and_chosen_where_nothing_else_works() -> None:
         print(plugrt.default_backend(), list(plugrt.backends()))
         print([r.name for r in plugrt.plugins.table()].count("cpu"))
     """
-    done = run_python(code, PLUGRT_PLUGINS_ALLOW="cpu")
+    done = run_warm(code, PLUGRT_PLUGINS_ALLOW="cpu")
     assert done.stdout.splitlines() == ["cpu ['cpu']", "1"], done.stderr
 
 
@@ -62,7 +62,7 @@ def test_clear_backends_frees_and_reads_the_settings_anew() -> None:
         config.update("num_cpu_devices", 2)
         print(plugrt.device_count(), plugrt.get_backend() is first)
     """
-    done = run_python(code, JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="5")
+    done = run_warm(code, JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="5")
     assert done.stdout == "2 False\n", done.stderr
 
 
@@ -75,7 +75,7 @@ def test_fork_after_start_warns() -> None:
             os._exit(0)
         os.waitpid(child, 0)
     """
-    done = run_python(code, JAX_PLATFORMS="cpu")
+    done = run_warm(code, JAX_PLATFORMS="cpu")
     assert done.returncode == 0
     assert done.stderr.count("RuntimeWarning: os.fork() was called after plugrt started cpu") == 1
 

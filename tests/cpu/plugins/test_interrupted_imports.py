@@ -7,7 +7,7 @@ import pytest
 from support.apart import runs_apart
 from support.distributions import run_python
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 PROGRAM = """
     import os, signal, sys, threading

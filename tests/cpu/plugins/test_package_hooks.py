@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from support.behaviour import behaviour
-from support.distributions import install, run_cli, run_python
+from support.distributions import install, run_cli, run_warm
 from support.platforms import platform_environment
 from support.xla_cpu import library_path, needs_library
 
@@ -136,7 +136,7 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
     modules = {"mychip": PLUGIN, "mychip_lowerings": LOWERINGS, "never_imported": "1 / 0"}
     install(tmp_path / "one", "mychip-dist", entries, modules)
     env = {"JAX_PLATFORMS": "mychip,cpu", "THE_LIBRARY": str(library_path())}
-    done = run_python(USE, tmp_path / "one", **env)
+    done = run_warm(USE, tmp_path / "one", **env)
     assert done.stdout.splitlines() == ["[1000.0, 2000.0]", "[0.54, -0.42]"], done.stderr
     assert done.stderr == ""
     # Another package has a lowering of the same operation; and further ones are wrong.
@@ -153,7 +153,7 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
         entry = {"plugrt.lowerings": {"mychip": f"{name}_lowerings"}}
         wrong = {f"{name}_lowerings": rest.replace(*change)}
         install(tmp_path / "two", f"{name}-dist", entry, wrong)
-    done = run_python(USE, tmp_path / "one", tmp_path / "two", **env)
+    done = run_warm(USE, tmp_path / "one", tmp_path / "two", **env)
     conflict, cpu = done.stdout.splitlines()
     assert cpu == "[0.54, -0.42]"
     for fact in ("stablehlo.cosine", "mychip-dist 1.0 and other-dist 2.5", "'mychip'"):
@@ -163,13 +163,13 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
     assert "'stablehlo.cosin': there is no such operation; did you mean" in said["unknown"]
     assert "gives 3, no dict of functions by name" in said["typed"]
     assert "'stablehlo.cosine': 4" in said["listed"]
-    done = run_python(USE, tmp_path / "one", tmp_path / "two", **env,
+    done = run_warm(USE, tmp_path / "one", tmp_path / "two", **env,
                       PLUGRT_PLUGINS_BLOCK="other-dist")  # fmt: skip
     assert done.stdout.splitlines()[0] == "[1000.0, 2000.0]"
     (tmp_path / "mine.py").write_text(
         "rules = {'mychip': {'stablehlo.cosine': lambda c, x: x * 4}, 'cpu': {'stablehlo.cosine': "
         "lambda c, x: x * 5}}"
     )
-    done = run_python(USE, tmp_path / "one", tmp_path / "two", tmp_path, **env,
+    done = run_warm(USE, tmp_path / "one", tmp_path / "two", tmp_path, **env,
                       PLUGRT_LOWERINGS="mine:rules")  # fmt: skip
     assert done.stdout.splitlines() == ["[4.0, 8.0]", "[5.0, 10.0]"], "what a user states wins"

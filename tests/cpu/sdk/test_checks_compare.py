@@ -2,8 +2,8 @@
 
 A check may pass because the branch in which it compares is never taken, as ``several`` in
 ``checks/puts.py`` did on every client whose puts give no lists. So all lines with a comparison must
-have run, but for those that are for backends of another kind. `make test-sdk` tries one backend,
-``make test-long`` all.
+have run, but for those that are for backends of another kind. `nox -s sdk` tries one backend,
+``nox -s long`` all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.apart import runs_apart
 from support.effort import WHOLE
 from support.xla_cpu import needs_library
 
-pytestmark = [runs_apart("test-sdk"), pytest.mark.long]
+pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 TESTS = Path(__file__).parents[2]
 WAIVERS = TESTS.parent / "tools/conformance/xla_cpu.toml"

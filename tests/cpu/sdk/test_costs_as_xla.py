@@ -15,7 +15,7 @@ from support.apart import runs_apart
 from support.distributions import run_python
 from support.stablehlo_cases import CASES, write
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 XLAS = """
 import json, os, sys

@@ -39,6 +39,7 @@ from plugrt_cpu.create_client import start
 from plugrt_sdk.export import export_capsule
 from plugrt_sdk.export.library import export_library
 from support import children
+from support.apart import runs_apart
 from support.requirements import needs, needs_jax
 
 TESTS = Path(__file__).parents[2]
@@ -313,6 +314,7 @@ def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
 # --- under stock JAX ----------------------------------------------------------------------------
 
 
+@runs_apart("sdk")
 @needs_jax
 def test_under_jax_as_a_capsule() -> None:
     functions = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",

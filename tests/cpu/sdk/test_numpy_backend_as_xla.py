@@ -1,6 +1,6 @@
 """The NumPy backend gives what XLA gives, for programs of every operation (`stablehlo_cases`).
 
-``make test-long`` tries every case, `make test-sdk` some.
+``nox -s long`` tries every case, `nox -s sdk` some.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.effort import seeds, some_of
 from support.stablehlo_cases import CASES, ULPS, write
 from support.stablehlo_text import assert_close
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 
 def run(client: Client, text: str, arguments: list[Any]) -> list[np.ndarray[Any, Any]]:

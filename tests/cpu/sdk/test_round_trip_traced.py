@@ -12,7 +12,7 @@ import pytest
 
 from support.apart import runs_apart
 
-pytestmark = [runs_apart("test-sdk"), pytest.mark.long]
+pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 
 def test_a_clean_run_of_the_suite_reports_no_leak(tmp_path: Path) -> None:

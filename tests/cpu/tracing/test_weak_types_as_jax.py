@@ -23,6 +23,7 @@ from plugrt import lax, tree
 from plugrt import random as plugrt_random
 from plugrt.errors import PlugrtError
 from plugrt.settings.declarations import config
+from support.apart import runs_apart
 from support.effort import EFFORT, seeds
 from support.jax_oracle import jax
 from support.weak_calls import OF_ONE, OF_TWO, Call, Namespaces
@@ -150,6 +151,7 @@ JAX_REFUSALS = (
 )  # fmt: skip
 
 
+@runs_apart("as_jax")
 @pytest.mark.long
 @AS_IN_0_10
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])

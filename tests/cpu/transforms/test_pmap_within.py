@@ -1,6 +1,6 @@
 """pmap while another function is traced: within pmap, jit, scan and cond.
 
-The numbers are those of JAX 0.4.20, the last that had it: `make test-old-jax` compares with that.
+The numbers are those of JAX 0.4.20, the last that had it: `nox -s old_jax` compares with that.
 """
 
 from __future__ import annotations

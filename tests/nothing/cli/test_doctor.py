@@ -12,6 +12,7 @@ from plugrt.capi.loading import exception_guard
 from plugrt.cli.doctor_checks import examine
 from plugrt.plugins import Backends
 from plugrt.settings.declarations import Config
+from support.apart import runs_apart
 from support.distributions import install_plugin, run_cli
 from support.native_core import needs_core
 
@@ -142,6 +143,7 @@ def test_the_others_are_examined_without_the_plugins_that_end_the_process(tmp_pa
     assert found["chosen"] == [], "a program would end, and choose none"
 
 
+@runs_apart("lifetimes")
 def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from plugrt.cli import doctor
 from plugrt.cli.doctor_checks import Examination
+from support.apart import runs_apart
 from support.clib import needs_cc
 from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with
@@ -22,6 +23,8 @@ from support.native_core import with_plain_crashes
 from support.sick_libraries import ODD, SICK, make_libraries
 
 pytestmark = [needs_cc, pytest.mark.long]
+of_all = runs_apart("lifetimes")
+"""Of tests that need what doctor says of all libraries: the other tests try some of each kind."""
 
 
 class Told(NamedTuple):
@@ -60,6 +63,7 @@ def row(told: Told, name: str) -> dict[str, Any]:
     return one
 
 
+@of_all
 def test_doctor_survives_and_leaves_no_process(told: Told) -> None:
     assert told.code == 1
     assert told.noise == ""
@@ -68,6 +72,7 @@ def test_doctor_survives_and_leaves_no_process(told: Told) -> None:
     assert row(told, "a")["state"] == "initialised"
 
 
+@of_all
 @pytest.mark.parametrize("name", SICK)
 def test_a_sick_library_is_one_problem_that_says_why(told: Told, name: str) -> None:
     state, words = SICK[name]
@@ -86,6 +91,7 @@ def test_a_sick_library_is_one_problem_that_says_why(told: Told, name: str) -> N
         assert "PLUGRT_PROBE_SECONDS" in found["cure"]
 
 
+@of_all
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_library_works_and_is_remarked_upon(told: Told, name: str) -> None:
     found = row(told, name)
@@ -98,10 +104,12 @@ def test_an_odd_library_works_and_is_remarked_upon(told: Told, name: str) -> Non
     assert len(said) == len(remarks)
 
 
+@of_all
 def test_nothing_else_is_a_problem(told: Told) -> None:
     assert len(told.found["problems"]) == len(SICK)
 
 
+@of_all
 def test_the_terminal_shows_each_fault_once(
     told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

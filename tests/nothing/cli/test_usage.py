@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt.cli import cli, run
-from support.distributions import install_plugin, run_python
-from support.forked_cli import run_all
+from support.distributions import install_plugin, run_cli, run_warm
 
 PROGRAM = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
 WRONG = {
@@ -36,18 +35,19 @@ WRONG = {
 """The words after ``plugrt``, and the words that the message must contain."""
 
 
-def test_wrong_usage_exits_with_2_and_names_what_is_wrong(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_wrong_usage_exits_with_2_and_names_what_is_wrong(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
     (tmp_path / "program.mlir").write_text(PROGRAM)
-    found = {}
-    for words, done in zip(WRONG, run_all(list(WRONG), tmp_path), strict=True):
-        message = done.stderr.partition("error: ")[2]
-        if done.returncode != 2 or WRONG[words] not in message or "INVALID_ARGUMENT" in message:
-            found[words] = done
-    assert not found
-    assert {path.name for path in tmp_path.iterdir() if path.suffix not in (".out", ".err")} == {
-        "notes.md", "program.mlir",
-    }  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    done = run_cli(*words, JAX_PLATFORMS="cpu")
+    message = done.stderr.partition("error: ")[2]
+    assert done.returncode == 2, done.stderr
+    assert WRONG[words] in message
+    assert "INVALID_ARGUMENT" not in message
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.md", "program.mlir"}
 
 
 def _commands(
@@ -86,7 +86,7 @@ def test_no_color_turns_colours_off(
         from plugrt.cli import cli
         print(CliRunner().invoke(cli, ["doctor"], color=True).output)
     """
-    shown = run_python(code, **environ).stdout
+    shown = run_warm(code, **environ).stdout
     assert "nothing" in shown
     assert ("\x1b[" in shown) is coloured
 
@@ -108,7 +108,7 @@ def test_a_shell_completes_plugins_and_checks(
     install_plugin(tmp_path, "chip")
     install_plugin(tmp_path, "other")
     words = line.split(" ")
-    done = run_python(
+    done = run_warm(
         "import plugrt.cli; plugrt.cli.main([])",
         tmp_path, _PLUGRT_COMPLETE="bash_complete", COMP_WORDS=line,
         COMP_CWORD=str(len(words) - 1),

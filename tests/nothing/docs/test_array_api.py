@@ -1,4 +1,4 @@
-"""The reports and reasons that `make test-array-api` reads, and the page made of the reasons."""
+"""The reports and reasons that `nox -s array_api` reads, and the page made of the reasons."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ def test_the_report_is_of_this_tree(folder: Path) -> None:
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kit = tomllib.loads((ROOT / "plugin_sdk/pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert stated["kit"] == f"plugrt-sdk {kit['version']}, manifest {manifest_hash()}", (
-        "the checks have changed: make conformance"
+        "the checks have changed: nox -s conformance"
     )
     assert stated["plugin"].startswith(f"{project['name']} {project['version']} "), (
-        "the plugin's version has changed: make conformance"
+        "the plugin's version has changed: nox -s conformance"
     )
 
 

@@ -81,7 +81,7 @@ def test_the_pages_of_packages_have_no_links_that_end_there(path: Path) -> None:
 def test_the_lock_has_the_version() -> None:
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
     locked = {p["name"]: p["version"] for p in lock["package"] if p["name"] in NAMES}
-    assert locked == dict.fromkeys(NAMES, VERSION), "run `make version`"
+    assert locked == dict.fromkeys(NAMES, VERSION), "run `nox -s version`"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.distributions import PLUGIN, install, install_plugin, run_python
+from support.distributions import PLUGIN, install, install_plugin, run_python, run_warm
 
 DEVICES = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
 TWICE = """
@@ -29,7 +29,7 @@ NONE_OF_OURS = {"PLUGRT_PLUGINS_BLOCK": "cpu,cuda,tpu,xla_cpu"}
 
 def twice(*folders: Path, **environ: str) -> str:
     """Asks for devices twice in one process; asserts that both answers are the same."""
-    done = run_python(TWICE, *folders, **environ)
+    done = run_warm(TWICE, *folders, **environ)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == second
@@ -43,9 +43,9 @@ def test_a_plugin_that_aborts_at_import_is_harmless_unless_selected(tmp_path: Pa
         (tmp_path / group).mkdir()
         (tmp_path / group / "bomb2.py").write_text("import os; os.abort()")
     install_plugin(tmp_path, "good")
-    done = run_python(DEVICES, tmp_path, JAX_PLATFORMS="good")
+    done = run_warm(DEVICES, tmp_path, JAX_PLATFORMS="good")
     assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
-    assert run_python(DEVICES, tmp_path, JAX_PLATFORMS="bomb").returncode < 0
+    assert run_warm(DEVICES, tmp_path, JAX_PLATFORMS="bomb").returncode < 0
 
 
 def test_nothing_unselected_is_imported(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_nothing_unselected_is_imported(tmp_path: Path) -> None:
     for i in range(3):
         install_plugin(tmp_path, f"p{i}")
     code = DEVICES + "\nimport sys; print(sorted(m for m in sys.modules if m.endswith('_module')))"
-    done = run_python(code, tmp_path, JAX_PLATFORMS="p1")
+    done = run_warm(code, tmp_path, JAX_PLATFORMS="p1")
     assert done.stdout.splitlines() == ["['p1']", "['p1_module']"], done.stderr
 
 
@@ -70,7 +70,7 @@ def test_a_broken_plugin_is_one_line_that_names_it(tmp_path: Path, source: str, 
     """JAX: a literal %s for an ImportError; anything else ends jax.devices()."""
     install_plugin(tmp_path, "bad", source, distribution="bad-chip", version="4.5")
     install_plugin(tmp_path, "good", priority=1)
-    done = run_python(DEVICES, tmp_path, **NONE_OF_OURS)
+    done = run_warm(DEVICES, tmp_path, **NONE_OF_OURS)
     assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
     (line,) = done.stderr.splitlines()
     for part in ("'bad' (bad-chip 4.5)", fact, "PLUGRT_PLUGINS_BLOCK=bad"):
@@ -84,7 +84,7 @@ def test_a_broken_plugin_is_one_line_that_names_it(tmp_path: Path, source: str, 
 def test_ctrl_c_in_a_plugin_is_not_swallowed(tmp_path: Path) -> None:
     """JAX: `initialize()` is guarded by a bare except."""
     install_plugin(tmp_path, "bad", "raise KeyboardInterrupt")
-    done = run_python(DEVICES, tmp_path, JAX_PLATFORMS="bad")
+    done = run_warm(DEVICES, tmp_path, JAX_PLATFORMS="bad")
     assert done.returncode != 0
     assert done.stderr.strip().endswith("KeyboardInterrupt")
 
@@ -98,9 +98,7 @@ def test_the_order_is_the_same_in_every_run(tmp_path: Path) -> None:
         plugrt.devices()
         print([r.name for r in plugrt.plugins.table()], plugrt.default_backend())
     """
-    runs = {
-        run_python(code, tmp_path, PYTHONHASHSEED=seed, **NONE_OF_OURS).stdout for seed in "123"
-    }
+    runs = {run_warm(code, tmp_path, PYTHONHASHSEED=seed, **NONE_OF_OURS).stdout for seed in "123"}
     (output,) = runs
     assert output.endswith(" a\n")
 
@@ -146,7 +144,7 @@ def test_a_sick_distribution_hides_no_other(tmp_path: Path) -> None:
     install_plugin(tmp_path, "good")
     assert twice(tmp_path, JAX_PLATFORMS="good") == "[good:0]"
     code = "import plugrt, json; print(json.dumps([r.as_dict() for r in plugrt.plugins.table()]))"
-    rows = {r["name"]: r for r in json.loads(run_python(code, tmp_path).stdout)}
+    rows = {r["name"]: r for r in json.loads(run_warm(code, tmp_path).stdout)}
     assert rows["sick-dist"]["state"] == "broken"
     assert rows["good"]["state"] == "found"
 
@@ -176,7 +174,7 @@ def test_the_value_of_an_entry_point_may_name_an_attribute(tmp_path: Path) -> No
 def test_registering_a_wrong_plugin_raises(tmp_path: Path) -> None:
     """JAX: register_plugin logs an error and returns None."""
     code = "import plugrt; plugrt.plugins.register('libchip.so')"
-    done = run_python(code, tmp_path)
+    done = run_warm(code, tmp_path)
     assert done.returncode == 1
     assert "RegistrationError" in done.stderr.splitlines()[-1]
 
@@ -192,7 +190,7 @@ def wait_for_driver():
 wait_for_driver()
 """
     install_plugin(tmp_path, "slow", source + PLUGIN.format(name="slow", priority=1))
-    done = run_python(DEVICES, tmp_path, JAX_PLATFORMS="slow", PLUGRT_LOAD_WARN_SECONDS="0.1")
+    done = run_warm(DEVICES, tmp_path, JAX_PLATFORMS="slow", PLUGRT_LOAD_WARN_SECONDS="0.1")
     (line,) = done.stderr.splitlines()
     for fact in ("importing the plugin 'slow' (slow-dist 1.0)", "0.1 s", "wait_for_driver"):
         assert fact in line
@@ -228,9 +226,9 @@ def test_a_hundred_plugins_cost_a_few_milliseconds(tmp_path: Path) -> None:
                 seconds.append(time.perf_counter() - begin)
             print(len(names), min(seconds))
     """
-    done = run_python(code, tmp_path, arguments=(str(tmp_path),))
+    done = run_warm(code, tmp_path, arguments=(str(tmp_path),))
     many, none = (line.split() for line in done.stdout.splitlines())
     assert (many[0], none[0]) == ("101", "0"), done.stderr
     assert float(many[1]) < 0.25, "100 dist-info folders took 5 ms when this was written"
-    done = run_python(DEVICES, tmp_path, JAX_PLATFORMS="good")
+    done = run_warm(DEVICES, tmp_path, JAX_PLATFORMS="good")
     assert done.stdout == "['good']\n", done.stderr

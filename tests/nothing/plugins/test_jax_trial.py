@@ -23,7 +23,7 @@ from plugrt.plugins.starting.loading import load
 from plugrt.processes.run_in_child import Outcome
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc, tiny_library
-from support.distributions import install, install_plugin, run_cli, run_python
+from support.distributions import install, install_plugin, run_cli, run_warm
 from support.requirements import needs_jax
 
 START = """
@@ -268,7 +268,7 @@ def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path) -> None:
         (row,) = made.table.rows
         print(load(row, made.table).library(), {"jax", "made_chip"} & set(sys.modules))
     """
-    done = run_python(code, small_jax, arguments=(str(small_jax),))
+    done = run_warm(code, small_jax, arguments=(str(small_jax),))
     assert (done.returncode, done.stdout) == (0, "lib.so set()\n"), done.stderr
 
 

@@ -22,7 +22,7 @@ from plugrt.plugins.discovery.env_paths import VARIABLE, explain_missing, parse_
 from plugrt.settings.declarations import Config
 from plugrt_sdk import BackendPlugin
 from support.clib import needs_cc, tiny_library
-from support.distributions import run_python
+from support.distributions import run_warm
 from support.fake_client import FakePlugin
 
 
@@ -73,7 +73,7 @@ def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
     folder.mkdir()
     tiny_library(folder).rename(folder / "libfoo_pjrt.so")
     (tmp_path / "foo.json").write_text('{"library_path": "libfoo_pjrt.so"}')
-    done = run_python(
+    done = run_warm(
         f"""
         import os, plugrt
         from plugrt.capi import load_library
@@ -149,7 +149,7 @@ def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
     """JAX reads these as flags: they are set in a child, and its options are printed."""
     pytest.importorskip("jax")
     names = ("cuda", "rocm", "oneapi", "mychip")
-    done = run_python(
+    done = run_warm(
         f"""
         import json, jax
         from jax._src import xla_bridge

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support.distributions import install_plugin, run_python
+from support.distributions import install_plugin, run_warm
 from support.native_core import unsanitized
 
 pytestmark = unsanitized("it bounds a process's addresses, of which they reserve terabytes")
@@ -89,7 +89,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     for place in places:
         (root / place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         put(root / place)
-    done = run_python(
+    done = run_warm(
         PROGRAM, root, arguments=(str(root), str(root / "x.json"), str(root / "lib.so")),
         timeout=30, PLUGRT_CACHE_DIR=str(root / "cache"),
         PJRT_NAMES_AND_LIBRARY_PATHS=f"x:{root}/x.json",

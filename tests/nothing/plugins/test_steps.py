@@ -12,7 +12,7 @@ from plugrt.plugins import Availability, Backends
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
-from support.distributions import install_plugin, run_python
+from support.distributions import install_plugin, run_warm
 from support.fake_client import FakePlugin
 
 
@@ -69,14 +69,14 @@ def test_a_program_that_logs_everything_sees_the_steps(tmp_path: Path) -> None:
         logging.basicConfig(level=logging.DEBUG)
         plugrt.devices()
     """
-    done = run_python(code, tmp_path, PLUGRT_PLUGINS_ALLOW="chip")
+    done = run_warm(code, tmp_path, PLUGRT_PLUGINS_ALLOW="chip")
     for fact in ("found 'chip'", "loading 'chip'", "probing 'chip'", "ms: initialised", "chose"):
         assert any(
             line.startswith("DEBUG:plugrt.plugins:") and fact in line
             for line in done.stderr.splitlines()
         ), done.stderr
     code = "import plugrt; plugrt.devices()"
-    done = run_python(code, tmp_path, PLUGRT_PLUGINS_ALLOW="chip", PLUGRT_TRACE_PLUGINS="1")
+    done = run_warm(code, tmp_path, PLUGRT_PLUGINS_ALLOW="chip", PLUGRT_TRACE_PLUGINS="1")
     lines = done.stderr.splitlines()
     assert all(line.startswith("plugrt: ") for line in lines)
     (loaded,) = [line for line in lines if re.search("loading 'chip' .* took", line)]

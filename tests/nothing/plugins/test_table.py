@@ -13,7 +13,7 @@ from plugrt.errors import PluginError, RegistrationError
 from plugrt.plugins import Plugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.selection.backends import clear_backends, get_backend
-from support.distributions import install, install_plugin, run_python
+from support.distributions import install, install_plugin, run_warm
 from support.fake_client import FakePlugin
 from support.registries import registry
 
@@ -34,7 +34,7 @@ def test_a_registered_plugin_is_a_row() -> None:
 
 
 def test_a_row_names_the_program_that_registered_it() -> None:
-    ran = run_python("""
+    ran = run_warm("""
         from plugrt import plugins
         from support.fake_client import FakePlugin
         plugins.register(FakePlugin("a"))

@@ -12,7 +12,7 @@ from plugrt.plugins import Backends
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.starting import torch_plugins
 from plugrt.settings.declarations import Config
-from support.distributions import install, run_cli, run_python
+from support.distributions import install, run_cli, run_warm
 
 RECORD = Record("chip", Source.TORCH, "chip-torch", "1.0", "chip_torch:Chip")
 
@@ -82,7 +82,7 @@ def test_a_module_that_imports_torch_says_so(tmp_path: Path) -> None:
 def test_it_is_listed_and_imported_by_no_automatic_choice(tmp_path: Path) -> None:
     entry = {"torch_xla.plugins": {"chip": "chip_torch:Chip"}}
     install(tmp_path, "chip-torch", entry, {"chip_torch": "raise SystemExit('imported')"})
-    done = run_python(
+    done = run_warm(
         """
         import plugrt
         plugrt.devices()

@@ -26,7 +26,7 @@ from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 from support import fake_client
 from support.clib import needs_cc, tiny_library
-from support.distributions import install_plugin, run_cli, run_python
+from support.distributions import install_plugin, run_cli, run_warm
 from support.fake_client import FakePlugin
 
 DEVICES = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
@@ -62,7 +62,7 @@ def test_a_library_of_the_environment_that_cannot_start(tmp_path: Path, fault: s
     library = tiny_library(tmp_path, *START_FAULTS[fault])
     install_plugin(tmp_path, "good", priority=1)
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{library}", **ONLY}
-    done = run_python(DEVICES, tmp_path, **names)
+    done = run_warm(DEVICES, tmp_path, **names)
     assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "left out" in line]
     assert "'foo' (PJRT_NAMES_AND_LIBRARY_PATHS)" in line
@@ -77,7 +77,7 @@ def test_it_is_an_error_if_it_is_asked_for_and_in_strict_mode(
     library = tiny_library(tmp_path, *START_FAULTS[fault])
     install_plugin(tmp_path, "good", priority=1)
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{library}", **ONLY, **how}
-    done = run_python(DEVICES, tmp_path, **names)
+    done = run_warm(DEVICES, tmp_path, **names)
     assert done.returncode == 1
     assert "'foo' (PJRT_NAMES_AND_LIBRARY_PATHS)" in last(done.stderr)
     words = "frobnitz: firmware crashed" if "fault" in fault else "no devices"
@@ -94,13 +94,13 @@ def test_a_plugin_whose_library_is_not_there_is_broken(tmp_path: Path) -> None:
     """It was "unavailable", silent, and doctor said that all is well."""
     install_plugin(tmp_path, "nolib", NOLIB)
     install_plugin(tmp_path, "good", priority=1)
-    done = run_python(DEVICES, tmp_path, **ONLY)
+    done = run_warm(DEVICES, tmp_path, **ONLY)
     assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
     (line,) = done.stderr.splitlines()
     for fact in ("left out: 'nolib' (nolib-dist 1.0)", "/nowhere.so does not exist", "correct"):
         assert fact in line
     for environ in ({"PLUGRT_STRICT_PLUGINS": "1"}, {"JAX_PLATFORMS": "nolib"}):
-        done = run_python(DEVICES, tmp_path, **ONLY, **environ)
+        done = run_warm(DEVICES, tmp_path, **ONLY, **environ)
         assert done.returncode == 1
         assert "PluginBroken" in last(done.stderr)
         assert "/nowhere.so does not exist" in last(done.stderr)
@@ -119,7 +119,7 @@ def test_a_broken_file_of_a_library_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"library_path": "/x.so", "create_option": {"a": 1}}')
     install_plugin(tmp_path, "good", priority=1)
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{tmp_path}/x.json", **ONLY}
-    done = run_python(DEVICES, tmp_path, **names)
+    done = run_warm(DEVICES, tmp_path, **names)
     assert done.stdout == "['good']\n", done.stderr
     for fact in ("left out: 'foo'", "'create_option'", "did you mean 'create_options'?"):
         assert fact in done.stderr

@@ -64,7 +64,7 @@ print(wrong or "right")
 """
 
 
-@runs_apart("test-sdk")
+@runs_apart("sdk")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "Late()"])

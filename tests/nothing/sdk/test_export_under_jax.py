@@ -14,7 +14,7 @@ from support.apart import runs_apart
 from support.effort import EFFORT, WHOLE
 from support.requirements import needs_jax
 
-pytestmark = [needs_jax, runs_apart("test-sdk")]
+pytestmark = [needs_jax, runs_apart("sdk")]
 TESTS = Path(__file__).parents[2]
 EXIT = "exit_with_live_arrays"
 """The last function of a child: the process ends well with live arrays."""

@@ -29,7 +29,7 @@ from plugrt_numpy.devices import Grid
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_sdk import BackendClient
 from plugrt_sdk.testing.program_text import ProgramText, named_dtype, typed
-from support.distributions import run_python
+from support.distributions import run_warm
 from support.markdown import load_script
 from support.stablehlo_cases import CASES, write
 
@@ -619,10 +619,10 @@ except plugrt.errors.PlugrtError as error:
     print(type(error).__name__)
 print("plugrt_sdk.client" in sys.modules)
 """
-    named = run_python(code, JAX_PLATFORMS="numpy")
+    named = run_warm(code, JAX_PLATFORMS="numpy")
     assert named.stdout.split() == ["['numpy']", "True"], named.stderr
     others = sorted({row.name for row in plugrt.plugins.table()} - {"numpy"})
-    unnamed = run_python(code, PLUGRT_PLUGINS_BLOCK=",".join(others))
+    unnamed = run_warm(code, PLUGRT_PLUGINS_BLOCK=",".join(others))
     assert unnamed.stdout.split() == ["PluginUnavailable", "False"], unnamed.stderr
 
 

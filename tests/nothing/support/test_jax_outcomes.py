@@ -1,4 +1,4 @@
-"""What `make test-jax` reads and compares."""
+"""What `nox -s jax` reads and compares."""
 
 from __future__ import annotations
 

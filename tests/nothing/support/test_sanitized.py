@@ -1,4 +1,4 @@
-"""What tests do under the sanitizers: `make test-core-sanitized` says so by what it preloads."""
+"""What tests do under the sanitizers: `nox -s core_sanitized` says so by what it preloads."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from support.native_core import unsanitized
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
-    runs_apart("test-lifetimes"),
+    runs_apart("lifetimes"),
     needs_cc,
     needs_library,
     unsanitized("it reads as many items as a library claims, beyond the memory that they give it"),

@@ -14,7 +14,7 @@ import plugrt.capi
 from support.apart import runs_apart
 from support.xla_cpu import library_path, needs_library, run_python
 
-pytestmark = [runs_apart("test-lifetimes"), needs_library]
+pytestmark = [runs_apart("lifetimes"), needs_library]
 
 
 def run_on_library(code: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.capi.loading import exception_guard
-from support import children
+from support import children, warm_children
 from support.native_core import unsanitized
 from support.requirements import needs
 from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
@@ -107,9 +107,9 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def _run(code: str, library: Path, what: int, **environ: str) -> dict[str, tuple[int, list[str]]]:
-    done = children.run(
-        [sys.executable, "-c", code, what, library], env={**os.environ, **environ}, timeout=120
-    )
+    env = {**os.environ, **environ}
+    arguments = (str(what), str(library))
+    done = warm_children.run(code, arguments, env, 120)
     assert done.returncode == 0, done.stderr
     outcomes: dict[str, tuple[int, list[str]]] = json.loads(done.stdout)
     return outcomes
@@ -222,10 +222,9 @@ def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
         "PJRT_NAMES_AND_LIBRARY_PATHS": f"throwing:{library}",
         "PLUGRT_CACHE_DIR": str(tmp_path),
     }
-    command = [sys.executable, "-c", _DEVICES]
-    done = children.run(command, env={**os.environ, **environ}, timeout=120)
+    done = warm_children.run(_DEVICES, (), {**os.environ, **environ}, 120)
     assert done.returncode == 0, done.stderr
     assert "was killed by SIGABRT while it was loaded" in done.stdout
     assert "terminate called after throwing an instance of" in done.stdout
     untried = {**os.environ, **environ, "PLUGRT_PROBE_LIBRARIES": "0"}
-    assert children.run(command, env=untried, timeout=120).returncode == -signal.SIGABRT
+    assert warm_children.run(_DEVICES, (), untried, 120).returncode == -signal.SIGABRT

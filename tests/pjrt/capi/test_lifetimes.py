@@ -15,7 +15,7 @@ from support.native_core import SANITIZED
 from support.requirements import cannot
 from support.xla_cpu import library_path, run_python
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 SETUP = """
 import gc, os, sys, threading, time

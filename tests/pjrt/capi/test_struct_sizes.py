@@ -167,7 +167,7 @@ def test_both_sizes_are_tried_where_headers_of_a_version_differ(which: str, tmp_
     assert len(refused) == len(set(refused)), "each size is tried once"
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 def test_all_runs_on_a_strict_library_as_without_it(strict: Path) -> None:
     called: set[str] = set()
     for devices in (0, 1, 8):

@@ -191,7 +191,7 @@ def test_a_dtype_alone_may_be_missing(libraries: StubbedLibraries) -> None:
     assert {s: o for _, s, o in found if o != "ok" and s != "int4"} == {}
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_every_function(libraries: StubbedLibraries) -> None:

@@ -8,7 +8,7 @@ from support.apart import runs_apart
 from support.distributions import run_python
 from support.xla_cpu import library_path
 
-pytestmark = runs_apart("test-lifetimes")
+pytestmark = runs_apart("lifetimes")
 
 PROGRAM = """
     import builtins, os, sys

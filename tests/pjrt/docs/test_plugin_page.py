@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.distributions import install, run_cli, run_python
+from support.distributions import install, run_cli, run_warm
 from support.markdown import ROOT, blocks
 from support.xla_cpu import library_path
 
@@ -43,21 +43,21 @@ def test_doctor_has_the_row_that_the_page_shows(site: Path) -> None:
 @pytest.mark.parametrize("name", ["mychip", "accelerator"])
 def test_the_test_of_the_page_passes(site: Path, name: str) -> None:
     code = "from tests.test_mychip import test_it_computes; test_it_computes(); print('passed')"
-    done = run_python(code, site, JAX_PLATFORMS=name, PLUGRT_STRICT_PLUGINS="1")
+    done = run_warm(code, site, JAX_PLATFORMS=name, PLUGRT_STRICT_PLUGINS="1")
     assert done.stdout == "passed\n", done.stderr
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 def test_jax_finds_the_same_wheel(site: Path) -> None:
-    done = run_python("import jax; print(jax.devices())", site, JAX_PLATFORMS="mychip")
+    done = run_warm("import jax; print(jax.devices())", site, JAX_PLATFORMS="mychip")
     assert "id=0" in done.stdout, done.stderr
 
 
 def test_a_library_that_is_not_there_is_told_as_the_page_says(site: Path) -> None:
     (site / "mychip/libmychip_pjrt.so").unlink()
-    done = run_python("import plugrt; print(plugrt.default_backend())", site)
+    done = run_warm("import plugrt; print(plugrt.default_backend())", site)
     assert done.stdout == "cpu\n"
     assert "mychip" in done.stderr
     assert "libmychip_pjrt.so does not exist" in done.stderr
-    asked = run_python("import plugrt; plugrt.devices()", site, JAX_PLATFORMS="mychip")
+    asked = run_warm("import plugrt; plugrt.devices()", site, JAX_PLATFORMS="mychip")
     assert "PluginBroken" in asked.stderr

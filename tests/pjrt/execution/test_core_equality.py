@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from support import children
+from support.apart import runs_apart
 from support.effort import EFFORT, seeds
 from support.native_core import needs_core
 from support.xla_cpu import library_path, needs_library
@@ -53,6 +54,7 @@ def account_of(child: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
+@runs_apart("python_calls")
 @pytest.mark.long
 @needs_core
 @needs_library

@@ -1,6 +1,6 @@
 """Calls for long, and calls beside deletions: in the compiled core, or in Python with its absence.
 
-``make test-core`` runs these in both: a million calls of each kind in C, 100,000 in Python.
+``nox -s core`` runs these in both: a million calls of each kind in C, 100,000 in Python.
 """
 
 from __future__ import annotations

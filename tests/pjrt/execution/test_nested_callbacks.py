@@ -48,7 +48,7 @@ def _run(kind: str, size: int, platform: str) -> dict[tuple[str, ...], str]:
     return {tuple(line[:words]): line[words] for line in lines}
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("launches", [2, 20])
 def test_the_reported_programs_end(launches: int, platform: str) -> None:
@@ -63,7 +63,7 @@ def test_the_reported_programs_end(launches: int, platform: str) -> None:
         assert "Fix: compute with NumPy in the function" in done.stdout
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("size", CASES)
 @pytest.mark.parametrize("kind", [*KINDS, HANDED])
@@ -81,7 +81,7 @@ def test_launches_within_callbacks_never_hang(kind: str, size: int, platform: st
             assert result in ("ran", "refused")
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("size", CASES)
 def test_launches_on_several_devices_within_others_are_refused(size: int, platform: str) -> None:
@@ -126,7 +126,7 @@ def test_what_other_threads_launch_for_a_callback_ends(platform: str) -> None:
         assert "launches a program on the device that calls it" in done.stdout
 
 
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 def test_launches_one_after_another_within_a_callback_are_no_nesting() -> None:
     """Each has ended when the next is made; the launch that calls goes on."""
     code = """
@@ -147,7 +147,7 @@ print(float(outer(late(xp.zeros((300, 300))))[0, 0]))
 
 
 @needs_library
-@runs_apart("test-lifetimes")
+@runs_apart("lifetimes")
 def test_the_cure_of_the_refusal_works() -> None:
     code = REPORTED.replace("xp.matmul(m, m) + 1)", 'xp.matmul(m, m) + 1, backend="cpu")')
     code = code.replace("device_put(np.asarray(m))", 'device_put(m, plugrt.devices("cpu")[0])')

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.distributions import install, run_python
+from support.apart import runs_apart
+from support.distributions import install, run_warm
 from support.effort import some_of
 from support.xla_cpu import library_path
 
@@ -95,10 +96,11 @@ for host in sys.argv[1].split(","):
 """
 
 
+@runs_apart("as_jax")
 @pytest.mark.parametrize("hosts", ["plugrt,jax", "jax,plugrt,jax"])
 def test_both_hosts_use_every_plugin(site: Path, hosts: str) -> None:
     names = ",".join(STYLES)
-    done = run_python(
+    done = run_warm(
         PROGRAM, site, arguments=(hosts, names), timeout=240, JAX_PLATFORMS=f"{names},cpu"
     )
     expected = [f"{host} {name} 3" for host, name in itertools.product(hosts.split(","), STYLES)]
@@ -121,7 +123,7 @@ def test_every_registered_name_selects_it(tmp_path: Path, name: str, count: int)
     """4 is what the library makes without options."""
     install(tmp_path, "jax-metal", {"jax_plugins": {"metal_plugin": "metal_made"}},
             {"metal_made": METAL})  # fmt: skip
-    done = run_python(
+    done = run_warm(
         f"""
         import plugrt
         client = plugrt.backends()[{name!r}]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.distributions import install, run_cli, run_python
+from support.distributions import install, run_cli, run_warm
 from support.requirements import needs_jax
 from support.xla_cpu import library_path, needs_library
 
@@ -42,7 +42,7 @@ def test_by_json_with_create_options(tmp_path: Path) -> None:
 
 def test_by_a_capsule_of_either_maker() -> None:
     """The same capsule that jaxlib makes; the second one is ours."""
-    done = run_python(
+    done = run_warm(
         f"""
         import plugrt
         from jaxlib import xla_client
@@ -93,7 +93,7 @@ def test_by_a_table_in_a_capsule(tmp_path: Path) -> None:
     install(tmp_path, "made-pjrt", {"jax_plugins": {"made": "made_table"}}, {"made_table": source})
     code = "import plugrt, os; print(plugrt.default_backend(), flush=True); os._exit(0)"
     # _exit: the CDLL above lacks RTLD_NODELETE, without which the library ends exits badly.
-    done = run_python(code, tmp_path, JAX_PLATFORMS="made")
+    done = run_warm(code, tmp_path, JAX_PLATFORMS="made")
     assert done.stdout == "cpu\n", done.stderr
 
 
@@ -106,14 +106,14 @@ def test_a_name_in_the_environment_comes_before_an_installed_one() -> None:
                 print(row.source, row.state)
     """
     variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{LIBRARY}"}
-    done = run_python(code, JAX_PLATFORMS="xla_cpu", **variable)
+    done = run_warm(code, JAX_PLATFORMS="xla_cpu", **variable)
     rows = done.stdout.splitlines()
     assert rows == ["environment initialised", "xla_plugins duplicate"], done.stderr
 
 
 def test_used_by_itself_where_no_other_plugin_is(tmp_path: Path) -> None:
     code = "import plugrt; print(list(plugrt.backends()))"
-    done = run_python(code, PLUGRT_PLUGINS_ALLOW="xla_cpu")
+    done = run_warm(code, PLUGRT_PLUGINS_ALLOW="xla_cpu")
     assert done.stdout == "['xla_cpu']\n", done.stderr
 
 
@@ -129,7 +129,7 @@ def test_a_library_that_calls_itself_cpu_is_not_the_cpu_plugin() -> None:
             assert plugrt.devices(name)[0].client is client
             assert plugrt.jit(lambda x: x + 1, backend=name)(1.0).device.client is client
     """
-    done = run_python(
+    done = run_warm(
         code, JAX_PLATFORMS="foo,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}",
         JAX_NUM_CPU_DEVICES="3",
     )  # fmt: skip
@@ -138,7 +138,7 @@ def test_a_library_that_calls_itself_cpu_is_not_the_cpu_plugin() -> None:
 
 def test_what_jax_platforms_leaves_out_is_not_the_library_that_reports_it() -> None:
     code = "import plugrt; print(plugrt.default_backend()); plugrt.devices('cpu')"
-    done = run_python(code, JAX_PLATFORMS="foo", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}")
+    done = run_warm(code, JAX_PLATFORMS="foo", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}")
     assert done.stdout == "cpu\n"
     assert "UnknownPlatform: get_backend('cpu'): JAX_PLATFORMS=foo leaves 'cpu' out" in done.stderr
 
@@ -149,9 +149,9 @@ def test_a_library_with_an_option_that_it_refuses(tmp_path: Path, options: dict[
     file.write_text(json.dumps({"library_path": LIBRARY, "create_options": options}))
     code = "import plugrt; print(plugrt.backends())"
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}
-    done = run_python(code, **names)
+    done = run_warm(code, **names)
     assert done.stdout == "<backends cpu>\n"
     assert "left out: 'mine' (PJRT_NAMES_AND_LIBRARY_PATHS)" in done.stderr
-    done = run_python(code, PLUGRT_STRICT_PLUGINS="1", **names)
+    done = run_warm(code, PLUGRT_STRICT_PLUGINS="1", **names)
     assert done.returncode == 1
     assert "PluginBroken: 'mine'" in done.stderr

@@ -64,9 +64,13 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
         found, interrupted = runner.results(), True
     seconds = round(time.perf_counter() - begin, 3)
     results = {key: waivers.apply(key, result) for key, result in found.items()}
-    report = make_report(runner, results, waivers, {**facts, "seconds": seconds})
+    facts["seconds"] = seconds
+    report = make_report(runner, results, waivers, facts, every=False)
     print_report(report, get_width(sys.stdout), err=outputs.fill_stdout)
-    unwritten = list(outputs.write(report))
+    unwritten = []
+    if outputs:
+        facts["kit"] = provenance.describe_kit_for_storage()
+        unwritten = [*outputs.write(make_report(runner, results, waivers, facts))]
     for line in unwritten:
         click.echo(f"error: {line}", err=True)
     if interrupted:

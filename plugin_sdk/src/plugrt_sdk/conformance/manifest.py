@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from importlib.machinery import ModuleSpec
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.module_code import describe
 from plugrt_sdk.conformance.random_bits import FILE as STORED_BITS
 
 _JUDGES = (
@@ -21,8 +21,8 @@ _JUDGES = (
     "plugrt_sdk.conformance.reports.report",
 )  # fmt: skip
 """The modules that run checks, judge them and grant levels."""
-_WITHOUT_EFFECT = ("ctx", "kind")
-"""The fields of a syntax tree that change nothing of what runs."""
+WRITTEN = Path(__file__).with_name("module_code.json")
+"""Written by ``setup.py`` into wheels only: in an editable installation each source is parsed."""
 
 
 @cache
@@ -66,18 +66,20 @@ def code_digests(modules: Iterable[str]) -> Mapping[str, str]:
             continue  # something in a module, or a folder
         # Not from the loader: that of pytest, which rewrites assertions, has no source.
         content = Path(spec.origin).read_bytes()
+        found[name] = _sha256(content)
         if spec.origin.endswith(".py"):
-            tree = ast.parse(content)
-            found[name] = code_digest(tree)
-            waiting += _imports(tree, spec.parent or "")
-        else:
-            found[name] = _sha256(content)
+            found[name], imports = read_written().get(found[name]) or describe(content)
+            waiting += (resolve_name(other, spec.parent or "") for other in imports)
     return dict(sorted(found.items()))
 
 
-def code_digest(tree: ast.AST) -> str:
-    """Returns the SHA-256 of what a module's syntax tree does, alike in each Python."""
-    return _sha256(json.dumps(_shape(tree)).encode())
+@cache
+def read_written() -> Mapping[str, tuple[str, Sequence[str]]]:
+    """Returns what `describe` gives, by the SHA-256 of the source: written as a wheel is built."""
+    table: Mapping[str, tuple[str, Sequence[str]]] = (
+        json.loads(WRITTEN.read_text(encoding="utf-8")) if WRITTEN.exists() else {}
+    )
+    return table
 
 
 def _statement(check: Check) -> Mapping[str, object]:
@@ -94,43 +96,6 @@ def _find(name: str) -> ModuleSpec | None:
         return find_spec(name)
     except ModuleNotFoundError:  # what should hold it is no package
         return None
-
-
-def _imports(node: ast.AST, package: str) -> Iterator[str]:
-    """Yields what a tree imports, but for what only type checkers see."""
-    match node:
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-            return
-        case ast.Import():
-            yield from (alias.name for alias in node.names)
-        case ast.ImportFrom():
-            home = resolve_name("." * node.level + (node.module or ""), package)
-            yield from (home, *(f"{home}.{alias.name}" for alias in node.names))
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, package)
-
-
-def _shape(value: object) -> object:
-    """Returns a part of a syntax tree as JSON, without places and documentation.
-
-    What is empty is left out, since the versions of Python differ in which empty fields there are.
-    """
-    if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some formats with an empty text
-        value = ast.JoinedStr([v for v in value.values if getattr(v, "value", None) != ""])
-    if isinstance(value, ast.AST):
-        given = ((k, v) for k, v in ast.iter_fields(value) if k not in _WITHOUT_EFFECT)
-        return [type(value).__name__, {k: _shape(v) for k, v in given if v not in (None, [])}]
-    if isinstance(value, list):
-        return [_shape(item) for item in value if not _is_documentation(item)]
-    return ascii(value)
-
-
-def _is_documentation(node: object) -> bool:
-    """Whether a statement is a text, which only people read."""
-    match node:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-    return False
 
 
 def _sha256(content: bytes) -> str:

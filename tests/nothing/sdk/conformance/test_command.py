@@ -36,7 +36,7 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.export.library import export_library
 from support.apart import runs_apart
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 MUTANT = "support.conformance_mutants:no_zero_d"
 KILLED = "buffers.put_get.scalar"

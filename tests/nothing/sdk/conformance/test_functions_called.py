@@ -17,7 +17,7 @@ from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from support.apart import runs_apart
 
-pytestmark = [runs_apart("test-sdk"), pytest.mark.long]
+pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 OF_ONE_BODY = (
     "operations.",

@@ -1,4 +1,4 @@
-"""`make kill-matrix` finds mutants, tries them and writes the matrix."""
+"""`nox -s kill_matrix` finds mutants, tries them and writes the matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from support.apart import runs_apart
 from support.clib import needs_cc
 
-pytestmark = [runs_apart("test-sdk"), needs_cc]
+pytestmark = [runs_apart("sdk"), needs_cc]
 
 ROOT = Path(__file__).parents[4]
 TOOL = ROOT / "tools/kill_matrix.py"

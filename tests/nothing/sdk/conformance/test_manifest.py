@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +16,8 @@ import pytest
 import plugrt_sdk
 from plugrt_sdk.conformance import manifest, registry
 from plugrt_sdk.conformance.check import Check, Level, Needs
-from plugrt_sdk.conformance.manifest import code_digest, code_digests, kit_digests, manifest_hash
+from plugrt_sdk.conformance.manifest import code_digests, kit_digests, manifest_hash
+from plugrt_sdk.conformance.module_code import describe, describe_all
 
 MODULE = '''"""A module."""
 from . import limits
@@ -35,7 +36,7 @@ DIGEST = "f97b1d6a12e016bec8d860df25436f30413b1dab234bf43dae61b13c2399862e"
 
 
 def digest(text: str) -> str:
-    return code_digest(ast.parse(text))
+    return describe(text.encode())[0]
 
 
 def test_code_has_one_digest_in_each_python() -> None:
@@ -87,6 +88,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "author_of_checks import other\ndef run():\n    from author_of_checks.limits import MOST\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == folder.name]:
+        monkeypatch.delitem(sys.modules, name)
     return folder
 
 
@@ -97,6 +100,31 @@ def test_the_code_of_a_check_is_its_module_and_what_that_imports(package: Path) 
     (package / "limits.py").write_text("MOST = 5\n")
     after = code_digests(["author_of_checks.checks"])
     assert [name for name in modules if found[name] != after[name]] == modules[2:]
+
+
+def test_imports_keep_their_dots() -> None:
+    text = "import a.b\nfrom . import c\nfrom .d import e\nfrom f import g\nfrom ..h.i import j\n"
+    assert set(describe(text.encode())[1]) == {
+        "a.b", ".", ".c", ".d", ".d.e", "f", "f.g", "..h.i", "..h.i.j"
+    }  # fmt: skip
+
+
+def test_what_a_wheel_has_written_is_used_for_the_sources_that_it_is_of(
+    package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name, limits = "author_of_checks.checks", "author_of_checks.limits"
+    parsed = code_digests([name])
+    written = {source: (f"written {digest}", other) for source, (digest, other) in
+               describe_all(package).items()}  # fmt: skip
+    (tmp_path / "written.json").write_text(json.dumps(written))
+    monkeypatch.setattr(manifest, "WRITTEN", tmp_path / "written.json")
+    manifest.read_written.cache_clear()
+    try:
+        assert code_digests([name]) == {key: f"written {parsed[key]}" for key in parsed}
+        (package / "limits.py").write_text("MOST = 5\n")
+        assert code_digests([name])[limits] == digest("MOST = 5\n")
+    finally:
+        manifest.read_written.cache_clear()
 
 
 def test_the_kit_s_own_code_is_in_it() -> None:

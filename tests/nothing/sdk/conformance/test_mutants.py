@@ -1,7 +1,7 @@
 """Every check fails a plugin with one defect: its mutant.
 
-`make test-sdk` tries the mutants that no run of docs/data/kill_matrix.json has had, and some of
-each chapter; ``make test-long`` all.
+`nox -s sdk` tries the mutants that no run of docs/data/kill_matrix.json has had, and some of
+each chapter; ``nox -s long`` all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from support.apart import runs_apart
 from support.effort import WHOLE, some_of
 from support.markdown import ROOT
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 CHECKS = registry.checks()
 OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError|error)\b")
@@ -58,7 +58,7 @@ SAMPLE = 4
 def chapters() -> Mapping[str, list[Check]]:
     """Returns the checks that are tried here: of operations one dtype each, by turns.
 
-    `make kill-matrix` tries all, and those that need a process of their own or 100 MB.
+    `nox -s kill_matrix` tries all, and those that need a process of their own or 100 MB.
     """
     runs = json.loads((ROOT / "docs/data/kill_matrix.json").read_text())
     recorded = {name for run in runs for name in run["mutants"]}

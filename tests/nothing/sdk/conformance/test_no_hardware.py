@@ -22,7 +22,7 @@ from plugrt_sdk.conformance.verdict import Verdict
 from plugrt_sdk.export import export_capsule
 from support.apart import runs_apart
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 CHECKS = registry.checks()
 FREE = {name for name, check in CHECKS.items() if not check.needs.has_client}

@@ -45,7 +45,7 @@ def test_elementwise_operations(reference: Reference, seed: int) -> None:
                   [expected_of(case, arguments)], case.ulps)  # fmt: skip
 
 
-@runs_apart("test-sdk")
+@runs_apart("sdk")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_other_operations_and_composites(reference: Reference, seed: int) -> None:
     for sample in (*operations.SAMPLES, *composites.SAMPLES):
@@ -55,7 +55,7 @@ def test_other_operations_and_composites(reference: Reference, seed: int) -> Non
                   sample.of_largest)  # fmt: skip
 
 
-@runs_apart("test-sdk")
+@runs_apart("sdk")
 def test_the_interpreter_comes_back_where_a_program_ended_it(reference: Reference) -> None:
     seven, none = np.array(7, np.int32), np.array(0, np.int32)
     assert reference.evaluate(DIVIDES, [seven, none]) is None

@@ -11,7 +11,7 @@ from support import children
 from support.apart import runs_apart
 from support.markdown import ROOT
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 pytest_plugins = "pytester"
 

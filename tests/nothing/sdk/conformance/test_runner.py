@@ -18,7 +18,7 @@ from plugrt_sdk.conformance.verdict import Result, Verdict
 from support.apart import runs_apart
 from support.distributions import install_plugin
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 BEFORE, AFTER = "buffers.put_get.scalar", "buffers.put_get.transposed"
 MUTANT = "mutants:mutant"

@@ -25,7 +25,7 @@ from plugrt_sdk.conformance.waivers import Waivers
 from support import chromium
 from support.apart import runs_apart
 
-pytestmark = runs_apart("test-sdk")
+pytestmark = runs_apart("sdk")
 
 HOSTILE = "</td><script>document.title = 'broken'</script>&amp;"
 FAILED, CRASHED = "buffers.put_get.scalar", "programs.add"
@@ -43,7 +43,8 @@ def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
         check: Result(verdicts.get(check, Verdict.PASS), got=HOSTILE) for check in registry.checks()
     }
     facts = {
-        "kit": provenance.describe_kit(), "plugin": PLUGIN, "machine": {"python": HOSTILE},
+        "kit": provenance.describe_kit_for_storage(), "plugin": PLUGIN,
+        "machine": {"python": HOSTILE},
         "run": {"command": HOSTILE, "started": "2026-01-01", "git": {}}, "seconds": 1.0,
     }  # fmt: skip
     return make_report(Runner(Target("object", HOSTILE), []), results, Waivers(), facts)

@@ -24,7 +24,7 @@ from support.effort import WHOLE, some_of
 from support.leftovers import VARIABLE, left_after, wait_for
 from support.sick_functions import SickFunctions
 
-pytestmark = [runs_apart("test-sdk"), needs_cc]
+pytestmark = [runs_apart("sdk"), needs_cc]
 
 BEFORE, AT, AFTER = "buffers.put_get.scalar", "programs.add", "buffers.put_get.one"
 PASS, CRASH, TIMEOUT = Verdict.PASS, Verdict.CRASH, Verdict.TIMEOUT

@@ -1,8 +1,8 @@
 """The NumPy backend has the verdicts through the C API that it has in process, but for a few.
 
 They are listed in docs/findings.md: the C API has no words for some, and the compiled core answers
-others for every backend. ``make test-sdk-long`` compares all checks, as a library and as a capsule,
-`make test-sdk` those of the chapters in which a table could make a difference, as a library.
+others for every backend. ``nox -s sdk_long`` compares all checks, as a library and as a capsule,
+`nox -s sdk` those of the chapters in which a table could make a difference, as a library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plugrt_sdk.export.library import export_library
 from support.apart import runs_apart
 from support.effort import WHOLE
 
-pytestmark = [runs_apart("test-sdk"), pytest.mark.long, pytest.mark.timeout(0)]
+pytestmark = [runs_apart("sdk"), pytest.mark.long, pytest.mark.timeout(0)]
 
 PASS, REFUSED = Verdict.PASS, Verdict.REFUSED
 DIFFERENT = {

@@ -41,9 +41,9 @@ def verdict_table(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"| Level | {' | '.join(verdicts)} |"
     yield f"| :-- |{' --: |' * len(verdicts)}"
     for level in Level:
-        rows = [row for row in report["checks"] if row["level"] == level]
-        counts = (str(sum(row["verdict"] == v for row in rows) or "") for v in verdicts)
-        yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(counts)} |"
+        counts = report["counts_of_levels"][str(int(level))]
+        shown = (str(counts[verdict] or "") for verdict in verdicts)
+        yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(shown)} |"
 
 
 def _finding(group: Sequence[Row]) -> Iterator[str]:

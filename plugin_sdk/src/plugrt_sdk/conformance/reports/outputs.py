@@ -51,6 +51,10 @@ class Outputs:
             {form: path for form, path in named.items() if path is not None}, given["readme_file"]
         )
 
+    def __bool__(self) -> bool:
+        """Whether a report is stored at all."""
+        return bool(self.files or self.readme)
+
     @property
     def fill_stdout(self) -> bool:
         """Whether a report goes to stdout, so that nothing else may."""

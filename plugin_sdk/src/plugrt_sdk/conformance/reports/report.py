@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from plugrt.interface import OptionValue
@@ -22,17 +23,21 @@ a client of one device refuses each launch on two, and nobody has seen it scale.
 
 
 def make_report(
-    runner: Runner, results: Mapping[str, Result], waivers: Waivers, facts: Mapping[str, Any]
+    runner: Runner,
+    results: Mapping[str, Result],
+    waivers: Waivers,
+    facts: Mapping[str, Any],
+    *,
+    every: bool = True,
 ) -> dict[str, Any]:
     """Returns the report of a run.
 
     ``results`` are those of the checks that ran, waivers applied; all others are NOT-RUN. ``facts``
-    are the parts that `plugrt_sdk.conformance.provenance` makes, by name.
+    are the parts that `plugrt_sdk.conformance.provenance` makes, by name. Unless ``every`` is set
+    only the checks that ran have rows, which the terminal's report needs.
     """
-    whole = {
-        name: results.get(name, Result(Verdict.NOT_RUN, got="it was not selected"))
-        for name in registry.checks()
-    }
+    rest = Result(Verdict.NOT_RUN, got="it was not selected")
+    whole = {name: results.get(name, rest) for name in registry.checks()}
     return {
         "format": FORMAT,
         **facts,
@@ -44,25 +49,27 @@ def make_report(
         "notes": list(runner.notes.values()),
         **grant(whole),
         "checks": [
-            make_row(registry.find(name), result, runner, waivers) for name, result in whole.items()
+            make_row(registry.find(name), result, runner, waivers)
+            for name, result in whole.items() if every or result is not rest
         ],
     }  # fmt: skip
 
 
 def grant(results: Mapping[str, Result]) -> dict[str, Any]:
-    """Returns the level that results grant, None below 0, and the counts of verdicts.
+    """Returns the level that results grant, None below 0, and the counts of verdicts, of all checks
+    and of each level.
 
     A level needs PASS or REFUSED of all its checks and of those of all lower levels, and the PASS
     of the check in `SHOWN_BY`: where that is all that it lacks, ``not_shown`` says so. Waived
     checks do not stand in its way, but are counted and named with it.
     """
     reached, waived, not_shown = None, 0, ""
-    for level in Level:
-        of_level = [
-            result
-            for name, result in results.items()
-            if registry.find(name).level is level and result.applies
-        ]
+    checks = registry.checks()
+    by_level: dict[Level, list[Result]] = {level: [] for level in Level}
+    for name, result in results.items():
+        by_level[checks[name].level].append(result)
+    for level, all_of_level in by_level.items():
+        of_level = [result for result in all_of_level if result.applies]
         if not all(r.verdict.is_good or r.verdict is Verdict.WAIVED for r in of_level):
             break
         if level in SHOWN_BY and results[SHOWN_BY[level]].verdict is not Verdict.PASS:
@@ -70,10 +77,16 @@ def grant(results: Mapping[str, Result]) -> dict[str, Any]:
             break
         reached = int(level)
         waived += sum(r.verdict is Verdict.WAIVED for r in of_level)
-    counts = {str(v): sum(r.verdict is v for r in results.values()) for v in Verdict}
     return {
-        "level": reached, "level_waivers": waived, "not_shown": not_shown, "counts": counts,
+        "level": reached, "level_waivers": waived, "not_shown": not_shown,
+        "counts": _count(results.values()),
+        "counts_of_levels": {str(int(level)): _count(found) for level, found in by_level.items()},
     }  # fmt: skip
+
+
+def _count(results: Iterable[Result]) -> dict[str, int]:
+    counted = Counter([result.verdict for result in results])
+    return {str(verdict): counted[verdict] for verdict in Verdict}
 
 
 def _describe_not_shown(level: Level, found: Result) -> str:

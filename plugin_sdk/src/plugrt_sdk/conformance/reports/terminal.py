@@ -64,22 +64,16 @@ def _heading(report: Mapping[str, Any], width: int) -> Iterator[str]:
         count = len(client["devices"])
         devices = f"{count} device{'s' * (count != 1)} ({', '.join(kinds)})"
         yield from _wrap(f"{client['platform']} {client['platform_version']}, {devices}", width)
-    yield from _wrap(
-        f"plugrt-sdk {kit['version']}, {kit['checks']} checks, manifest "
-        f"{kit['manifest_sha256'][:12]}",
-        width,
-    )
+    yield from _wrap(f"plugrt-sdk {kit['version']}, {kit['checks']} checks", width)
     if tolerances := describe_tolerances(report):
         yield from _wrap(f"tolerances declared: {tolerances}", width)
 
 
 def _levels(report: Mapping[str, Any]) -> Iterator[str]:
     for level in Level:
-        rows = [row for row in report["checks"] if row["level"] == level]
-        counts = [(str(v), sum(row["verdict"] == v for row in rows)) for v in Verdict]
         shown = ", ".join(
             click.style(f"{count} {verdict}", **_STYLES[verdict])
-            for verdict, count in counts
+            for verdict, count in report["counts_of_levels"][str(int(level))].items()
             if count
         )
         yield f"  {int(level)} {level.name.capitalize():<9} {shown or 'no checks'}"
