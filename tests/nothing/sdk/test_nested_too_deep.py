@@ -72,7 +72,7 @@ def test_they_are_refused_with_the_reason_and_run_with_more_frames(program: Prog
     assert not isinstance(caught.value, ArgumentError)
     sys.setrecursionlimit(5000)
     executable = compiled(client, program)
-    held = client.buffer_from_host(np.float32(3), client.devices()[0])
+    held = client.buffer_from_host(np.asarray(3, np.float32), client.devices()[0])
     results = executable.execute([[held]])
     assert results[0][0].to_host() == 6
     sys.setrecursionlimit(len(inspect.stack(0)) + 100)
