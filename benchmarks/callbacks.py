@@ -64,7 +64,21 @@ def measure() -> list[Row]:
                 None,
             )
         )
-    return [*rows, measure_barrier()]
+    return [*rows, measure_in_flight(), measure_barrier()]
+
+
+def measure_in_flight() -> Row:
+    """Returns the row of 20 launches before the first is awaited, more than the client's bound."""
+    ours, theirs = plugrt.device_put(X), jnp.asarray(X)
+    mine, others = plugrt.ShapeDtypeStruct((4,), "float32"), jax.ShapeDtypeStruct((4,), "float32")
+    f = plugrt.jit(program(plugrt.pure_callback, mine))
+    g = jax.jit(program(jax.pure_callback, others))
+    return compare(
+        "20 launches with a pure_callback",
+        lambda: [y.block_until_ready() for y in [f(ours) for _ in range(20)]],
+        lambda: [y.block_until_ready() for y in [g(theirs) for _ in range(20)]],
+        None,
+    )
 
 
 def measure_barrier() -> Row:

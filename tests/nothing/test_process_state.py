@@ -27,6 +27,7 @@ MAKERS = {
     "WeakKeyDictionary",
     "WeakValueDictionary",
     "WeakSet",
+    "WeakKeys",
     "Lock",
     "RLock",
     "local",

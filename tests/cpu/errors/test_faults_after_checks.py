@@ -7,6 +7,8 @@ argument. Without its mark the error would be an `ArgumentError`.
 from __future__ import annotations
 
 import ast
+import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ from unittest.mock import Mock
 import pytest
 
 import plugrt
+from plugrt import lax
 from plugrt.capi.loading.function_table import Table
 from plugrt.errors import ArgumentError, Internal
 from plugrt.execution.compilation import compiler
@@ -87,3 +90,19 @@ def test_a_fault_after_the_checks_does_not_blame_the_caller(
     assert caught.value.__cause__ is error
     assert not isinstance(caught.value, ArgumentError)
     assert failing.called
+
+
+@pytest.mark.parametrize("spare", range(60, 180, 7))
+def test_functions_that_are_nested_too_deep_are_no_wrong_argument(spare: int) -> None:
+    """`RecursionError` arrives as it is, wherever it comes: it was an `ArgumentTypeError`."""
+
+    def nested(x: Any) -> Any:
+        return lax.cond(x[0] > 0, nested, nested, x)
+
+    x, before = plugrt.device_put([1.0]), sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + spare)
+    try:
+        with pytest.raises(RecursionError):
+            plugrt.jit(lambda v: nested(v))(x)
+    finally:
+        sys.setrecursionlimit(before)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-import weakref
 from typing import Protocol
 
+from plugrt.base.weak_keys import WeakKeys
 from plugrt_cpu.device import ClientBase
 
 # Process-wide: a fork concerns every client of the process.
-_clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
+_clients: WeakKeys[ClientBase, None] = WeakKeys()
 
 
 class _Launching(Protocol):
@@ -21,17 +21,17 @@ class _Launching(Protocol):
 
 
 # Process-wide: like the clients, a fork concerns every executable of the process.
-_executables: weakref.WeakSet[_Launching] = weakref.WeakSet()
+_executables: WeakKeys[_Launching, None] = WeakKeys()
 
 
 def keep_after_fork(client: ClientBase) -> None:
     """Keeps jaxlib's client of ``client`` alive in children, until they end."""
-    _clients.add(client)
+    _clients.keep(client, None)
 
 
 def refuse_after_fork(executable: _Launching) -> None:
     """Calls the executable's `refuse_launches` in children, as long as it lives."""
-    _executables.add(executable)
+    _executables.keep(executable, None)
 
 
 def _keep_clients_after_fork() -> None:
@@ -41,12 +41,12 @@ def _keep_clients_after_fork() -> None:
     JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989). A thread of the
     parent's that launches over devices has the lock that deletions take.
     """
-    for client in _clients:
+    for client in _clients.alive():
         client.launch_lock = threading.RLock()
         if client._raw is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
             client._raw, client.is_forked = None, True  # compiling would wait for these threads
-    for executable in list(_executables):
+    for executable in _executables.alive():
         executable.refuse_launches()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
-from plugrt.errors import Internal, InvalidArgument, PlugrtError
+from plugrt.errors import Internal, InvalidArgument, PlugrtError, ResourceExhausted
 from plugrt.frames.argument_errors import PYTHON_ERRORS
 from plugrt_numpy.data_types import Function
 from plugrt_numpy.operation import Lowering, Operation
@@ -23,16 +24,29 @@ def lower(lowering: Lowering, op: Operation) -> Function:
         _blame(f"{op.name} ({op.where})", error, Internal)
 
 
+def refuse_depth(error: RecursionError) -> NoReturn:
+    """Raises `ResourceExhausted` for functions or regions that nest deeper than Python's stack."""
+    raise ResourceExhausted(
+        "the program's functions or regions are nested too deep for the NumPy backend, which needs "
+        f"up to 9 of Python's frames for each level: sys.getrecursionlimit() is "
+        f"{sys.getrecursionlimit()}, the caller's frames included. Raise it by "
+        "sys.setrecursionlimit, or nest less: jit(..., inline=True), lax.fori_loop, lax.scan"
+    ) from error
+
+
 def with_operations_named(launch: Launch) -> Launch:
     """Returns a launch whose errors name the operation.
 
-    `InvalidArgument` where NumPy refuses values, which programs of dynamic shapes can cause (sizes
-    that do not fit); `Internal` for everything else, which is the backend's fault.
+    `ResourceExhausted` where Python's stack is used up, `InvalidArgument` where NumPy refuses
+    values, which programs of dynamic shapes can cause (sizes that do not fit); `Internal` for
+    everything else, which is the backend's fault.
     """
 
     def run(arguments: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         try:
             return launch(arguments)
+        except RecursionError as error:
+            refuse_depth(error)
         except PYTHON_ERRORS as error:
             kind = InvalidArgument if isinstance(error, ValueError) else Internal
             _blame(_operation_in(error.__traceback__), error, kind)

@@ -13,7 +13,7 @@ from plugrt.interface import CompileOptions, Handler, Program, TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_numpy.devices import Grid
-from plugrt_numpy.failures import with_operations_named
+from plugrt_numpy.failures import refuse_depth, with_operations_named
 from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.partitions import Signature, as_handle, assemble, divide
 from plugrt_sdk import Launch, read_module
@@ -30,8 +30,11 @@ def compile_launch(
     module = read_module(program)
     legalize_chlo(module)
     grid = Grid(options.num_replicas, options.num_partitions)
-    with module.context:
-        launch = _launch(module, ModuleCompiler(module, grid, check=check, handlers=handlers))
+    try:
+        with module.context:
+            launch = _launch(module, ModuleCompiler(module, grid, check=check, handlers=handlers))
+    except RecursionError as error:
+        refuse_depth(error)
     return with_operations_named(launch)
 
 

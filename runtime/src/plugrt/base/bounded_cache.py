@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from plugrt.base.weak_keys import WeakKeys
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -28,7 +29,7 @@ class BoundedCache(dict[K, V]):
         self._making: dict[K, threading.RLock] = {}
         self.interned = interned
         with _lock:
-            _caches.add(self)
+            _caches.keep(self, None)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -59,7 +60,7 @@ class BoundedCache(dict[K, V]):
 
 
 # Process-wide: `clear_caches` empties the caches of all modules, which live as long as the process.
-_caches: weakref.WeakSet[BoundedCache[Any, Any]] = weakref.WeakSet()
+_caches: WeakKeys[BoundedCache[Any, Any], None] = WeakKeys()
 # Process-wide: guards the set of caches and their entries, which finalisers of any thread change.
 _lock = threading.RLock()
 
@@ -67,6 +68,6 @@ _lock = threading.RLock()
 def clear(*, interned: bool) -> None:
     """Empties every cache; those of interned values only if ``interned`` is True."""
     with _lock:
-        caches = [cache for cache in _caches if interned or not cache.interned]
+        caches = [cache for cache in _caches.alive() if interned or not cache.interned]
     for cache in caches:
         cache.clear()

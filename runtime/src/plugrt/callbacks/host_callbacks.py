@@ -11,6 +11,7 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -189,13 +190,15 @@ class CallbackTable:
     """
 
     def __init__(self) -> None:
-        self._functions: weakref.WeakValueDictionary[int, HostCallback] = (
-            weakref.WeakValueDictionary()
-        )
+        self._functions: dict[int, weakref.ref[HostCallback]] = {}
 
     def add(self, callbacks: Mapping[int, HostCallback]) -> None:
         """Makes the functions of a program callable."""
-        self._functions.update(callbacks)
+        for number, callback in callbacks.items():
+            # Removed by a function in C: Python drops what a signal handler raises within one of
+            # its own, as `weakref.WeakValueDictionary` has it.
+            remove = partial(self._functions.pop, number)
+            self._functions[number] = weakref.ref(callback, remove)
 
     def __call__(
         self,
@@ -204,7 +207,8 @@ class CallbackTable:
         attributes: Mapping[str, Any],
     ) -> None:
         """Calls the function of the number ``index``."""
-        callback = self._functions.get(int(attributes["index"]))
+        reference = self._functions.get(int(attributes["index"]))
+        callback = reference() if reference is not None else None
         if callback is None:
             raise Internal(
                 f"a program called the Python function of number {attributes['index']}, which no "

@@ -37,7 +37,6 @@ PYTHON_ERRORS = (
     LookupError,
     ArithmeticError,
     AssertionError,
-    RecursionError,
     BufferError,
 )
 _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
@@ -62,10 +61,11 @@ def after_checks(function: F) -> F:
 def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
     """Raises `ArgumentTypeError` for an error that wrong arguments of ``title`` caused.
 
-    ``passed`` are (name, value) of the arguments to list. Errors of plugrt's tree, and errors
-    raised in the user's own functions, are raised unchanged.
+    ``passed`` are (name, value) of the arguments to list. Errors of plugrt's tree, errors raised
+    in the user's own functions, and `RecursionError`, whose cause is how deep functions or
+    containers are nested, are raised unchanged.
     """
-    if isinstance(error, PlugrtError):
+    if isinstance(error, PlugrtError | RecursionError):
         raise error
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if any(not _is_library_file(_file_of(frame)) for frame in frames):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
+from plugrt.base.weak_keys import WeakKeys
 from plugrt.execution.arrays.arguments import (
     Aval,
     ParameterType,
@@ -95,15 +95,13 @@ S = TypeVar("S")
 Rest = ParamSpec("Rest")
 _token = config.token
 # Process-wide: a cache by the user's functions, which two jits share; goes with them.
-_pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
-    weakref.WeakKeyDictionary()
-)
+_pipelines: WeakKeys[Any, dict[Any, Pipeline[Staged]]] = WeakKeys()
 
 
 def shared_pipeline(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
     """Returns what all wrappers of a function with these options share; it is held weakly."""
     try:
-        by_options = _pipelines.setdefault(function, {})
+        by_options = _pipelines.keep(function, {})
     except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
         by_options = {}
     found = by_options.get(options)

@@ -408,13 +408,15 @@ def _freer_of(owner: Any) -> Callable[[Any], None]:
     return lambda _: owner.destroy()
 
 
+_do_nothing: Any = tuple
+"""`__del__` of buffers whose memory another object owns, in C: no signal handler runs there."""
+
+
 class ViewedBuffer(Buffer):
     """A buffer whose memory is, or was, viewed: the shared owner destroys it."""
 
     __slots__ = ()
-
-    def __del__(self, *_: Any) -> None:
-        pass
+    __del__ = _do_nothing
 
 
 class AliasedBuffer(Buffer):
@@ -435,8 +437,7 @@ class AliasedBuffer(Buffer):
         """Returns the pointer, which owns the ``PJRT_Buffer`` and the host array from the start."""
         return pointer
 
-    def __del__(self, *_: Any) -> None:
-        pass
+    __del__ = _do_nothing
 
 
 def _require_own(place: object, cls: type[_Place], spec: BufferSpec) -> _Place:

@@ -87,7 +87,7 @@ class Transfers:
         self._handle = handle
         self._launch = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
         self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
-        handle.launchers.add(self)
+        handle.launchers.keep(self, None)
         self._event_args: list[Any] = []
         self._puts: BoundedCache[Any, _PutArgs] = BoundedCache(_MAX_SPECS)
 

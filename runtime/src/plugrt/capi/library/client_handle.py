@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from plugrt.base.weak_keys import WeakKeys
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.process_map import is_memory
 from plugrt.capi.abi.structs import new_struct, struct_type
@@ -117,7 +117,7 @@ class ClientHandle:
         """Whether a program was loaded whose launches take buffers: others' hold theirs then."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.buffers.host_read.HostReader` objects that no thread is using."""
-        self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+        self.launchers: WeakKeys[Launcher, None] = WeakKeys()
         """Objects that keep functions of the library, to call them faster."""
         self.known_pages: set[int] = set()
         """Pages of memory known to be readable, so that not every buffer is looked up.
@@ -282,7 +282,7 @@ class ClientHandle:
             self.core.refuse()
         stub = self.library.refuse_calls(why, but_frees=but_frees, ends_daemons=ends_daemons)
         self.host_readers.clear()
-        for launcher in list(self.launchers):
+        for launcher in self.launchers.alive():
             launcher.refuse(stub)
 
 

@@ -68,7 +68,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
         self._checked_signature = None
         self._launch = library.get_hot_slot("LoadedExecutable_Execute")
-        handle.launchers.add(self)
+        handle.launchers.keep(self, None)
         self._donation = None
         if donates:
             self._donation = DonatedArguments(self._executable)

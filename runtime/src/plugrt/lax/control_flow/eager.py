@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from plugrt.base.weak_keys import WeakKeys
 from plugrt.errors import ArgumentTypeError, ConcretizationError, NotAnArray
 from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
@@ -39,7 +40,7 @@ Place = Callable[[Staged, Sequence[Aval]], Launch]
 _place_with_captured: Place = functools.partial(resolve_launch, captured_count=True)
 
 # Process-wide: a cache by the user's functions, which have no owner; goes with them.
-_pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
+_pipelines: dict[tuple[str, int], WeakKeys[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
 
@@ -48,13 +49,13 @@ def _shared_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pip
 
     A new one each time if one of them cannot be referenced weakly.
     """
-    level: Any = _pipelines.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
+    level: Any = _pipelines.setdefault((title, len(functions)), WeakKeys())
     last = len(functions) - 1
     try:
         for i, function in enumerate(functions):
-            inner = level.get(function)
+            inner = level.find(function)
             if inner is None:
-                inner = level[function] = Pipeline() if i == last else weakref.WeakKeyDictionary()
+                inner = level.keep(function, Pipeline() if i == last else WeakKeys())
             level = inner
     except TypeError:
         return Pipeline()
