@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from support.made_for_jax import count_runs
+
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -18,3 +20,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - before:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The runs of the code of plugins made for JAX."""
+    yield from count_runs(monkeypatch)

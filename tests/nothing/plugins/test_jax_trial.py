@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
-import ctypes
 import json
 import logging
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,50 +16,11 @@ from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import State
 from plugrt.plugins.starting import jax_trial
 from plugrt.plugins.starting.loading import load
-from plugrt.processes.run_in_child import Outcome
 from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc, tiny_library
-from support.distributions import install, install_plugin, run_cli, run_warm
+from support.distributions import install_plugin, run_cli, run_python
+from support.made_for_jax import REGISTERS, made_for_jax
 from support.requirements import needs_jax
-
-START = """
-import builtins, os
-import jax._src.xla_bridge as xb
-getattr(builtins, "chip_runs", []).append(1)
-"""
-ENV = ("CHIP_MODE", "CHIP_SECRET")
-
-
-def made_for_jax(site: Path, body: str, *files: str, **settings: str) -> Backends:
-    """Installs a plugin made for JAX whose ``initialize()`` has these lines."""
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    source = f"{START}\ndef initialize():\n{lines}"
-    info = install(site, "chip-pjrt", {"jax_plugins": {"chip": "made_chip"}})
-    (site / "made_chip.py").write_text(source)
-    for file in files:
-        (site / file).write_bytes(b"no library")
-    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-    return Backends(Config(settings), path=[str(site)])
-
-
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The runs of the code: the child's side runs in this process, where jax is imported."""
-
-    def run(target: str, argument: Any, seconds: float, **_: Any) -> Outcome:
-        lines: list[dict[str, Any]] = []
-        jax_trial.examine(json.loads(json.dumps(argument)), lambda **line: lines.append(line))
-        return Outcome("exit", lines=tuple(json.loads(json.dumps(lines))))
-
-    monkeypatch.setattr(jax_trial, "run_in_child", run)
-    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
-    found: list[int] = []
-    monkeypatch.setattr(builtins, "chip_runs", found, raising=False)
-    yield found
-    for name in ENV:
-        os.environ.pop(name, None)
-        ctypes.CDLL(None).unsetenv(name.encode())
-
 
 PLAIN = [  # (what initialize() does, the options)
     ('xb.register_plugin("chip", library_path="lib.so")', None),
@@ -95,7 +52,6 @@ def test_what_only_registers_strings_and_numbers_does_not_run_here(
     assert runs == [1]
 
 
-REGISTERS = 'xb.register_plugin("chip", library_path="lib.so")'
 HIDDEN = 'getattr({0}, "register_" + "{1}")'
 MORE = {  # the lines of initialize(), and the reason to run them here
     "options as a function": (REGISTERS[:-1] + ", options=lambda: {})", "its options are not"),
@@ -258,18 +214,29 @@ def small_jax(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return site
 
 
-def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path) -> None:
+def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path, tmp_path: Path) -> None:
+    """Nor does the second program start a child."""
     made_for_jax(small_jax, REGISTERS)
     code = """
         import sys
         from plugrt.plugins import Backends
+        from plugrt.plugins.starting import jax_trial
         from plugrt.plugins.starting.loading import load
+        children, run_in_child = [], jax_trial.run_in_child
+        def run(*arguments, **named):
+            children.append(run_in_child(*arguments, **named))
+            return children[-1]
+        jax_trial.run_in_child = run
         made = Backends(path=sys.argv[1:])
         (row,) = made.table.rows
-        print(load(row, made.table).library(), {"jax", "made_chip"} & set(sys.modules))
+        library = load(row, made.table).library()
+        print(library, {"jax", "made_chip"} & set(sys.modules), len(children))
     """
-    done = run_warm(code, small_jax, arguments=(str(small_jax),))
-    assert (done.returncode, done.stdout) == (0, "lib.so set()\n"), done.stderr
+    cache = str(tmp_path / "cache")
+    for children in (1, 0):
+        arguments = (str(small_jax),)
+        done = run_python(code, small_jax, arguments=arguments, PLUGRT_CACHE_DIR=cache)
+        assert (done.returncode, done.stdout) == (0, f"lib.so set() {children}\n"), done.stderr
 
 
 @pytest.mark.parametrize("files", [(), ("lib.so",)])

@@ -52,7 +52,7 @@ def test_a_missing_library_is_not_good(library: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]"])
 def test_a_broken_memory_is_an_empty_one(library: Path, content: str) -> None:
-    place = probe_cache.cache_folder() / "good-libraries.json"
+    place = probe_cache.cache_folder() / "trials.json"
     place.parent.mkdir(mode=0o700)
     place.write_text(content)
     place.chmod(0o600)
@@ -88,11 +88,11 @@ def sick_folder(cache: Path) -> None:
 
 
 def sick_file(cache: Path) -> None:
-    (cache / "good-libraries.json").chmod(0o666)
+    (cache / "trials.json").chmod(0o666)
 
 
 def of_another_user(cache: Path) -> None:
-    os.chown(cache / "good-libraries.json", 54321, -1)
+    os.chown(cache / "trials.json", 54321, -1)
 
 
 def folder_of_another_user(cache: Path) -> None:
@@ -134,4 +134,4 @@ def test_the_folder_is_private_whatever_the_umask(library: Path, umask: int) -> 
     assert probe_cache.is_known_good(str(library), {})
     cache = probe_cache.cache_folder()
     assert cache.stat().st_mode & 0o777 == 0o700
-    assert (cache / "good-libraries.json").stat().st_mode & 0o777 == 0o600
+    assert (cache / "trials.json").stat().st_mode & 0o777 == 0o600

@@ -84,7 +84,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     install_plugin(root, "egg").rename(root / "egg_dist.egg-info")
     device = root / "sys/bus/pci/devices/0000:00:04.0"
     places = ("egg_dist.egg-info/PKG-INFO", "entry", "x.json", "lib.so",
-              "cache/good-libraries.json", *(f"{device}/{x}" for x in ("vendor", "class")),
+              "cache/trials.json", *(f"{device}/{x}" for x in ("vendor", "class")),
               "sys/class/dmi/id/product_name", "proc/driver/nvidia/version")  # fmt: skip
     for place in places:
         (root / place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def test_what_is_remembered_of_libraries_is_written_anew(found: Found) -> None:
     assert said["known"] == [False] * 3
     assert said["known later"] is (put is not folder)
     assert noise.count("is not used") == (0 if put is deep else 1)
-    assert os.listdir(root / "cache") == ["good-libraries.json"]
+    assert os.listdir(root / "cache") == ["trials.json"]
 
 
 def test_files_of_the_machine_say_nothing(found: Found) -> None:

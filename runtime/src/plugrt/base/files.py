@@ -74,6 +74,21 @@ def names_of(library: str) -> set[str]:
     return {os.path.basename(path) for path in (library, real_path(library))}
 
 
+def identify(path: AnyPath, *, listed: bool = False) -> list[int] | None:
+    """Returns numbers that change with a file; None where there is none.
+
+    A folder has the same whatever its entries, unless it is ``listed``; a device always has.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    numbers = [found.st_mode, found.st_ino]
+    if listed or stat.S_ISREG(found.st_mode):
+        numbers += [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return numbers
+
+
 def is_url(path: AnyPath) -> bool:
     """Whether a path is a URL, such as ``gs://bucket/x``: made as a folder, it would be ``gs:``."""
     return _URL.match(os.fsdecode(path)) is not None

@@ -82,6 +82,11 @@ class Description:
             folders, origin = list(spec.submodule_search_locations or ()), spec.origin
         return origin if origin and origin.endswith(".py") else None
 
+    def identify(self) -> list[tuple[str, list[int] | None]]:
+        """Returns its module and files, but compiled modules, with what changes with each."""
+        paths = {str(path) for path in self._files()} | {self._source or ""}
+        return [(path, files.identify(path)) for path in sorted(paths) if "__pycache__" not in path]
+
     # --- its library ----------------------------------------------------------------------------
 
     @cached_property

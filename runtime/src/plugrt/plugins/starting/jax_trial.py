@@ -22,6 +22,8 @@ from plugrt.errors import PluginError, describe, read_message
 from plugrt.plugins.library import ALONE
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record
+from plugrt.plugins.starting import probe_cache
+from plugrt.plugins.starting.inputs import Inputs, are_unchanged, describe_jax
 from plugrt.plugins.starting.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.processes.run_in_child import run_in_child
 from plugrt.settings.declarations import Config
@@ -50,10 +52,17 @@ def try_initialize(record: Record, config: Config) -> Trial:
     Code that calls other functions of jax's that register something is not tried: the program
     needs what it registers. Nor is it where a child lacks something that its options may depend on:
     settings of a jax that the program has imported, variables that name a coordinator.
+
+    The outcome is remembered while the package's files, jax, and whatever else the code read are
+    the same; a failure is not.
     """
     differs = _has_jax() or not ALONE.keys().isdisjoint(os.environ)
     if not config.probe_libraries or differs or record.description.registers_more:
         return Trial()
+    facts = [record.module, record.description.identify(), describe_jax()]
+    known = probe_cache.recall(facts)
+    if known and (known["reasons"] or are_unchanged(known["inputs"])):
+        return _use(record, known)
     request = {"module": record.module, "path": sys.path, "seconds": config.probe_seconds}
     whole = _IMPORT_SECONDS + config.probe_seconds
     outcome = run_in_child("plugrt.plugins.starting.jax_trial:examine", request, whole, env=ALONE)
@@ -68,6 +77,13 @@ def try_initialize(record: Record, config: Config) -> Trial:
         return Trial(ended=f"{ended}; its last output: {last}" if last else ended)
     if said["failed"]:
         return Trial(failed=said["failed"])
+    if said["reasons"] or said["inputs"]:
+        probe_cache.record(facts, said)
+    return _use(record, said)
+
+
+def _use(record: Record, said: dict[str, Any]) -> Trial:
+    """Returns the trial from the reports of a child, which ran now or before."""
     if said["reasons"]:
         logger.info("%s: initialize() runs in the program: %s", record, "; ".join(said["reasons"]))
         return Trial()
@@ -101,7 +117,10 @@ def examine(request: dict[str, Any], say: Any) -> None:
     fault = _find_fault(found)
     reasons = [*watch.reasons, *([fault] if fault else [])]
     registration = None if reasons or failed else _plain(found[0])
-    say(failed=failed, reasons=reasons, registration=registration, done=True)
+    say(
+        failed=failed, reasons=reasons, registration=registration, inputs=watch.inputs.noted(),
+        done=True,
+    )  # fmt: skip
 
 
 def _find_fault(found: list[Registration]) -> str:
@@ -133,18 +152,21 @@ class _Watch:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.inputs = Inputs()
         self._variables = _environment()
         self._libraries = set(list_loaded().values())
         if not self._libraries:
             self.reasons.append("which libraries it opens cannot be seen here")
 
     def __enter__(self) -> None:
+        self.inputs.__enter__()
         threading.setprofile(self._note)
         sys.setprofile(self._note)
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
         threading.setprofile(None)
+        self.inputs.__exit__()
         if changed := _environment() ^ self._variables:
             names = {variable.partition(b"=")[0].decode(errors="replace") for variable in changed}
             self.reasons.append(f"it changes the environment: {', '.join(sorted(names))}")
@@ -157,6 +179,7 @@ class _Watch:
         """Notes calls of jax's and jaxlib's functions that register something, but jax's own."""
         caller: FrameType | None = frame
         if event == "call":
+            self.inputs.note_call(frame)
             name, module = frame.f_code.co_name, frame.f_globals.get("__name__")
             caller = frame.f_back
         elif event == "c_call":

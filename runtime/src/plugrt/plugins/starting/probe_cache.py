@@ -1,7 +1,7 @@
-"""Remembers on disk which libraries passed a trial in a child process.
+"""Remembers on disk which libraries and which code passed a trial in a child process.
 
-A trial takes half a second. A library is tried again if its path, size, times of change or options
-have changed.
+Each costs half a second, for a plugin made for JAX 2 s: its child imports jax. A library is tried
+again if its path, size, times of change or options have changed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from plugrt.base import files
 from plugrt.errors import FileRefused
@@ -21,8 +22,8 @@ from plugrt.plugins.log import logger
 from plugrt.settings.declarations import config
 
 _MAX_ENTRIES = 256
-_FILE = "good-libraries.json"
-_TRIAL = 2
+_FILE = "trials.json"
+_TRIAL = 3
 """The version of the trial; a new number makes every library be tried again."""
 
 
@@ -34,34 +35,55 @@ def cache_folder() -> Path:
     return Path(base) / "plugrt"
 
 
-def fingerprint(library: str, options: Mapping[str, OptionValue] | None) -> str:
-    """Returns a digest of this file and the options it was started with; None: only opened.
+def is_known_good(library: str, options: Mapping[str, OptionValue] | None) -> bool:
+    """Whether this library, unchanged, started before with these options (None: was opened)."""
+    facts = _identify(library, options)
+    return facts is not None and recall(facts) is True
 
-    Raises `OSError` for a file that is not there, and for a name without a folder: only the dynamic
+
+def record_good(library: str, options: Mapping[str, OptionValue] | None) -> None:
+    """Records what `is_known_good` answers; does nothing if the file cannot be written."""
+    if (facts := _identify(library, options)) is not None:
+        record(facts, True)
+
+
+def _identify(library: str, options: Mapping[str, OptionValue] | None) -> list[object] | None:
+    """Returns the facts of this file and the options it was started with; None: only opened.
+
+    Returns None for a file that is not there, and for a name without a folder: only the dynamic
     loader knows its file, so that such a library is tried each time.
     """
-    if os.sep not in library:
-        raise FileNotFoundError(library)
     path = os.path.realpath(library)
-    found = os.stat(path)
-    times = found.st_mtime_ns, found.st_ctime_ns
-    facts = [_TRIAL, path, found.st_size, *times, found.st_ino]
-    facts.append("opened only" if options is None else sorted(options.items()))
-    return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+    found = files.identify(path) if os.sep in library else None
+    started = "opened only" if options is None else sorted(options.items())
+    return None if found is None else [path, found, started]
 
 
-def is_known_good(library: str, options: Mapping[str, OptionValue] | None) -> bool:
-    """Whether this library, unchanged, started before with these options (None: was opened).
+def recall(facts: object) -> Any:
+    """Returns the result that was recorded for a trial with these facts; None for none.
 
     A cache file that other users could have written is ignored, with one warning.
     """
     try:
-        return fingerprint(library, options) in _read()
+        return _read().get(_digest(facts))
     except FileRefused as error:
-        _warn(f"what is remembered of libraries that were tried is not used: {error}")
-        return False
+        _warn(f"what is remembered of trials in a child process is not used: {error}")
     except OSError:
-        return False
+        pass
+    return None
+
+
+def record(facts: object, result: Any) -> None:
+    """Records what `recall` returns; does nothing if the file cannot be written."""
+    with contextlib.suppress(OSError):
+        known = _read_entries()
+        known.pop(key := _digest(facts), None)
+        kept = dict([*known.items(), (key, result)][-_MAX_ENTRIES:])
+        files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(kept).encode())
+
+
+def _digest(facts: object) -> str:
+    return hashlib.sha256(json.dumps([_TRIAL, facts], default=str).encode()).hexdigest()
 
 
 @cache
@@ -69,25 +91,18 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def record_good(library: str, options: Mapping[str, OptionValue] | None) -> None:
-    """Records what `is_known_good` answers; does nothing if the file cannot be written."""
-    with contextlib.suppress(OSError):
-        known = [*_read_entries(), fingerprint(library, options)][-_MAX_ENTRIES:]
-        files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
-
-
-def _read_entries() -> list[str]:
+def _read_entries() -> dict[str, Any]:
     """Returns the file's entries; none if the file is refused: it will be overwritten."""
     try:
         return _read()
     except FileRefused:
-        return []
+        return {}
 
 
-def _read() -> list[str]:
+def _read() -> dict[str, Any]:
     try:
         folder = files.private_folder(cache_folder(), make=False)
         known = files.read_json(folder / _FILE, own=True)
     except (FileNotFoundError, ValueError):
-        return []
-    return [k for k in known if isinstance(k, str)] if isinstance(known, list) else []
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -1,0 +1,57 @@
+"""Plugins made for JAX whose ``initialize()`` has given lines; counts its runs."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.plugins import Backends
+from plugrt.plugins.starting import jax_trial
+from plugrt.processes.run_in_child import Outcome
+from plugrt.settings.declarations import Config
+from support.distributions import install
+
+REGISTERS = 'xb.register_plugin("chip", library_path="lib.so")'
+START = """
+import builtins, os
+import jax._src.xla_bridge as xb
+getattr(builtins, "chip_runs", []).append(1)
+"""
+ENV = ("CHIP_MODE", "CHIP_SECRET")
+
+
+def made_for_jax(site: Path, body: str, *files: str, **settings: str) -> Backends:
+    """Installs a plugin made for JAX whose ``initialize()`` has these lines."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    source = f"{START}\ndef initialize():\n{lines}"
+    info = install(site, "chip-pjrt", {"jax_plugins": {"chip": "made_chip"}})
+    (site / "made_chip.py").write_text(source)
+    for file in files:
+        (site / file).write_bytes(b"no library")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    return Backends(Config(settings), path=[str(site)])
+
+
+def count_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The runs of the code: the child's side runs in this process, where jax is imported."""
+
+    def run(target: str, argument: Any, seconds: float, **_: Any) -> Outcome:
+        lines: list[dict[str, Any]] = []
+        jax_trial.examine(json.loads(json.dumps(argument)), lambda **line: lines.append(line))
+        return Outcome("exit", lines=tuple(json.loads(json.dumps(lines))))
+
+    monkeypatch.setattr(jax_trial, "run_in_child", run)
+    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
+    found: list[int] = []
+    monkeypatch.setattr(builtins, "chip_runs", found, raising=False)
+    yield found
+    for name in ENV:
+        os.environ.pop(name, None)
+        ctypes.CDLL(None).unsetenv(name.encode())
