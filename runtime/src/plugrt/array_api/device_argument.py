@@ -11,7 +11,7 @@ from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
-from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap
+from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap_one
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 
@@ -65,6 +65,6 @@ def copy_array(x: Array) -> Array:
         return duplicate(x)
     source = as_tracer(x)
     barrier = hlo.optimization_barrier([source.value], loc=active_trace().location())
-    copy: Any = with_weakness(wrap(barrier), source.weak)
+    copy: Any = with_weakness(wrap_one(barrier), source.weak)
     result: Array = copy
     return result

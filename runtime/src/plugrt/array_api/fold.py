@@ -18,7 +18,7 @@ from plugrt.tracing.emit import (
     reduce,
     region,
     reshape,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.promotion import default_int, dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
@@ -67,8 +67,7 @@ def accumulate(combine: Combine, x: Tracer, initial: Any, axis: int) -> Tracer:
     )
     scalar = trace.mlir_type((), x.dtype)
     region(op.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
-    (result,) = wrap(op)
-    return result  # type: ignore[no-any-return]
+    return wrap_one(op)
 
 
 def lowest(dtype: Dtype) -> Any:

@@ -12,7 +12,15 @@ from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shap
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, normalize_shape
-from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
+from plugrt.tracing.emit import (
+    concatenate,
+    convert,
+    hlo,
+    slice_,
+    strong,
+    transpose,
+    wrap_one,
+)
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Axes
@@ -227,7 +235,7 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     """
     wanted = _infer_size("reshape", normalize_shape("reshape", shape, least=-1), x)
     if copy and wanted == x.shape:
-        return wrap(hlo.optimization_barrier([x.value], loc=emit.active_trace().location()))  # type: ignore[no-any-return]
+        return wrap_one(hlo.optimization_barrier([x.value], loc=emit.active_trace().location()))
     if copy is False and wanted != x.shape:
         raise ShapeError(
             f"reshape of x of shape {x.shape} to {wanted} with copy=False: arrays are immutable "

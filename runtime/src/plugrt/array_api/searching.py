@@ -249,7 +249,7 @@ def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
     types = [c.value.type for c in carried]
     region(loop.regions[0], types, lambda i, *_: [compare(i, constant(steps, index), "LT")])
     region(loop.regions[1], types, step)
-    return wrap(loop)[1]  # type: ignore[no-any-return]
+    return wrap(loop)[1]
 
 
 __all__ = [

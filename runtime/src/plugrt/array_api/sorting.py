@@ -113,8 +113,7 @@ def sort_together(
     scalars = [trace.mlir_type((), x.dtype) for x in operands for _ in range(2)]
     order: Callable[..., Tracer] = (lambda a, b: sorts_before(b, a)) if descending else sorts_before
     region(op.regions[0], scalars, lambda a, b, *_: [order(a, b)])
-    result: tuple[Tracer, ...] = wrap(op)
-    return result
+    return wrap(op)
 
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 
@@ -38,12 +38,12 @@ def require_stream(stream: object, device_type: int) -> int | None:
     """
     if stream is None:
         return None
-    if isinstance(stream, bool) or not hasattr(type(stream), "__index__"):
+    if isinstance(stream, bool) or not isinstance(stream, SupportsIndex):
         raise ArgumentTypeError(
             f"__dlpack__ got stream={stream!r:.60} of type {type(stream).__name__}; a stream is "
             "None or an integer"
         )
-    number = operator.index(stream)  # type: ignore[arg-type]
+    number = operator.index(stream)
     if number == NO_WAIT:
         return number
     if device_type in ON_HOST:

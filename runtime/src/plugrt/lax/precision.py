@@ -132,7 +132,7 @@ class DotAlgorithmPreset(enum.Enum):
             )
 
 
-_NAMES = {
+_NAMES: dict[object, str] = {
     "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT", None: "DEFAULT",
     "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
     "highest": "HIGHEST", "float32": "HIGHEST",
@@ -153,7 +153,7 @@ class Precision(enum.Enum):
     @classmethod
     def _missing_(cls, value: object) -> Precision:
         try:
-            return cls[_NAMES[value]]  # type: ignore[index]
+            return cls[_NAMES[value]]
         except (KeyError, TypeError):  # TypeError: of what cannot be hashed
             names = ", ".join(repr(name) for name in _NAMES if name)
             raise ArgumentError(

@@ -11,7 +11,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.convolution import ConvDimensionNumbers, conv_dimension_numbers
 from plugrt.lax.convolution_forms import transpose_padding
 from plugrt.lax.dimension_arguments import per_dimension
-from plugrt.lax.windowed_reductions import Padding, compute_padding, window_geometry
+from plugrt.lax.windowed_reductions import Padding, compute_padding, read_windows
 from plugrt.typing import DTypeLike
 
 Shape = tuple[int, ...]
@@ -31,7 +31,8 @@ def conv_general_permutations(
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     shape = (1,) * len(dimension_numbers[0])
-    return tuple(conv_dimension_numbers(shape, shape, tuple(dimension_numbers)))  # type: ignore[arg-type,return-value]
+    numbers = conv_dimension_numbers(shape, shape, dimension_numbers)
+    return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
 @with_argument_errors
@@ -81,7 +82,7 @@ def conv_general_shape_tuple(
     Raises as `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_general_shape_tuple``.
     """
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))  # type: ignore[arg-type]
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))
     lhs, rhs = _take(lhs_shape, numbers.lhs_spec), _take(rhs_shape, numbers.rhs_spec)
     return _put(conv_shape_tuple(lhs, rhs, window_strides, padding), numbers)
 
@@ -99,7 +100,7 @@ def conv_transpose_shape_tuple(
     Raises as `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_transpose_shape_tuple``.
     """
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))  # type: ignore[arg-type]
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))
     lhs, rhs = _take(lhs_shape, numbers.lhs_spec), _take(rhs_shape, numbers.rhs_spec)
     function = "conv_transpose_shape_tuple"
     steps = per_dimension(function, "window_strides", window_strides, len(lhs) - 2)
@@ -126,11 +127,10 @@ def reduce_window_shape_tuple(
 
     As ``jax.lax.reduce_window_shape_tuple``.
     """
-    found = window_geometry(
+    return read_windows(
         tuple(operand_shape), window_dimensions, window_strides, padding, base_dilation,
         window_dilation,
-    )  # fmt: skip
-    return tuple(found["shape"])  # type: ignore[arg-type]
+    ).shape  # fmt: skip
 
 
 @with_argument_errors

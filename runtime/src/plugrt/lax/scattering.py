@@ -26,7 +26,7 @@ from plugrt.tracing.emit import (
     hlo,
     region,
     strong,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -121,8 +121,7 @@ def _emit_scatter(
         raise InvalidOperation(
             f"lax.{name} of {shapes} with {numbers}: {explain(error)}"
         ) from error
-    (result,) = wrap(made)
-    return result  # type: ignore[no-any-return]
+    return wrap_one(made)
 
 
 def _clamp_indices(

@@ -19,7 +19,7 @@ from plugrt.tracing.emit import (
     slice_,
     strong,
     with_weakness,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -120,8 +120,7 @@ def dynamic_slice(
     made = hlo.dynamic_slice(
         operand.value, [s.value for s in starts], sizes, loc=active_trace().location()
     )
-    result: Tracer = wrap(made)
-    return result
+    return wrap_one(made)
 
 
 @operation(static=("allow_negative_indices",), weak_by="body")
@@ -156,7 +155,7 @@ def dynamic_update_slice(
     made = hlo.dynamic_update_slice(
         operand.value, update.value, [s.value for s in starts], loc=active_trace().location()
     )
-    return with_weakness(wrap(made), is_weak)
+    return with_weakness(wrap_one(made), is_weak)
 
 
 @operation(static=("slice_size", "axis", "allow_negative_indices"), weak_by=("operand",))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.errors import ArgumentError
 from plugrt.execution.trees import tree
@@ -85,7 +86,7 @@ def reduce_window(
         arrays, spec = tree.flatten(operand)
         initial = tree.flatten(init_value)[0]
         starts = check_initial("reduce_window", arrays, initial)
-        geometry = window_geometry(
+        windows = read_windows(
             arrays[0].shape,
             window_dimensions,
             window_strides,
@@ -94,7 +95,7 @@ def reduce_window(
             window_dilation,
         )
         combine = flatten_computation("reduce_window", computation, spec)
-        made = _emit_reduce_window(arrays, starts, geometry, combine)
+        made = _emit_reduce_window(arrays, starts, windows, combine)
         weak = [x.weak and first.weak for x, first in zip(arrays, initial, strict=True)]
         return tree.unflatten(spec, list(map(with_weakness, made, weak)))
 
@@ -106,15 +107,26 @@ def reduce_window(
     return launch("reduce_window", (computation,), static, operands, run, reads_once=True)
 
 
-def window_geometry(
+class Windows(NamedTuple):
+    """The shape of the result of `reduce_window`, and how windows move in each dimension."""
+
+    shape: tuple[int, ...]
+    sizes: list[int]
+    strides: list[int]
+    base_dilations: list[int]
+    window_dilations: list[int]
+    padding: npt.NDArray[np.int64]
+
+
+def read_windows(
     shape: tuple[int, ...],
     window: Sequence[int],
     strides: Sequence[int] | None,
     padding: Padding,
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
-) -> dict[str, list[int] | list[tuple[int, int]]]:
-    """Returns the shape of the result, and what says how windows move, one for each dimension."""
+) -> Windows:
+    """Returns the windows that the arguments of `reduce_window` describe."""
     name = "reduce_window"
     sizes = per_dimension(name, "window_dimensions", window, len(shape))
     steps = per_dimension(name, "window_strides", strides, len(shape))
@@ -123,36 +135,30 @@ def window_geometry(
     lengths = [0 if n == 0 else (n - 1) * d + 1 for n, d in zip(shape, base, strict=True)]
     reach = [(n - 1) * d + 1 for n, d in zip(sizes, dilation, strict=True)]
     padded = compute_padding(name, padding, lengths, reach, steps)
-    result = [
+    result = tuple(
         max((n + sum(p) - w) // s + 1, 0)
         for n, p, w, s in zip(lengths, padded, reach, steps, strict=True)
-    ]
-    return {
-        "shape": result,
-        "window": sizes,
-        "strides": steps,
-        "base": base,
-        "dilation": dilation,
-        "padding": padded,
-    }
+    )
+    pads = np.asarray(padded, np.int64).reshape(-1, 2)
+    return Windows(result, sizes, steps, base, dilation, pads)
 
 
 def _emit_reduce_window(
     arrays: Sequence[Tracer],
     starts: Sequence[Tracer],
-    geometry: dict[str, Any],
+    windows: Windows,
     combine: Callable[..., list[Tracer]],
 ) -> list[Tracer]:
     trace = active_trace()
     operation = hlo.ReduceWindowOp(
-        [trace.mlir_type(tuple(geometry["shape"]), x.dtype) for x in arrays],
+        [trace.mlir_type(windows.shape, x.dtype) for x in arrays],
         [x.value for x in arrays],
         [x.value for x in starts],
-        geometry["window"],
-        window_strides=geometry["strides"],
-        base_dilations=geometry["base"],
-        window_dilations=geometry["dilation"],
-        padding=np.asarray(geometry["padding"], np.int64).reshape(-1, 2),
+        windows.sizes,
+        window_strides=windows.strides,
+        base_dilations=windows.base_dilations,
+        window_dilations=windows.window_dilations,
+        padding=windows.padding,
         loc=trace.location(),
     )
     closed_region("reduce_window", operation, [x.dtype for x in (*arrays, *arrays)], combine)

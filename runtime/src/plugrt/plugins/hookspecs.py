@@ -25,7 +25,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def plugrt_offer_plugins() -> Sequence[Plugin]:  # type: ignore[empty-body]
+def plugrt_offer_plugins() -> Sequence[Plugin]:
     """Return the plugins that this package offers.
 
     Called when an entry point is loaded, which is when its name is asked for or a backend is
@@ -45,7 +45,7 @@ def plugrt_client_created(name: str, client: Client) -> None:
 
 
 @hookspec
-def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[empty-body]
+def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:
     """Return functions that see each program before it is compiled.
 
     Each is called with the `Program` and the `Client`, and returns None or what replaces the
@@ -55,7 +55,7 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[emp
 
 
 @hookspec
-def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:  # type: ignore[empty-body]
+def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:
     """Return functions that replace operations on a platform, by the names of these.
 
     The platform is the name of the entry point: of a plugin, or one that clients report. A name is
@@ -67,7 +67,7 @@ def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:  # type: igno
 
 
 @hookspec
-def plugrt_cluster_environments() -> Sequence[Any]:  # type: ignore[empty-body]
+def plugrt_cluster_environments() -> Sequence[Any]:
     """Return ways to find the other processes of a run, for `plugrt.distributed.initialize`.
 
     Each is a `plugrt.distributed.ClusterEnvironment`. Called once, by an ``initialize`` that has
@@ -86,7 +86,7 @@ def plugrt_coordination() -> Any:
 
 
 @hookspec
-def plugrt_doctor_facts() -> Mapping[str, str | int | float | bool]:  # type: ignore[empty-body]
+def plugrt_doctor_facts() -> Mapping[str, str | int | float | bool]:
     """Return facts about this machine that help to explain what works, by name.
 
     Called once by ``plugrt doctor``, in a child process which ends after a few seconds: the version
@@ -95,7 +95,7 @@ def plugrt_doctor_facts() -> Mapping[str, str | int | float | bool]:  # type: ig
 
 
 @hookspec
-def plugrt_conformance_checks() -> Sequence[Any]:  # type: ignore[empty-body]
+def plugrt_conformance_checks() -> Sequence[Any]:
     """Return checks that ``plugrt conform`` runs beside its own.
 
     Each is a `plugrt_sdk.conformance.Chapter`, whose ids begin with the name of the entry point.

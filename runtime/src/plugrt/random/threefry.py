@@ -23,7 +23,7 @@ from plugrt.tracing.emit import (
     iota,
     reshape,
     slice_,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.tracer import Tracer
 
@@ -83,8 +83,7 @@ def random_bits(key: Tracer, width: int, shape: tuple[int, ...]) -> Tracer:
     if width == 64:
         high, low = convert(first, _UINT64), convert(second, _UINT64)
         high = emit(hlo.shift_left, high, full(shape, 32, _UINT64))
-        bits: Tracer = emit(hlo.or_, high, low)
-        return bits
+        return emit(hlo.or_, high, low)
     return convert(emit(hlo.xor, first, second), f"uint{width}")
 
 
@@ -100,6 +99,4 @@ def add_barrier(keys: Tracer) -> Tracer:
     Without it XLA recomputes a key for each element that depends on it: a program of three
     hashes took four times as long to compile.
     """
-    made = hlo.OptimizationBarrierOp([keys.value], loc=active_trace().location())
-    (result,) = wrap(made)
-    return result  # type: ignore[no-any-return]
+    return wrap_one(hlo.OptimizationBarrierOp([keys.value], loc=active_trace().location()))

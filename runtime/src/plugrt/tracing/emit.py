@@ -75,22 +75,22 @@ def emit(
         ) from error
     if builder.__module__ == _CHLO:
         trace.uses_chlo = True
-    return _wrap(made, trace)
-
-
-def wrap(made: Any) -> Any:
-    """Returns an MLIR result as a `Tracer`, or several as a tuple of tracers."""
-    return _wrap(made, active_trace())
-
-
-def _wrap(made: Any, trace: Trace) -> Any:
     if isinstance(made, ir.Value):
         return Tracer(made, trace)
-    if isinstance(made, _OPERATIONS):
-        made = made.results
-    if isinstance(made, ir.Value):
-        return Tracer(made, trace)
-    return tuple(Tracer(value, trace) for value in made)
+    results = made.results if isinstance(made, _OPERATIONS) else made
+    return tuple(Tracer(value, trace) for value in results)
+
+
+def wrap(operation: ir.OpView) -> tuple[Tracer, ...]:
+    """Returns the results of an MLIR operation as tracers."""
+    trace = active_trace()
+    return tuple(Tracer(value, trace) for value in operation.operation.results)
+
+
+def wrap_one(made: ir.Value | ir.OpView) -> Tracer:
+    """Returns an MLIR value, or the only result of an operation, as a `Tracer`."""
+    value = made if isinstance(made, ir.Value) else made.operation.result
+    return Tracer(value, active_trace())
 
 
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
@@ -263,8 +263,7 @@ def reduce(
     op = reduce_op(operands, initial, dimensions)
     scalars = [active_trace().mlir_type((), x.dtype) for x in operands]
     region(op.regions[0], [*scalars, *scalars], body)
-    result: tuple[Tracer, ...] = wrap(op)
-    return result
+    return wrap(op)
 
 
 def reduce_op(
@@ -284,14 +283,13 @@ def reduce_op(
 
 def slice_(x: Tracer, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> Tracer:
     """Returns the elements ``start[i] : limit[i] : strides[i]`` of each dimension."""
-    tracer: Tracer = emit(
+    return emit(
         hlo.slice,
         x,
         start_indices=list(start),
         limit_indices=list(limit),
         strides=list(strides),
     )
-    return tracer
 
 
 def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
@@ -299,10 +297,9 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     if len(operands) == 1:
         return strong(operands[0])
     trace = active_trace()
-    tracer: Tracer = wrap(
+    return wrap_one(
         hlo.concatenate([x.value for x in operands], dimension=dimension, loc=trace.location())
     )
-    return tracer
 
 
 __all__ = [

@@ -71,6 +71,8 @@ class Operation(Generic[P, R]):
     launch, however many StableHLO operations it emits.
     """
 
+    __name__: str  # `update_wrapper` sets it
+
     def __init__(
         self,
         body: Callable[P, R],
@@ -114,16 +116,17 @@ class Operation(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _state.trace is not None and current_trace() is not None:
-            return self._in_place(args, kwargs)  # type: ignore[no-any-return]
+            return self._in_place(args, kwargs)
         try:  # costs nothing unless something is raised
+            run: Callable[[Sequence[Any]], R] | None
             try:
                 key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_signature, args))
                 run = self.find(key)
             except (AttributeError, TypeError):  # not all are arrays, or hashable
                 run = None
             if run is not None:
-                return run(args)  # type: ignore[no-any-return]
-            return self._general(args, kwargs)  # type: ignore[no-any-return]
+                return run(args)
+            return self._general(args, kwargs)
         except Exception as error:
             filter_traceback(error)
             raise
@@ -136,11 +139,11 @@ class Operation(Generic[P, R]):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<operation {self.__name__}>"  # type: ignore[attr-defined]
+        return f"<operation {self.__name__}>"
 
     # --- slow path ----------------------------------------------------------------------
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         found: list[Any] = []
         skeleton: list[tuple[str, Any]] = []
         names: list[str] = []
@@ -157,6 +160,7 @@ class Operation(Generic[P, R]):
                 found.append(leaf)
                 names.append(name)
             skeleton.append((name, spec))
+        run: Callable[[Sequence[Any]], R]
         values, avals = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
         run = self._pipeline.get_runner(
             (len(args), *skeleton),
@@ -206,7 +210,7 @@ class Operation(Generic[P, R]):
         ]
         refuse(self._title, error, passed)
 
-    def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         if self._eager_only or (not kwargs and {*map(type, args)} == _ONLY_TRACERS):
             return self._apply(args, kwargs, (args, kwargs))
         new_args = [
@@ -218,20 +222,18 @@ class Operation(Generic[P, R]):
 
     def _apply(
         self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
-    ) -> Any:
+    ) -> R:
         """Returns the body's results; weak where the common dtype of its operands is.
 
         ``given`` is the call as it was made, for messages.
         """
         try:
-            result: Any = self._body(*args, **kwargs)
+            result: R = self._body(*args, **kwargs)
         except _FROM_INSIDE as error:
             self._refuse(error, *given)
         if self._eager_only or self._body_decides:
             return result
-        weak = self._is_weak(args, kwargs)
-        same = type(result) is Tracer and result.weak == weak
-        return result if same else in_weakness(result, weak)
+        return in_weakness(result, self._is_weak(args, kwargs))
 
     def _is_weak(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         if not self._weak_by or kwargs.get("dtype") is not None:
@@ -284,16 +286,18 @@ class Operation(Generic[P, R]):
         return stage(call, make_parameters(types, names), name=self._title)
 
 
-def in_weakness(result: Any, weak: bool) -> Any:
+def in_weakness(result: R, weak: bool) -> R:
     """Returns arrays as weak ones, whose dtype yields to that of the arrays they meet, or not.
 
     Those that are not so yet are new objects, since a body may return one that it was given.
     """
-    if type(result) is Tracer:
-        return result if result.weak == weak else with_weakness(strong(result), weak)
-    if type(result) in (tuple, list):
-        return type(result)(in_weakness(part, weak) for part in result)
-    return result
+    made: Any = result
+    if type(made) is Tracer and made.weak != weak:
+        made = with_weakness(strong(made), weak)
+    elif type(made) in (tuple, list):
+        made = type(made)(in_weakness(part, weak) for part in made)
+    weakened: R = made
+    return weakened
 
 
 def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:

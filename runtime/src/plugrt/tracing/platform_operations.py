@@ -58,8 +58,7 @@ class PlatformOperation:
             api_version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), _TYPED_FFI),
             loc=trace.location(),
         )
-        results = wrap(made)
-        return results if isinstance(results, tuple) else (results,)
+        return wrap(made)
 
 
 def find_operation(op: ir.Operation) -> PlatformOperation | None:

@@ -128,8 +128,12 @@ def _pad(lines: int, columns: int, more: int) -> tuple[int, int, int, int]:
     """Returns the padding above, to the right, below and to the left of a label."""
     left, odd = divmod(columns - 2, 2)
     above, odd_line = divmod(lines - 2, 2)
-    sides = above + more, left + odd + more, above + odd_line + more, left + more
-    return tuple(max(side, 0) for side in sides)  # type: ignore[return-value]
+    return (
+        max(above + more, 0),
+        max(left + odd + more, 0),
+        max(above + odd_line + more, 0),
+        max(left + more, 0),
+    )
 
 
 def _style(number: int, count: int, color_map: ColorMap | None) -> str:

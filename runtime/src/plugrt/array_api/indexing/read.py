@@ -44,7 +44,7 @@ from plugrt.tracing.emit import (
     reshape,
     select,
     slice_,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
@@ -195,7 +195,7 @@ def dynamic_slice(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer
     """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
     trace = active_trace()
     starts = [p.value for p in start_indices(x.shape, scalars)]
-    return wrap(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))  # type: ignore[no-any-return]
+    return wrap_one(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))
 
 
 def gather(x: Tracer, positions: Positions, block: Shape, before: int) -> Tracer:

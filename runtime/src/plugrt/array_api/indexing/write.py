@@ -49,7 +49,7 @@ from plugrt.tracing.emit import (
     reshape,
     select,
     slice_,
-    wrap,
+    wrap_one,
 )
 from plugrt.tracing.tracer import Tracer
 
@@ -140,7 +140,7 @@ def _update_slice(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int
     moving = {axis for axis, _ in scalars}
     starts = [s if i in moving else constant(low[i], s.dtype) for i, s in enumerate(starts)]
     trace = active_trace()
-    return wrap(  # type: ignore[no-any-return]
+    return wrap_one(
         hlo.dynamic_update_slice(
             x.value, part.value, [s.value for s in starts], loc=trace.location()
         )
@@ -266,8 +266,7 @@ def _emit_scatter(
     )
     scalar = trace.mlir_type((), x.dtype)
     region(op.regions[0], [scalar, scalar], lambda old, new: [combine(old, new)])
-    (result,) = wrap(op)
-    return result  # type: ignore[no-any-return]
+    return wrap_one(op)
 
 
 def _broadcast_positions(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:

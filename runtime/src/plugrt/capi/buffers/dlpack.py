@@ -12,7 +12,7 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
-from plugrt.capi.library.callback_threads import keep_forever
+from plugrt.capi.library.callback_threads import c_callback, keep_forever
 from plugrt.capi.loading.ownership import own
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 from plugrt.native.native_core import core
@@ -109,8 +109,7 @@ def export(
 
 
 # Both may be called when the interpreter has emptied this module: their defaults are still there.
-@keep_forever
-@ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]
+@c_callback("void(*)(DLManagedTensor*)")
 def _release_exported(
     managed: Any, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
 ) -> None:

@@ -15,7 +15,7 @@ from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec, make_layout
 from plugrt.capi.buffers.dlpack_host import host_array
 from plugrt.capi.devices.devices import Device
-from plugrt.capi.library.callback_threads import keep_forever, mark_callback
+from plugrt.capi.library.callback_threads import c_callback, mark_callback
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.errors import InvalidArgument
 
@@ -166,8 +166,7 @@ def view(
         raise
 
 
-@keep_forever
-@ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
+@c_callback("void(*)(void*, void*)")
 @mark_callback
 def _release_view(_pointer: Any, key: Any) -> None:
     loan = _imported.pop(int(ffi.cast("uintptr_t", key)), None)

@@ -12,6 +12,7 @@ from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi_states import INSTANTIATE, STAGES, context_at
 from plugrt.capi.extensions.ffi_types import register_type_at
+from plugrt.capi.library.callback_threads import c_callback
 from plugrt.errors import Internal, InvalidArgument, PjrtError
 from plugrt.interface import HandlerStages
 
@@ -41,22 +42,22 @@ def take_error(error: Any) -> tuple[int, str]:
     return found[0], ffi.string(found[1]).decode(errors="replace")
 
 
-@ffi.callback("XLA_FFI_Error*(*)(XLA_FFI_Error_Create_Args*)")  # type: ignore[untyped-decorator]
+@c_callback("XLA_FFI_Error*(*)(XLA_FFI_Error_Create_Args*)")
 def _create_error(args: Any) -> Any:
     return _make_error(args.errc, ffi.string(args.message))
 
 
-@ffi.callback("void(*)(XLA_FFI_Error_GetMessage_Args*)")  # type: ignore[untyped-decorator]
+@c_callback("void(*)(XLA_FFI_Error_GetMessage_Args*)")
 def _get_message(args: Any) -> None:
     args.message = _errors[int(ffi.cast("uintptr_t", args.error))][1]
 
 
-@ffi.callback("void(*)(XLA_FFI_Error_Destroy_Args*)")  # type: ignore[untyped-decorator]
+@c_callback("void(*)(XLA_FFI_Error_Destroy_Args*)")
 def _destroy_error(args: Any) -> None:
     _errors.pop(int(ffi.cast("uintptr_t", args.error)), None)
 
 
-@ffi.callback("XLA_FFI_Error*(*)(XLA_FFI_ExecutionContext_Get_Args*)")  # type: ignore[untyped-decorator]
+@c_callback("XLA_FFI_Error*(*)(XLA_FFI_ExecutionContext_Get_Args*)")
 def _get_data(args: Any) -> Any:
     found = getattr(_launch, "data", {}).get(args.type_id[0])
     if found is None:

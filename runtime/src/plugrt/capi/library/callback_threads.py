@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from plugrt.capi.abi._abi import ffi
 from plugrt.lifetime.thread_work import ThreadWork
 
 Kept = TypeVar("Kept")
@@ -41,6 +42,11 @@ def keep_forever(kept: Kept) -> Kept:
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
+
+
+def c_callback(c_type: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: makes a Python function a C function of a type, until the process ends."""
+    return lambda function: keep_forever(ffi.callback(c_type, function))
 
 
 def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,13 @@ from typing import Any
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
-from plugrt.capi.library.callback_threads import expect, expected, keep_forever, mark_callback
+from plugrt.capi.library.callback_threads import (
+    c_callback,
+    expect,
+    expected,
+    keep_forever,
+    mark_callback,
+)
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.log import logger
 from plugrt.errors import InvalidReply, PjrtError
@@ -60,8 +66,7 @@ class Event(interface.Event):
             raise
 
 
-@keep_forever
-@ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
+@c_callback("PJRT_Event_OnReadyCallback")
 @mark_callback
 def _on_ready(error: Any, key: Any) -> None:
     waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)

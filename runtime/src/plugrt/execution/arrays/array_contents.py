@@ -49,7 +49,7 @@ class Contents(Conversions):
         return self._open_shards(self._held())
 
     def _open_shards(self, held: Any) -> Shards:
-        if _is_sequence(type(held)):  # type: ignore[arg-type]
+        if _is_sequence(type(held)):
             return held  # type: ignore[no-any-return]
         signature = self._signature
         opener = signature.opener or _keep_opener(signature)
@@ -72,7 +72,7 @@ class Contents(Conversions):
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
             shards, signature = held, self._signature  # not by functions, which take half the time
-            if not _is_sequence(type(held)):  # type: ignore[arg-type]
+            if not _is_sequence(type(held)):
                 shards = (signature.opener or _keep_opener(signature))(held)
             try:
                 read = None
@@ -157,7 +157,7 @@ class Contents(Conversions):
         """Waits until the contents are there and returns the array; raises if making it failed."""
         start = time.perf_counter() if listening else 0.0
         shards = self._shards  # not by functions: after a launch each costs a microsecond
-        if not _is_sequence(type(shards)):  # type: ignore[arg-type]
+        if not _is_sequence(type(shards)):
             shards = self._live()
         wait = getattr(shards, "block_until_ready", None)
         try:
@@ -194,9 +194,8 @@ class Contents(Conversions):
         return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
 
 
-@cache  # an abstract class takes three times as long to say so
-def _is_sequence(cls: type) -> bool:
-    return issubclass(cls, Sequence)
+# An abstract class takes three times as long to answer.
+_is_sequence: Callable[[type], bool] = cache(lambda cls: issubclass(cls, Sequence))
 
 
 def _keep_waiter(signature: Signature) -> None:

@@ -171,11 +171,9 @@ def trace_branches(
         operation = make([trace.mlir_type(t.shape, t.dtype) for t in types])
         for i, body in enumerate(bodies):
             body.move(operation.regions[i])
-        made = wrap(operation)
-        outputs = [made] if type(made) is Tracer else made
         outputs = [
             with_weakness(output, all(body.outputs[i].weak for body in bodies))
-            for i, output in enumerate(outputs)
+            for i, output in enumerate(wrap(operation))
         ]
         return tree.unflatten(specs[0], outputs)
 

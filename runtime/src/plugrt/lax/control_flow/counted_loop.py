@@ -25,6 +25,7 @@ from plugrt.tracing.emit import (
     strong,
     with_weakness,
     wrap,
+    wrap_one,
 )
 from plugrt.tracing.tracer import Tracer
 
@@ -168,8 +169,7 @@ def _emit_while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer
     operation = hlo.WhileOp([v.type for v in values], values, loc=active_trace().location())
     cond.move(operation.regions[0])
     body.move(operation.regions[1])
-    ended: tuple[Tracer, ...] = wrap(operation)
-    return ended
+    return wrap(operation)
 
 
 def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
@@ -221,7 +221,7 @@ def _read_row(x: Tracer, at: Tracer | int) -> Tracer:
     elif x.shape[0] == 0:
         taken = full(row, 0, x.dtype)
     else:
-        taken = wrap(
+        taken = wrap_one(
             hlo.dynamic_slice(
                 x.value, _row_start(at, x.ndim), list(row), loc=active_trace().location()
             )
@@ -233,12 +233,11 @@ def _write_row(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
     """Returns ``stacked`` with ``y`` at row ``at``."""
     index = constant(at, _INDEX) if isinstance(at, int) else at
     row = reshape(y, (1, *y.shape))
-    updated: Tracer = wrap(
+    return wrap_one(
         hlo.dynamic_update_slice(
             stacked.value, row.value, _row_start(index, stacked.ndim), loc=active_trace().location()
         )
     )
-    return updated
 
 
 def _row_start(at: Tracer, ndim: int) -> list[Any]:

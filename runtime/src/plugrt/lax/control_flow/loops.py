@@ -77,8 +77,7 @@ def emit_while(
             )
             cond.move(operation.regions[0])
             body.move(operation.regions[1])
-            ended = wrap(operation)
-            return carry.rebuild(carry.finish([ended] if type(ended) is Tracer else ended))
+            return carry.rebuild(carry.finish(wrap(operation)))
 
 
 def _emit_while_asking_first(

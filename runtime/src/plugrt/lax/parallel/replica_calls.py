@@ -37,7 +37,7 @@ def collective(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_trace() is None and (here := current_replicas()) is not None:
-            return call_on_replicas(function, here, args, kwargs, pipeline)  # type: ignore[no-any-return]
+            return call_on_replicas(function, here, args, kwargs, pipeline)
         return function(*args, **kwargs)
 
     return with_argument_errors(call)
@@ -49,20 +49,21 @@ def replica_axes(here: ReplicaSharding) -> dict[AxisKey, int]:
 
 
 def call_on_replicas(
-    function: Callable[..., Any],
+    function: Callable[..., R],
     here: ReplicaSharding,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     pipeline: Pipeline[Staged],
-) -> Any:
+) -> R:
     """Returns what a function gives that is traced with the axis of replicas bound, on all of them.
 
     Without arrays among the arguments, results that are no arrays either stay what they are.
     """
     leaves, spec = tree.flatten((tuple(args), kwargs))
     arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array | np.ndarray)]
-    found: list[Any] = []
+    found: list[R] = []
     title = getattr(function, "__name__", "function")
+    run: Callable[[Sequence[Any]], R]
 
     def call(*operands: Any) -> Any:
         given = [*leaves]
@@ -80,11 +81,13 @@ def call_on_replicas(
         staged = trace(())
         if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(found[-1])[0]):
             return found[-1]
-        return pipeline.get_runner(object(), (), lambda _: staged, _place, title)(())
+        run = pipeline.get_runner(object(), (), lambda _: staged, _place, title)
+        return run(())
     others = [static_key(leaf) for i, leaf in enumerate(leaves) if i not in arrays]
     values, avals = read_arguments([leaves[i] for i in arrays], lambda _: "an argument")
     head = (spec, *others, here)
-    return pipeline.get_runner(head, avals, trace, _place, title)(values)
+    run = pipeline.get_runner(head, avals, trace, _place, title)
+    return run(values)
 
 
 def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:

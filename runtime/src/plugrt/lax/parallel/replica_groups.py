@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.replica_numbers import mark_replicas
-from plugrt.tracing.emit import wrap
+from plugrt.tracing.emit import wrap_one
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
@@ -157,5 +157,4 @@ def wrap_collective(trace: Trace, made: Any) -> Tracer:
         operation = made.owner if isinstance(made, ir.Value) else made.operation
         mark_replicas(operation, math.prod(trace.axes.values()))
         trace.numbers_replicas = True
-    result: Tracer = wrap(made if isinstance(made, ir.Value) else made.operation.results[0])
-    return result
+    return wrap_one(made)
