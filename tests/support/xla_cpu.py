@@ -38,7 +38,7 @@ def header_path() -> Path | None:
     return path.parent / "include" / "pjrt_c_api.h" if path else None
 
 
-def run_warm(code: str, *, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, *, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Runs code in a process of its own, with the library's path in ``PATH_OF_LIBRARY``."""
     env = {**os.environ, "PATH_OF_LIBRARY": str(library_path()), "TF_CPP_MIN_LOG_LEVEL": "3"}
     return children.run([sys.executable, "-c", code], env=env, timeout=timeout)
