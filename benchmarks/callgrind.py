@@ -32,10 +32,10 @@ def control(*options: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def count(script: str, number: int) -> list[Counter[str]]:
+def count(script: str, number: int, counted: str = "yes") -> list[Counter[str]]:
     """Returns the instructions of a call, by place, of each of that ``number`` of loops.
 
-    The script, with ``--counted yes``, has `run_loops` make them.
+    The script, with ``--counted`` and that word, has `run_loops` make them.
     """
     if shutil.which("valgrind") is None:
         raise SystemExit("this benchmark needs valgrind on the PATH")
@@ -43,7 +43,7 @@ def count(script: str, number: int) -> list[Counter[str]]:
         out = Path(folder) / "counts"
         subprocess.run(
             ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}",
-             sys.executable, script, "--counted", "yes"],
+             sys.executable, script, "--counted", counted],
             check=True, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         found = [_read_counts(f"{out}.{part}") for part in range(1, 2 * number + 1)]

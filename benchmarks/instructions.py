@@ -1,7 +1,7 @@
 """The instructions of a jitted call on a PJRT library, by where they run, and of the floor in C.
 
 Counted by callgrind. Calls are of two arrays of 4 floats on xla-cpu-pjrt, their results let go of
-at once.
+at once. The call is also counted without the functions in C++ that catch a library's exceptions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import callgrind
 from harness import arguments, prepare_library, write_json
 
 
-def make_loops() -> list[Callable[[], object]]:
-    """Returns the loops of calls in plugrt and in C."""
+def make_loops(catching: bool) -> list[Callable[[], object]]:
+    """Returns the loops of calls in plugrt, catching exceptions or not, and in C."""
     library = prepare_library()
     import numpy as np
     from floor import Floor
 
     import plugrt
+    from plugrt.capi.loading import exception_guard
 
+    exception_guard.CATCHES &= catching
     four = np.arange(4, dtype=np.float32)
     add = plugrt.jit(lambda a, b: a + b)
     timer = Floor(library).launch(add.lower(four, four).as_text(), four, 2, 1)
@@ -31,9 +33,10 @@ def make_loops() -> list[Callable[[], object]]:
 if __name__ == "__main__":
     options = arguments(__doc__, counted=callgrind.HELP)
     if options.counted:
-        callgrind.run_loops(make_loops())
+        callgrind.run_loops(make_loops(catching=options.counted != "uncaught"))
         raise SystemExit
     ours, floor = callgrind.count(__file__, 2)
+    uncaught, _ = callgrind.count(__file__, 2, "uncaught")
     rows = [
         {"name": place, "plugrt": ours[place], "c": floor[place]}
         for place in (*callgrind.PLACES, "others")
@@ -42,4 +45,6 @@ if __name__ == "__main__":
     for row in [*rows, {"name": "all", "plugrt": ours.total(), "c": floor.total()}]:
         added = row["plugrt"] - row["c"]
         print(f"{row['name']:32} {row['plugrt']:>8} {row['c']:>8} {added:>8}")
+    of_guard = ours.total() / uncaught.total() - 1
+    print(f"without catching exceptions: {uncaught.total()}; catching adds {of_guard:.2%}")
     write_json("Instructions of a call with two arrays", rows, options.json)

@@ -1,13 +1,8 @@
-"""PJRT libraries for CPUs that other projects built: tests/pjrt's programs, and the kit.
-
-tests/pjrt itself runs on xla-cpu-pjrt. docs/findings.md describes the faults that the kit finds.
-"""
+"""PJRT libraries for CPUs that other projects built: tests/pjrt's programs, and the kit."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import os
 import signal
 import sys
 from pathlib import Path
@@ -15,20 +10,11 @@ from pathlib import Path
 import pytest
 
 from support import children
+from support.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 from support.distributions import run_cli
 from support.markdown import ROOT
 
 pytestmark = pytest.mark.timeout(300)
-PROGRAMS = ["tests/pjrt/programs", "tests/pjrt/aot"]
-NO_COST = "tests/pjrt/aot/test_hlo.py::test_the_estimate_is_what_the_library_counts"
-"""Both libraries count no operations, which xla-cpu-pjrt does."""
-FAILS = {
-    "lammps-jax-pjrt-cpu": {"table_transfers.alias"},
-    "fastatomstruct-xla-cpu": {
-        "table_transfers.alias", "table_buffers.failed", "handles.assignment.overflow",
-    },
-}  # fmt: skip
-"""Distribution to the checks up to level 1 that fail."""
 
 
 @pytest.fixture(params=FAILS)
@@ -48,22 +34,13 @@ def path_of(distribution: str) -> str:
 
 
 def test_programs(library: tuple[str, str]) -> None:
-    env = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library[1]}", "XLA_FLAGS": ""}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROGRAMS]
-    done = children.run([*command, f"--deselect={NO_COST}"], cwd=ROOT, env=env, timeout=280)
-    assert done.returncode == 0, done.stdout[-4000:]
-    assert " passed" in done.stdout.splitlines()[-1]
+    run_programs(*library)
 
 
 def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -> None:
     name, path = library
-    file = tmp_path / "report.json"
-    options = ("--level=1", "--jobs=2", f"--report={file}")
-    run_cli("conform", path, *options, timeout=280)
-    rows = json.loads(file.read_text())["checks"]
-    wrong = {row["id"] for row in rows if row["verdict"] in ("FAIL", "CRASH", "TIMEOUT")}
-    assert wrong == FAILS[name]
-    assert sum(row["verdict"] == "PASS" for row in rows) > 200
+    run_cli("conform", path, *KIT, f"--report={tmp_path / 'report.json'}", timeout=280)
+    compare_with_kit(name, tmp_path / "report.json")
 
 
 def test_an_exception_past_an_unwinder_of_the_library_s_own_ends_the_process() -> None:

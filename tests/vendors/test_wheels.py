@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from support.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 from support.distributions import PATIENT
 from support.installed import (
     UV,
@@ -41,13 +42,6 @@ pytestmark = [
 ]
 WHEELS: list[dict[str, Any]] = tomllib.loads((ROOT / "docs/data/wheels.toml").read_text())["wheels"]
 WORKS = {"initialised", "not announced"}
-TRY = """
-import plugrt
-try:
-    print(plugrt.devices())
-except plugrt.errors.PlugrtError as error:
-    print(error)
-"""
 OURS = "cpu,cuda,numpy,tpu"
 COMPILE = """
 import sys, plugrt
@@ -83,7 +77,7 @@ class Installed:
         """Runs Python with these arguments; returns the exit code and its output."""
         # jax-tt-plugin unpacks 400 MB into the temporary folder as it is loaded.
         patient = {**PATIENT, "PLUGRT_DOCTOR_SECONDS": "300"}
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_FLAGS": "", **patient}
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "TPU_SKIP_MDS_QUERY": "1", "XLA_FLAGS": "", **patient}
         done = attempt(self.python, *arguments, cwd=self.python.parent, env=quiet | env)
         return done.returncode, done.stdout or done.stderr
 
@@ -92,8 +86,15 @@ class Installed:
         code, printed = self.run("-m", "plugrt", "doctor", "--json", **env)
         rows = json.loads(printed)["candidates"]
         place = str(self.python.parents[1])
-        of_wheel = [r for r in rows if r["distribution"] == self.wheel["package"]]
+        provider = self.wheel.get("provider", self.wheel["package"])
+        of_wheel = [row for row in rows if row["distribution"] == provider]
         return code, of_wheel or [row for row in rows if row["library"].startswith(place)]
+
+    def library(self) -> str:
+        """Returns the path of the wheel's library."""
+        name = self.wheel["names"][0]
+        _, [row] = self.doctor(JAX_PLATFORMS=name) if self.is_announced else self.doctor()
+        return str(row["library"])
 
 
 @pytest.fixture(scope="session")
@@ -144,10 +145,10 @@ def test_the_row_has_its_name_and_state(installed: Installed) -> None:
         return
     for name in wheel["names"]:
         env = {"JAX_PLATFORMS": name} if installed.is_announced else {}
-        code, [row] = installed.doctor(**env)
+        code, [row] = installed.doctor(**env, **wheel.get("env", {}))
         assert code == (wheel["state"] not in WORKS), row
-        found = (row["name"], row["version"], row["state"])
-        assert found == (wheel["names"][0], wheel["version"], wheel["state"]), row
+        assert (row["name"], row["state"]) == (wheel["names"][0], wheel["state"]), row
+        assert "provider" in wheel or row["version"] == wheel["version"]
         assert [word for word in wheel["words"] if word not in row["reason"]] == [], row["reason"]
         assert row["cure"] or wheel["state"] == "initialised"
         assert "0x" not in row["reason"]
@@ -162,10 +163,31 @@ def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: I
     assert (code, row["state"]) == (0, "initialised")
 
 
-def test_a_program_goes_on(installed: Installed) -> None:
-    """Where it is the only candidate of an automatic choice, jax-tt-plugin ended the process."""
-    code, printed = installed.run("-c", TRY, PLUGRT_PLUGINS_BLOCK=OURS)
-    assert code == 0, printed
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_a_program_that_asks_for_devices_is_not_ended(installed: Installed, core: str) -> None:
+    """Of plugrt alone, without the other plugins of ours: jax-tt-plugin ended the process then."""
+    wheel = installed.wheel
+    if not wheel["names"]:
+        pytest.skip("it is no plugin")
+    for name in ["", *(wheel["names"] if installed.is_announced else [])]:
+        env = {"JAX_PLATFORMS": name} if name else {}
+        code, printed = installed.run(
+            "-c", "import plugrt; plugrt.devices()", PLUGRT_PLUGINS_BLOCK=OURS, PLUGRT_CORE=core,
+            **env,
+        )  # fmt: skip
+        assert code == (wheel["state"] != "initialised"), printed
+        assert code == 0 or "\nplugrt.errors." in printed, printed
+
+
+def test_a_library_for_cpus_runs_the_programs_and_the_kit(
+    installed: Installed, tmp_path: Path
+) -> None:
+    package, report = installed.wheel["package"], tmp_path / "report.json"
+    if package not in FAILS or installed.jax:
+        pytest.skip("it runs no program, or did so without jax")
+    run_programs(package, library := installed.library())
+    installed.run("-m", "plugrt", "conform", library, *KIT, f"--report={report}")
+    compare_with_kit(package, report)
 
 
 def test_a_library_that_jax_has_started_runs_programs(installed: Installed) -> None:
@@ -173,10 +195,7 @@ def test_a_library_that_jax_has_started_runs_programs(installed: Installed) -> N
     if installed.wheel.get("state") not in WORKS or not installed.jax:
         pytest.skip("it runs no program, or there is no jax")
     name = installed.wheel["names"][0]
-    _, [row] = (
-        installed.doctor(JAX_PLATFORMS=name) if installed.is_announced else installed.doctor()
-    )
-    env = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"{name}:{row['library']}"}
+    env = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"{name}:{installed.library()}"}
     code, printed = installed.run("-c", AFTER_JAX, name, JAX_PLATFORMS=f"{name},cpu", **env)
     assert (code, printed) == (0, "10.0 10.0 10.0\n")
 

@@ -1,0 +1,46 @@
+"""PJRT libraries for CPUs that other projects built: tests/pjrt's programs, and the kit.
+
+tests/pjrt itself runs on xla-cpu-pjrt. docs/findings.md describes the faults that the kit finds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from support import children
+from support.markdown import ROOT
+
+PROGRAMS = ["tests/pjrt/programs", "tests/pjrt/aot"]
+NO_COST = "tests/pjrt/aot/test_hlo.py::test_the_estimate_is_what_the_library_counts"
+"""Of the three xla-cpu-pjrt alone counts operations."""
+KIT = ("--level=1", "--jobs=2")
+"""The options of `plugrt conform` in the comparison with `FAILS`."""
+FAILS = {
+    "xla-cpu-pjrt": {"table_buffers.read.layout", "handles.assignment.overflow"},
+    "lammps-jax-pjrt-cpu": {"table_transfers.alias"},
+    "fastatomstruct-xla-cpu": {
+        "table_transfers.alias", "table_buffers.failed", "handles.assignment.overflow",
+    },
+}  # fmt: skip
+"""Distribution to the checks up to level 1 that fail."""
+
+
+def run_programs(distribution: str, library: str) -> None:
+    """Runs the programs of tests/pjrt on a library; each must pass."""
+    env = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library}", "XLA_FLAGS": ""}
+    without = [] if distribution == "xla-cpu-pjrt" else [f"--deselect={NO_COST}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROGRAMS, *without]
+    done = children.run(command, cwd=ROOT, env=env, timeout=280)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed" in done.stdout.splitlines()[-1]
+
+
+def compare_with_kit(distribution: str, report: Path) -> None:
+    """Compares a report of the kit with the faults that are known of the library."""
+    rows = json.loads(report.read_text())["checks"]
+    wrong = {row["id"] for row in rows if row["verdict"] in ("FAIL", "CRASH", "TIMEOUT")}
+    assert wrong == FAILS[distribution]
+    assert sum(row["verdict"] == "PASS" for row in rows) > 200
