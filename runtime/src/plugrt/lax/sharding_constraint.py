@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.specs_in_context import name_in_context

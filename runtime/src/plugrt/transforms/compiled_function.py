@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.arguments import Aval, parameter_types
+from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram

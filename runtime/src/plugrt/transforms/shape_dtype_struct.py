@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
-from plugrt.execution.arrays.arguments import Aval, intern_host_aval, read_arguments
+from plugrt.execution.arrays.arguments import read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
+from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype, python_scalar
-from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
@@ -100,7 +100,7 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
             sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
         except ShapeError as error:
             raise ShapeError(f"argument {name(i)}: {error}") from None
-        return intern_signature(shape, dtype, sharding, True, weak)
+        return intern_aval(shape, dtype, sharding, True, weak)
     if weak and shape:  # a weak host value is a number
-        return intern_signature(shape, dtype, SingleDeviceSharding(default_device()), False, weak)
+        return intern_aval(shape, dtype, SingleDeviceSharding(default_device()), False, weak)
     return intern_host_aval(shape, dtype, weak and dtype.char != "?")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.trees import tree
 from plugrt.interface import Device

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.programs import compile_options, load, resolve_launch
 from plugrt.execution.placement.chosen_shardings import is_chosen
@@ -145,7 +144,7 @@ class Traced(StageInfo):
 
 
 def _is_divided(aval: Aval) -> bool:
-    return isinstance(aval, Signature) and is_divided(aval.sharding)
+    return is_placed(aval) and is_divided(aval.sharding)
 
 
 def _read_platforms(platforms: Iterable[str] | None) -> tuple[str, ...] | None:

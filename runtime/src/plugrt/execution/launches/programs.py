@@ -9,9 +9,9 @@ from typing import Any, Protocol, Self
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
@@ -183,7 +183,7 @@ def resolve_launch(
     if not plan.is_trivial or explicit is not None or named:
         return keep_layouts(launch, plan, avals)
     shardings = [
-        k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here
+        k.sharding if is_placed(k) and _keeps_sharding(k, committed) else here
         for k, here in zip(avals, launch.in_shardings, strict=True)
     ]
     out = [
@@ -194,7 +194,7 @@ def resolve_launch(
     return keep_layouts(launch, plan, avals)
 
 
-def _keeps_sharding(signature: Signature, committed: bool) -> bool:
+def _keeps_sharding(signature: ArrayAval, committed: bool) -> bool:
     return not committed or not isinstance(signature.sharding, SingleDeviceSharding)
 
 

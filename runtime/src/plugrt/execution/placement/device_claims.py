@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.placement.default_device import (
     default_device,
     gather_device,
@@ -42,13 +41,11 @@ def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Cla
 
     An array with `PmapSharding` has one only where no array is divided otherwise: it can be moved.
     """
-    committed = [
-        (i, aval) for i, aval in enumerate(avals) if isinstance(aval, Signature) and aval.committed
-    ]
+    committed = [(i, aval) for i, aval in enumerate(avals) if is_placed(aval) and aval.committed]
     if any(is_divided(aval.sharding) for _, aval in committed):
         committed = [(i, a) for i, a in committed if not _is_gathered(a.sharding)]
 
-    def claim(i: int, aval: Signature) -> Claim:
+    def claim(i: int, aval: ArrayAval) -> Claim:
         sharding = aval.sharding
         return Claim(_devices_of(sharding), lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from plugrt.errors import ArgumentMismatch, ShapeError
-from plugrt.execution.arrays.arguments import Aval, ParameterType
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, PartlyChosen, is_chosen
 from plugrt.execution.placement.device_claims import Claim, sharding_claim
 from plugrt.execution.placement.placement import Launch
@@ -71,7 +71,7 @@ class AskedShardings:
     def moves(self, i: int, aval: Aval) -> bool:
         """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
         asked = None if self.from_program else self.arguments[i]
-        if asked is None or isinstance(asked, AUTO) or not isinstance(aval, Signature):
+        if asked is None or isinstance(asked, AUTO) or not is_placed(aval):
             return False
         lies, ndim = aval.sharding, len(aval.shape)
         if lies.is_fully_replicated and asked.is_fully_replicated:
@@ -158,12 +158,12 @@ def _argument_sharding(
     describe: Callable[[], str],
 ) -> Sharding | None:
     """Returns the sharding of an argument that is asked for, or that it has; else None."""
-    lies = aval.sharding if isinstance(aval, Signature) else None
+    lies = aval.sharding if is_placed(aval) else None
     if lies is not None and not (is_divided(lies) and lies.devices == devices):
         lies = None
     if asked is None or (lies is not None and not firm):
         return lies
-    committed = isinstance(aval, Signature) and aval.committed
+    committed = is_placed(aval) and aval.committed
     if committed and lies is not None and not lies.is_equivalent_to(asked, len(aval.shape)):
         raise ArgumentMismatch(
             f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
