@@ -142,10 +142,10 @@ def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:
 def widen_numbers(
     types: Sequence[ParameterType], are_numbers: Sequence[bool]
 ) -> tuple[ParameterType, ...]:
-    """Returns types of arguments in which Python numbers lose no digits.
+    """Returns types of arguments with Python numbers widened, so that they lose no digits.
 
-    A Python float or complex number beside 64-bit floats gets 64 bits; elsewhere it has the default
-    width, which devices without such floats can take.
+    A Python float or complex number beside 64-bit floats gets 64 bits. Elsewhere it has the default
+    width, for devices without such floats.
     """
     if not any(dtype.char in "dD" for _, dtype, _ in types):
         return tuple(types)

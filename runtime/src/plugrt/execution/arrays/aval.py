@@ -52,14 +52,14 @@ class Aval(AvalBase):
         self.committed = committed
         """Whether computations have to run on the devices of the sharding."""
         self.weak = weak
-        """Whether the dtype yields to that of the arrays that it meets, as a Python number's."""
+        """Whether the dtype yields to others, as a Python number's does."""
         self.layout = layout
-        """How the parts lie in their memories; None is the devices' default."""
+        """The order of elements in memory; None is the devices' default."""
         # Makes `Shards` of the data of arrays where these are something else: see `Client.opener`.
         self.opener: Callable[[Any], Shards] | None = None
-        # A `core.FunctionReader`, by which the core reads arrays, once the opener is there.
+        # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
         self.reader: Any = None
-        # A `core.ShardsWait`, by which it waits for arrays, if not by functions of a library.
+        # A `core.ShardsWait`: the core waits for arrays with it, if not with functions of a library.
         self.waiter: Any = None
 
     @property
