@@ -59,7 +59,7 @@ class Aval(AvalBase):
         self.opener: Callable[[Any], Shards] | None = None
         # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
         self.reader: Any = None
-        # A `core.ShardsWait`: the core waits for arrays with it, if not with functions of a library.
+        # A `core.ShardsWait`: the core waits with it, if not with functions of a library.
         self.waiter: Any = None
 
     @property
