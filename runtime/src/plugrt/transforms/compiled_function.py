@@ -23,6 +23,7 @@ from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.passthrough import passthrough_module
 from plugrt.tracing.staged import Staged
+from plugrt.transforms.shape_dtype_struct import struct_of
 from plugrt.transforms.stage_info import StageInfo, TracedFunction
 
 
@@ -75,6 +76,11 @@ class Compiled(StageInfo, SavableCall):
         except Unimplemented:
             client, staged = self._program.launch.client, self._traced.staged
             return estimate_costs(staged.lowered_for(process_backends().platforms_of(client)))
+
+    @property
+    def out_info(self) -> Any:
+        """The results as a pytree of `ShapeDtypeStruct`, with their shardings and layouts."""
+        return tree.unflatten(self.out_tree, [*map(struct_of, self._program.outputs)])
 
     @property
     def input_shardings(self) -> Any:
