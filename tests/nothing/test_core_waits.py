@@ -13,7 +13,7 @@ import pytest
 from plugrt.errors import ArgumentTypeError
 from plugrt.execution.arrays import array_contents
 from plugrt.execution.arrays.array import blank
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.monitoring.listeners import listening
 from plugrt.native.native_core import core, reason
 
@@ -92,7 +92,7 @@ def test_wrong_arguments_are_refused() -> None:
 def _array(held: Any, waiter: Any = None) -> Any:
     """Returns an array of that."""
     array: Any = blank()
-    array._shards, array._signature = held, object.__new__(Signature)
+    array._shards, array._signature = held, object.__new__(ArrayAval)
     array._signature.waiter = waiter
     return array
 

@@ -15,7 +15,7 @@ import plugrt
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import array_holding
 from plugrt.execution.arrays.array_contents import _format
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.native.native_core import core, reason
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
@@ -37,7 +37,7 @@ def _array(
     held: bytearray, shape: tuple[int, ...], dtype: Any, view: Any = memoryview, **steps: Any
 ) -> Any:
     sharding = plugrt.device_put(np.float32(1)).sharding
-    signature = Signature(shape, np.dtype(dtype), sharding, False, False)
+    signature = ArrayAval(shape, np.dtype(dtype), sharding, False, False)
     signature.reader = _reader(shape, signature.dtype, view, **steps)
     return array_holding(held, signature)
 

@@ -16,6 +16,7 @@ from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.interface import TensorType
 from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.stablehlo.xla_computation import XlaComputation
+from plugrt.transforms.compiled_function import Compiled
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from plugrt.transforms.stage_info import ArgInfo
@@ -44,12 +45,13 @@ def test_what_is_said_of_arguments() -> None:
         )
         assert stage.in_avals == (
             (ShapeDtypeStruct((2, 3), FLOAT), ShapeDtypeStruct((3, 2), FLOAT)),
-            {"scale": ShapeDtypeStruct((), np.int32)},
+            {"scale": ShapeDtypeStruct((), np.int32, weak_type=True)},
         )
         assert stage.donate_argnums == (1,)
+        place = SingleDeviceSharding(devices()[0]) if isinstance(stage, Compiled) else None
         assert stage.out_info == {
-            "product": ShapeDtypeStruct((2, 2), FLOAT),
-            "scaled": ShapeDtypeStruct((3, 2), FLOAT),
+            "product": ShapeDtypeStruct((2, 2), FLOAT, place),
+            "scaled": ShapeDtypeStruct((3, 2), FLOAT, place),
         }
         assert (stage.in_tree.num_leaves, stage.out_tree.num_leaves) == (3, 2)
     assert traced.fun_name == "f"

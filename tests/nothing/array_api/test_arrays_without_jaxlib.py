@@ -17,9 +17,9 @@ sys.meta_path.insert(0, NoJaxlib())
 import numpy as np
 from plugrt.errors import MissingTraceExtra
 from plugrt.execution.arrays.array import new_array
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import intern_aval
 
-x = new_array((), intern_signature((2,), np.dtype(np.float32), None, False))
+x = new_array((), intern_aval((2,), np.dtype(np.float32), None, False))
 assert "jaxlib" not in sys.modules and "plugrt.array_api" not in sys.modules
 uses = ["x + x", "2 * x", "-x", "x == x", "x.sum()", "x.T", "x[0]", "x.__array_namespace__()"]
 for use in uses + uses:  # the same again, and not what a half-done import leaves

@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, over_devices
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.interface import Device
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged
@@ -70,7 +71,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
         if len(made.devices) == 1:
             return made
         stated = [
-            chosen if one is None or _leaves_some_open(one) else one
+            chosen if one is None or _leaves_some_open(one) else _over(one, made.devices)
             for one, chosen in zip(found, made.out_shardings, strict=True)
         ]
         return replace(made, out_shardings=tuple(stated))
@@ -88,6 +89,10 @@ def _constrain(leaf: Any, sharding: Sharding, path: str) -> Tracer:
         return x.constrained(sharding, "with_sharding_constraint")
     except ShapeError as error:
         raise ShapeError(f"x{path} of with_sharding_constraint: {error}") from None
+
+
+def _over(sharding: Sharding, devices: tuple[Device, ...]) -> Sharding:
+    return over_devices(sharding, devices) if devices else sharding
 
 
 def _leaves_some_open(sharding: Sharding) -> bool:

@@ -14,8 +14,8 @@ from plugrt.errors import (
     InvalidReply,
     ShapeError,
 )
-from plugrt.execution.arrays.arguments import Aval, ParameterType
-from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall, refuse
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -190,7 +190,7 @@ class CompiledExport(SavableCall):
         found: dict[Device, list[int]] = {}
         for i in self.exported.module_kept_var_idx if self._follows else ():
             aval = avals[i]
-            if isinstance(aval, Signature) and aval.committed:
+            if is_placed(aval) and aval.committed:
                 device, *others = aval.sharding.devices
                 if others or device.client is not self.device.client:
                     return {}
@@ -227,7 +227,7 @@ class CompiledExport(SavableCall):
             f"  {self._names[i]}: on {aval.sharding!r}, the devices "
             f"{[device.id for device in aval.sharding.devices]}"
             for i in self.exported.module_kept_var_idx
-            if isinstance(aval := avals[i], Signature)
+            if is_placed(aval := avals[i])
             and aval.committed
             and aval.sharding.device_set != {*self.devices}
         ]
@@ -303,7 +303,7 @@ class CompiledExport(SavableCall):
         parameters = [(t.shape, t.dtype, False) for t in types]
         launch = settle_shardings(launch, plan, parameters, results, executable.executable)
         outputs = [
-            intern_signature(sharding.whole_shape(part.shape), part.dtype, sharding, True)
+            intern_aval(sharding.whole_shape(part.shape), part.dtype, sharding, True)
             for part, sharding in zip(results, launch.out_shardings, strict=True)
         ]
         self._check_results([s.shape for s in outputs])

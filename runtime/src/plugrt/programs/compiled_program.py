@@ -12,8 +12,8 @@ from plugrt.errors import (
     PjrtError,
     ProgramError,
 )
-from plugrt.execution.arrays.arguments import Aval, ParameterType, parameter_types
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.arguments import ParameterType, parameter_types
+from plugrt.execution.arrays.aval import Aval, intern_aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.compilation.ir_dumps import dump_executable
 from plugrt.execution.launches.compiled import CompiledCall
@@ -268,7 +268,7 @@ class CompiledProgram(CompiledCall):
         if named and self.device.client.capabilities.layouts:
             launch = read_layouts(launch, plan, types, outputs, self._runtime)
         results = [
-            intern_signature(t.shape, t.dtype, here, True, layout=t.layout)
+            intern_aval(t.shape, t.dtype, here, True, layout=t.layout)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
         return LoadedProgram(plan, types, launch, self._launched, (), results, self._read_module)

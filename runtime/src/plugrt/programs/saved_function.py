@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.compilation.ir_dumps import dump_executable
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.compiled import SavableCall
@@ -134,7 +134,7 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     constants = [put_sharded(x, launch.everywhere) for x in arrays[:first_literal]]
     plan = replace(plan, constants=tuple(constants))
     outputs = [
-        intern_signature(
+        intern_aval(
             part.shape, part.dtype, sharding, launch.committed, part.weak,
             require_chosen(launch.out_layout(i)),
         )

@@ -6,11 +6,11 @@ Modules that were made elsewhere are inserted likewise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import HostAval, intern_host_aval
+from plugrt.execution.arrays.arguments import ParameterType, widen_numbers
 from plugrt.execution.trees import tree
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
@@ -24,19 +24,14 @@ from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
 
-class TracedAval(NamedTuple):
-    """The aval of a traced argument: a value of the outer program."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    weak: bool
+def types_in_trace(tracers: Sequence[Tracer]) -> tuple[ParameterType, ...]:
+    """Returns what a nested call is traced for: a Python number is one still."""
+    types = [(tracer.shape, tracer.dtype, tracer.weak) for tracer in tracers]
+    return widen_numbers(types, [_is_number(tracer) for tracer in tracers])
 
 
-def aval_in_trace(tracer: Tracer) -> HostAval | TracedAval:
-    """Returns the type of an argument of a nested call; a Python scalar is a host value still."""
-    if type(tracer.scalar) is bool or (tracer.weak and tracer.scalar is not None):
-        return intern_host_aval((), tracer.dtype, True)
-    return TracedAval(tracer.shape, tracer.dtype, tracer.weak)
+def _is_number(tracer: Tracer) -> bool:
+    return type(tracer.scalar) is bool or (tracer.weak and tracer.scalar is not None)
 
 
 def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:

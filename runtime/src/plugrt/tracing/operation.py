@@ -11,9 +11,10 @@ from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVa
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch

@@ -11,7 +11,7 @@ import numpy as np
 from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
-from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.device_claims import sharding_claim
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.frames.traceback_filter import describe_call_site
@@ -109,7 +109,7 @@ class Tracer(Methods):
         check_constraint(trace, sharding, what)
         sharding.check_shape(self.shape)
         source = f"{what}{describe_call_site()}"
-        claim = Claim(sharding.devices, lambda: source, sharding)
+        claim = sharding_claim(lambda: source, sharding)
         if sharding.num_devices > 1:
             text = shardy_text(sharding, self.ndim)
             value = constrain(self.value, text, trace.location())

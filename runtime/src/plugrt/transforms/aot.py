@@ -77,7 +77,7 @@ def compile_ahead(
             tree.unflatten(traced._in_tree, launch.in_shardings),
             tree.unflatten(staged.out_tree, launch.out_shardings),
         )
-    return AheadOfTime(program, target, executable, inputs, traced._out_info(), shardings)
+    return AheadOfTime(program, target, executable, inputs, traced._out_info(launch), shardings)
 
 
 def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:

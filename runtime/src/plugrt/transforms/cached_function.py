@@ -8,12 +8,9 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.base.weak_keys import WeakKeys
-from plugrt.execution.arrays.arguments import (
-    Aval,
-    ParameterType,
-    read_arguments,
-)
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves

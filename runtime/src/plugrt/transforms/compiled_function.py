@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.arguments import Aval, parameter_types
+from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -22,6 +23,7 @@ from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.passthrough import passthrough_module
 from plugrt.tracing.staged import Staged
+from plugrt.transforms.shape_dtype_struct import struct_of
 from plugrt.transforms.stage_info import StageInfo, TracedFunction
 
 
@@ -74,6 +76,11 @@ class Compiled(StageInfo, SavableCall):
         except Unimplemented:
             client, staged = self._program.launch.client, self._traced.staged
             return estimate_costs(staged.lowered_for(process_backends().platforms_of(client)))
+
+    @property
+    def out_info(self) -> Any:
+        """The results as a pytree of `ShapeDtypeStruct`, with their shardings and layouts."""
+        return tree.unflatten(self.out_tree, [*map(struct_of, self._program.outputs)])
 
     @property
     def input_shardings(self) -> Any:

@@ -18,8 +18,9 @@ from plugrt.execution.placement.default_device import default_device, gather_dev
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, is_abstract
 from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import tree
 from plugrt.frames.traceback_filter import filter_traceback, warn_user
 from plugrt.interface import Client
@@ -141,7 +142,7 @@ class JaxFunction(JitFunction[P, R]):
         """Returns what JAX calls the platform of a call: that of the device, or the default's."""
         device = self._where()
         shardings = [
-            x.sharding for x in bound.leaves if getattr(x, "committed", True) and _is_placed(x)
+            x.sharding for x in bound.leaves if getattr(x, "committed", True) and _names_devices(x)
         ]
         if device is None and shardings:
             device = gather_device(shardings[0])
@@ -246,8 +247,11 @@ def _is_number(x: Any) -> bool:
     return type(x) is not Array and python_scalar(x) is not None
 
 
-def _is_placed(x: Any) -> bool:
-    return type(x) is Array or getattr(x, "sharding", None) is not None
+def _names_devices(x: Any) -> bool:
+    if type(x) is Array:
+        return True
+    sharding = getattr(x, "sharding", None)
+    return isinstance(sharding, Sharding) and not is_abstract(sharding)
 
 
 def _jax_platform(client: Client) -> str:

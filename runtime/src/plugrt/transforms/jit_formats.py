@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
@@ -227,7 +226,7 @@ def _argument_layout(
     if wanted is None or wanted.layout is None:
         return found
     asked = _concrete(wanted.layout, device, aval.tensor_type)
-    if isinstance(aval, Signature) and aval.committed and asked != aval.layout:
+    if is_placed(aval) and aval.committed and asked != aval.layout:
         if isinstance(asked, AutoLayout):
             raise InvalidArgument(
                 f"{describe()} is an array that lies in memory already, and in_shardings leaves "

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.arrays.arguments import Aval, ParameterType, parameter_types
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
@@ -17,7 +18,7 @@ from plugrt.execution.trees import tree
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
-from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
+from plugrt.tracing.inner_calls import call_in_trace, types_in_trace
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
@@ -108,7 +109,7 @@ class JitFunction(StagedFunction[P, R]):
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
-        types, _ = self._divide(bound, parameter_types([*map(aval_in_trace, tracers)]))
+        types, _ = self._divide(bound, types_in_trace(tracers))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
             head = (*head, "within", trace.mesh, *trace.axes.items())

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
-from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import Aval, intern_aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.replica_launch import InnerPmap
@@ -220,7 +220,7 @@ def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
 
 
 def _relabel(x: Array, shape: tuple[int, ...], sharding: Sharding) -> Array:
-    signature = intern_signature(shape, x.dtype, sharding, True, x._signature.weak)
+    signature = intern_aval(shape, x.dtype, sharding, True, x._signature.weak)
     return share_buffers(x, signature)
 
 

@@ -9,25 +9,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from plugrt.errors import ArgumentError, NotAnArray, ShapeError
-from plugrt.execution.arrays.arguments import Aval, intern_host_aval, read_arguments
+from plugrt.errors import ArgumentError, NotAnArray, ShapeError, Unimplemented
+from plugrt.execution.arrays.arguments import read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
+from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype, python_scalar
-from plugrt.execution.arrays.signature import intern_signature
-from plugrt.execution.placement.default_device import default_device
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.execution.compilation.buffer_copy import other_layout
+from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.specs_in_context import name_in_context
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
+from plugrt.interface import Layout, TensorType
+from plugrt.transforms.stated_places import read_place, stated_place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class ShapeDtypeStruct:
     """Stands in for an array where only its shape and dtype (and placement) matter.
 
-    Raises `ArgumentTypeError` for what is no shape, or names no dtype.
+    ``sharding`` is a sharding, also over an `AbstractMesh`; a `plugrt.layout.Format`, which has a
+    layout as well; or a `PartitionSpec`, over the mesh in the context. As ``jax.ShapeDtypeStruct``.
+
+    Raises `ArgumentTypeError` for what is no shape, dtype or sharding, and `ShapeError` for a
+    sharding of more dimensions than the shape has.
 
     >>> x = plugrt.ShapeDtypeStruct((2, 3), "float32")
     >>> plugrt.jit(lambda x: x.sum(axis=0)).eval_shape(x).shape
@@ -36,16 +45,47 @@ class ShapeDtypeStruct:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    sharding: Sharding | None = None
-    weak_type: bool = False
+    sharding: Sharding | None
+    weak_type: bool
     """Whether the dtype yields to that of other arguments, as a Python number's does."""
+    _layout: Layout | None
 
     @with_argument_errors
-    def __post_init__(self) -> None:
-        if self.dtype is None:  # NumPy's word for float64
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike,
+        sharding: Sharding | Format | PartitionSpec | None = None,
+        weak_type: bool = False,
+    ) -> None:
+        if dtype is None:  # NumPy's word for float64
             raise ArgumentError("ShapeDtypeStruct takes a dtype; got None")
-        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        read = tuple(int(n) for n in shape)
+        named = name_in_context(sharding, "ShapeDtypeStruct")
+        place, layout = read_place(named, "ShapeDtypeStruct")
+        if place is not None:
+            place.tiling(len(read))
+        require_flag("ShapeDtypeStruct", "weak_type", weak_type)
+        for name, value in (
+            ("shape", read),
+            ("dtype", np.dtype(dtype)),
+            ("sharding", place),
+            ("weak_type", bool(weak_type)),
+            ("_layout", layout),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        layout = f", layout={self._layout!r}" if self._layout else ""
+        return (
+            f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype!r}, "
+            f"sharding={self.sharding!r}, weak_type={self.weak_type}{layout})"
+        )
+
+    @property
+    def format(self) -> Format:
+        """The layout, None for the default one, with the sharding."""
+        return Format(self._layout, self.sharding)
 
     @property
     def ndim(self) -> int:
@@ -58,8 +98,16 @@ class ShapeDtypeStruct:
         return math.prod(self.shape)
 
 
+def struct_of(aval: Aval) -> ShapeDtypeStruct:
+    """Returns an argument or a result as a struct: its place where that is known."""
+    sharding = aval.sharding
+    if sharding is None or is_chosen(sharding):
+        return ShapeDtypeStruct(aval.shape, aval.dtype, None, aval.weak)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, Format(aval.layout, sharding), aval.weak)
+
+
 def describe_avals(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Aval]:
-    """Returns the avals of arguments, or of things with shape and dtype, of a call that is traced.
+    """Returns the avals of arguments, or of objects with shape and dtype, of a call that is traced.
 
     Nothing is put on a device. ``name(i)`` is the i-th argument's; raises `NotAnArray` with it.
     """
@@ -89,18 +137,28 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
             f"argument {name(i)} is {leaf!r:.60}; expected an array, or anything with shape and "
             "dtype such as plugrt.ShapeDtypeStruct"
         ) from None
-    check_dtype(dtype, f"argument {name(i)}")
-    sharding = getattr(leaf, "sharding", None)
-    if isinstance(sharding, NamedSharding) and not isinstance(sharding.mesh, Mesh):
-        sharding = None
-    weak = getattr(leaf, "weak_type", False) is True
-    if isinstance(sharding, Sharding):
-        try:
-            sharding.check_shape(shape)
-            sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
-        except ShapeError as error:
-            raise ShapeError(f"argument {name(i)}: {error}") from None
-        return intern_signature(shape, dtype, sharding, True, weak)
-    if weak and shape:  # a weak host value is a number
-        return intern_signature(shape, dtype, SingleDeviceSharding(default_device()), False, weak)
-    return intern_host_aval(shape, dtype, weak and dtype.char != "?")
+    what = f"argument {name(i)}"
+    check_dtype(dtype, what)
+    weak = getattr(leaf, "weak_type", False) is True and dtype.char != "?"
+    if has_protocol(leaf):  # an array of another library: a call reads it, wherever it is
+        return intern_host_aval(shape, dtype, weak)
+    sharding, layout = read_place(stated_place(leaf), what)
+    if sharding is None:
+        return intern_host_aval(shape, dtype, weak)
+    try:
+        sharding.check_shape(shape)
+        sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
+    except ShapeError as error:
+        raise ShapeError(f"{what}: {error}") from None
+    if layout is not None:
+        layout = _read_layout(layout, sharding, TensorType(shape, dtype), what)
+    return intern_aval(shape, dtype, sharding, True, weak, layout)
+
+
+def _read_layout(
+    layout: Layout, sharding: Sharding, tensor_type: TensorType, what: str
+) -> Layout | None:
+    """Returns the layout of an aval: None for the default one."""
+    if sharding.num_devices > 1:
+        raise Unimplemented(f"{what} with the layout {layout} on several devices")
+    return other_layout(sharding.devices[0], tensor_type, layout)

@@ -7,12 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import Aval
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import tree
 from plugrt.interface import Device
 from plugrt.tracing.staged import Staged
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, struct_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,15 @@ class TracedFunction(Protocol):
     def _rerun(self) -> Rerun | None:
         """Makes a call again operation by operation, for the debug checks."""
 
-    def _out_info(self) -> Any:
-        """Returns the results as a pytree of `ShapeDtypeStruct`."""
+    def _out_info(self, launch: Launch | None = None) -> Any:
+        """Returns the results as a pytree of `ShapeDtypeStruct`, as a launch places them."""
+
+
+def _argument_struct(aval: Aval) -> ShapeDtypeStruct:
+    known = struct_of(aval)
+    if aval.committed:
+        return known
+    return ShapeDtypeStruct(known.shape, known.dtype, weak_type=known.weak_type)
 
 
 class StageInfo:
@@ -69,9 +77,11 @@ class StageInfo:
 
     @property
     def in_avals(self) -> Any:
-        """Shape and dtype of each argument, as the pytree ``(args, kwargs)``."""
-        types = [aval.tensor_type for aval in self._stage.avals]
-        return tree.unflatten(self.in_tree, [ShapeDtypeStruct(t.shape, t.dtype) for t in types])
+        """Each argument as a `ShapeDtypeStruct`, as the pytree ``(args, kwargs)``.
+
+        Those that were committed to devices have their shardings.
+        """
+        return tree.unflatten(self.in_tree, [_argument_struct(aval) for aval in self._stage.avals])
 
     @property
     def args_info(self) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import Aval, intern_host_aval, is_placed
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.programs import compile_options, load, resolve_launch
-from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.placement.result_signatures import result_signatures
 from plugrt.execution.shardings.divided import is_divided
@@ -33,7 +32,7 @@ from plugrt.tracing.launch_attributes import entry_attributes, memory_attributes
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.aot import AheadOfTime, compile_ahead
 from plugrt.transforms.compiled_function import Compiled, estimate_costs
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.transforms.shape_dtype_struct import struct_of
 from plugrt.transforms.stage_info import StageInfo
 from plugrt.transforms.topology import resolve_topology
 
@@ -66,17 +65,19 @@ class Traced(StageInfo):
         """The name of the function."""
         return self.staged.plan.name
 
-    def _out_info(self) -> Any:
-        """Returns the results, of all replicas together, as a pytree of `ShapeDtypeStruct`."""
-        staged, placed = self.staged, self._placed
+    def _out_info(self, launch: Launch | None = None) -> Any:
+        """Returns the results, of all replicas together, as a pytree of `ShapeDtypeStruct`.
+
+        They have the shardings that a launch states, or that are known before compilation.
+        """
+        staged, placed = self.staged, launch or self._placed
+        results: Sequence[Aval]
         if placed is None:
-            infos = [ShapeDtypeStruct(t.shape, t.dtype) for t in staged.output_types]
+            types = zip(staged.output_types, staged.weak_outputs, strict=True)
+            results = [intern_host_aval(t.shape, t.dtype, weak) for t, weak in types]
         else:
-            infos = [
-                ShapeDtypeStruct(s.shape, s.dtype, None if is_chosen(s.sharding) else s.sharding)
-                for s in result_signatures(staged, placed)
-            ]
-        return tree.unflatten(staged.out_tree, infos)
+            results = result_signatures(staged, placed)
+        return tree.unflatten(staged.out_tree, [*map(struct_of, results)])
 
     def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:
         """Returns the next stage: the StableHLO module.
@@ -118,7 +119,13 @@ class Traced(StageInfo):
         return compile_ahead(self, topology, asked, self._known, self._attributes)
 
     def _launch(self) -> Launch:
+        """Where it runs: without devices where only an `AbstractMesh` says how many there are."""
         return self._placed or resolve_launch(self.staged, self.avals, self.device)
+
+    @property
+    def _client(self) -> Client:
+        launch = self._launch()
+        return launch.client if launch.devices else default_device().client
 
     @property
     def _attributes(self) -> EntryAttributes | None:
@@ -131,10 +138,15 @@ class Traced(StageInfo):
 
     @property
     def _known(self) -> Launch | None:
-        """The launch that options or arguments over a mesh decide; None where a device does."""
-        if self._placed is None and any(_is_divided(aval) for aval in self.avals):
+        """The launch that options, or a mesh that arguments or operations name, decide; or None."""
+        if self._placed is None and self._names_mesh():
             return self._launch()
         return self._placed
+
+    def _names_mesh(self) -> bool:
+        return any(is_placed(aval) and is_divided(aval.sharding) for aval in self.avals) or any(
+            claim.mesh is not None or len(claim.devices) > 1 for claim in self.staged.claims
+        )
 
     def _options(self) -> CompileOptions:
         """Returns how it is compiled for devices that are not known yet."""
@@ -142,10 +154,6 @@ class Traced(StageInfo):
         if known is None:
             return CompileOptions(num_replicas=self.staged.replicas)
         return replace(compile_options(known, self.staged.plan), device_assignment=None)
-
-
-def _is_divided(aval: Aval) -> bool:
-    return isinstance(aval, Signature) and is_divided(aval.sharding)
 
 
 def _read_platforms(platforms: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -180,7 +188,7 @@ class Lowered(StageInfo):
         if not staged.depends_on_platform:
             return staged
         if self.platforms is None:
-            client = self.traced._launch().client
+            client = self.traced._client
             return staged.lowered_for(process_backends().platforms_of(client))
         named = [
             name for alias in self.platforms for name in (alias, *expand_platform_alias(alias))
@@ -256,7 +264,7 @@ class Lowered(StageInfo):
         """
         if topology is None:
             if self.platforms is not None:
-                self._check_platform(self.traced._launch().client)
+                self._check_platform(self.traced._client)
             return self.traced.compile(compiler_options)
         target = resolve_topology(topology)
         self._check_platform(target)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.aval import Aval, intern_host_aval
 from plugrt.execution.arrays.host_data import (
     accepted_dtypes,
     host_array,
@@ -17,47 +18,12 @@ from plugrt.execution.arrays.host_data import (
     scalar_dtype,
     scalar_dtypes,
 )
-from plugrt.execution.arrays.signature import Signature
-from plugrt.interface import TensorType
 from plugrt.native.native_core import KNOWN_DTYPES, core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
-
-class HostAval:
-    """Shape, dtype and weakness of a host value; equal avals are one object (`intern_host_aval`).
-
-    A Python scalar is weak. The dtype of a Python float or complex number is the default one:
-    `parameter_types` widens it where the program computes in 64 bits.
-    """
-
-    __slots__ = ("dtype", "shape", "weak")
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.weak = weak
-
-    @property
-    def tensor_type(self) -> TensorType:
-        """The shape and dtype alone."""
-        return TensorType(self.shape, self.dtype)
-
-    def __repr__(self) -> str:
-        return f"{'weak ' if self.weak else ''}{self.tensor_type} on the host"
-
-
-Aval = Signature | HostAval
-"""The part of a program's key for one argument: of an array its signature."""
-
 ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""
-
-
-@lru_cache(maxsize=65536)  # an evicted entry costs a new compilation, nothing else
-def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
-    """Returns the one `HostAval` with these contents."""
-    return HostAval(shape, dtype, weak)
 
 
 def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
@@ -153,30 +119,39 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
 @cache
 def _plain_avals(
     settings: Token,
-) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
+) -> tuple[frozenset[np.dtype[Any]], dict[type, Aval]]:
     """The dtypes accepted without a check under these settings, and the avals of scalars.
 
     Those are Python's and NumPy's, by class.
     """
     dtypes, (pythons, _) = accepted_dtypes(settings), scalar_dtypes(settings)
     numpys = (d for d in KNOWN_DTYPES if d in dtypes)
-    scalars: dict[type, HostAval] = {d.type: intern_host_aval((), d) for d in numpys}
+    scalars: dict[type, Aval] = {d.type: intern_host_aval((), d) for d in numpys}
     return dtypes, scalars | {k: intern_host_aval((), d, True) for k, d in pythons.items()}
 
 
-def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:
+def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:
     """Returns what a function is traced for when it is called with arguments of these avals.
 
-    A Python float or complex number beside 64-bit floats is taken with 64 bits, so that it loses
-    no digits; elsewhere it has the default width, which devices without such floats can take.
     A Python bool is as weak as any bool is: not at all.
     """
-    wide = any(k.dtype.char in "dD" for k in avals)
+    types = [(k.shape, k.dtype, k.weak and k.dtype.char != "?") for k in avals]
+    return widen_numbers(types, [k.is_number for k in avals])
+
+
+def widen_numbers(
+    types: Sequence[ParameterType], are_numbers: Sequence[bool]
+) -> tuple[ParameterType, ...]:
+    """Returns types of arguments with Python numbers widened, so that they lose no digits.
+
+    A Python float or complex number beside 64-bit floats gets 64 bits. Elsewhere it has the default
+    width, for devices without such floats.
+    """
+    if not any(dtype.char in "dD" for _, dtype, _ in types):
+        return tuple(types)
     return tuple(
-        (k.shape, widen_scalar(k.dtype), True)
-        if wide and type(k) is HostAval and k.weak
-        else (k.shape, k.dtype, k.weak and k.dtype.char != "?")
-        for k in avals
+        (shape, widen_scalar(dtype), weak) if number else (shape, dtype, weak)
+        for (shape, dtype, weak), number in zip(types, are_numbers, strict=True)
     )
 
 

@@ -17,7 +17,7 @@ from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.array_base import ArrayBase, ArrayMeta, raise_not_made_so
 from plugrt.execution.arrays.array_deletion import Deletable
 from plugrt.execution.arrays.array_repr import array_repr, array_str
-from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.arrays.aval import ArrayAval, intern_aval
 from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
@@ -58,7 +58,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
-    _signature: Signature
+    _signature: ArrayAval
     __weakref__: Any  # None where nothing refers to it weakly
 
     def __new__(cls, *_: Never, **__: Never) -> Self:
@@ -173,7 +173,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
                 here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
                 layout = self._signature.layout
                 old = self._signature
-                place = intern_signature(shape, old.dtype, here, old.committed, old.weak, layout)
+                place = intern_aval(shape, old.dtype, here, old.committed, old.weak, layout)
                 data = new_array((buffers[device],), place)
             index = where[device]
             result.append(Shard(device, index, data, seen[repr(index)]))
@@ -226,7 +226,7 @@ blank: Callable[[], Array] = partial(object.__new__, Array)
 """Makes an array whose slots are to be set."""
 
 
-def new_array(shards: Shards, signature: Signature) -> Array:
+def new_array(shards: Shards, signature: ArrayAval) -> Array:
     """Returns the array of these buffers. Not checked: they must fit the signature."""
     return array_holding(launch_form(shards), signature)
 
@@ -236,7 +236,7 @@ def launch_form(shards: Shards) -> Any:
     return getattr(shards, "held", shards)
 
 
-def array_holding(held: Any, signature: Signature) -> Array:
+def array_holding(held: Any, signature: ArrayAval) -> Array:
     """Returns the array of what a launch gave. Not checked: it must fit the signature."""
     array = blank()
     array._shards = held

@@ -14,7 +14,7 @@ from plugrt import monitoring
 from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays.array_conversions import Conversions
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
@@ -38,7 +38,7 @@ class Contents(Conversions):
         _shards: Any
         _extra: Any
         _is_there: Any  # a bool of the core's arrays
-        _signature: Signature
+        _signature: ArrayAval
 
         @property
         def sharding(self) -> Sharding: ...
@@ -198,12 +198,12 @@ class Contents(Conversions):
 _is_sequence: Callable[[type], bool] = cache(lambda cls: issubclass(cls, Sequence))
 
 
-def _keep_waiter(signature: Signature) -> None:
+def _keep_waiter(signature: ArrayAval) -> None:
     """Keeps what the core waits by for the next array of the signature, if its backend has it."""
     signature.waiter = getattr(signature.sharding.devices[0].client, "waiter", None)
 
 
-def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
+def _keep_opener(signature: ArrayAval) -> Callable[[Any], Shards]:
     sharding = signature.sharding
     device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
     memory = device.memory(memory_kind) if memory_kind else device.default_memory()

@@ -11,14 +11,14 @@ import numpy as np
 from plugrt.errors import DeletedBuffer, Unimplemented
 from plugrt.execution.arrays import array_deletion
 from plugrt.execution.arrays.array import Array, array_holding, new_array
+from plugrt.execution.arrays.aval import ArrayAval, intern_aval
 from plugrt.execution.arrays.sharers import keep_sharer, tie_whole
-from plugrt.execution.arrays.signature import Signature, intern_signature
 from plugrt.execution.compilation.buffer_copy import relayout
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Buffer, Layout, Shards
 
 
-def share_buffers(array: Array, signature: Signature) -> Array:
+def share_buffers(array: Array, signature: ArrayAval) -> Array:
     """Returns another array of the same buffers: deleting or donating one keeps the other.
 
     The memory is freed with the last of them.
@@ -77,7 +77,7 @@ def array_on(
         memory = buffer.memory
         memory_kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
-    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
+    signature = intern_aval(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
     return new_array(device.client.shards((buffer,)), signature)
 
 
@@ -89,7 +89,7 @@ def array_of_shards(
     weak: bool = False,
 ) -> Array:
     """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
-    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True, weak))
+    return new_array(buffers, intern_aval(tuple(shape), dtype, sharding, True, weak))
 
 
 def change_layout(x: Array, layout: Layout | None) -> Array:

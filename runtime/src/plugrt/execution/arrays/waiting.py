@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.interface import Client
 
 
-def await_together(held: Iterable[tuple[Signature, Any]]) -> bool:
+def await_together(held: Iterable[tuple[ArrayAval, Any]]) -> bool:
     """Waits for arrays of these signatures, which hold these shards; whether all are there.
 
     False, where the caller has to wait for each in turn: a backend waits for one only, there is
     nothing to wait for any more, or making one failed, which the wait for that one raises.
     """
-    of_signatures: dict[Signature, list[Any]] = {}
+    of_signatures: dict[ArrayAval, list[Any]] = {}
     for signature, shards in held:
         of_signatures.setdefault(signature, []).append(shards)
     of_clients: dict[Client, list[Any]] = {}
@@ -29,7 +29,7 @@ def await_together(held: Iterable[tuple[Signature, Any]]) -> bool:
     return True
 
 
-def await_held(held: list[Any], signatures: list[Signature]) -> bool:
+def await_held(held: list[Any], signatures: list[ArrayAval]) -> bool:
     """As `await_together`, of arrays of one client; their signatures are all of these."""
     clients = [signature.sharding.devices[0].client for signature in signatures]
     if not clients or clients.count(clients[0]) != len(clients):

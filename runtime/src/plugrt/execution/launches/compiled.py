@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 import ml_dtypes
 
 from plugrt.errors import ArgumentError, ArgumentMismatch, IntegerOverflow, NotAnArray
-from plugrt.execution.arrays.arguments import (
-    Aval,
-    HostAval,
-    ParameterType,
-    read_arguments,
-    widen_scalar,
-)
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments, widen_scalar
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import dtype_kind, kind_rank
-from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.caches import RunnerCache
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.pipeline import Runner, make_runner
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
-from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
@@ -229,10 +222,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def _may_overflow(self, avals: Sequence[Aval]) -> bool:
         """Whether a Python integer of these avals may not fit the parameter that it is for."""
         return any(
-            isinstance(aval, HostAval)
-            and aval.weak
-            and dtype_kind(dtype) in "iu"
-            and aval.dtype != dtype
+            aval.is_number and dtype_kind(dtype) in "iu" and aval.dtype != dtype
             for aval, (_, dtype, _) in zip(avals, self._types or (), strict=False)
         )
 
@@ -280,7 +270,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         wrong = [
             f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
             for i, aval, target in needed
-            if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
+            if is_placed(aval) and aval.committed and not _follows(aval, target)
         ]
         if len(launch.devices) > 1:
             what = (
@@ -299,9 +289,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
             f"  {self._name(i)}: takes {aval.tensor_type} as {_order(launch.in_layout(i))}, called "
             f"with one that lies as {_order(aval.layout)}"
             for i in sorted(self._program.plan.needed)
-            if isinstance(aval := avals[i], Signature)
-            and aval.committed
-            and aval.layout != launch.in_layout(i)
+            if is_placed(aval := avals[i]) and aval.committed and aval.layout != launch.in_layout(i)
         ]
         refuse(
             f"{self._title} was compiled for arguments in other layouts; device_put them to its "
@@ -313,9 +301,8 @@ class CompiledCall(CompiledBase, CompiledCalls):
         shape, dtype, _ = expected
         if shape != aval.shape:
             return False
-        scalar = isinstance(aval, HostAval) and aval.weak
         return aval.dtype == dtype or (
-            scalar
+            aval.is_number
             and (
                 kind_rank(aval.dtype) <= kind_rank(dtype)
                 if self._any_scalar
@@ -344,18 +331,17 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
     return f"{lies!r} over the devices {ids[0]}; taken in the same over {ids[1]}"
 
 
-def _follows(aval: Signature, target: Sharding) -> bool:
-    """Whether an array is placed as a parameter takes it; one of `pmap` is gathered there.
+def _follows(aval: ArrayAval, target: Sharding) -> bool:
+    """Whether an array is placed as a parameter takes it.
 
     One in another memory of the device is moved to the default memory, as in calls of `jit`.
     """
+    lies = aval.sharding
     if isinstance(target, SingleDeviceSharding):
-        if is_divided(aval.sharding):
-            return False
-        return gather_device(aval.sharding) == target.device and (
+        return lies.devices == target.devices and (
             target.memory_kind is None
-            or aval.sharding == target
-            or not isinstance(aval.sharding, SingleDeviceSharding)
+            or lies == target
+            or not isinstance(lies, SingleDeviceSharding)
         )
     return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
 

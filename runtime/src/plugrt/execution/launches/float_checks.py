@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from plugrt.distributed.agreement import tell_each_other
 from plugrt.errors import FloatingPointFault, PjrtError
-from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import Aval, intern_aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.placement import Launch
@@ -206,7 +205,7 @@ def find_origin(
     version = client.capabilities.stablehlo_current_version
     code = Program(portable_artifact(probes.module, version), "mlir", plan.name)
     shape = where.whole_shape((probes.width,))
-    births = intern_signature(shape, np.dtype(np.int64), where, True)
+    births = intern_aval(shape, np.dtype(np.int64), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
         options = replace(launch.compile_options(), use_shardy_partitioner=launch.partitions > 1)

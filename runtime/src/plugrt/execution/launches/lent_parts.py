@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import PjrtError
-from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
@@ -51,7 +52,7 @@ def find_divided(
     found: dict[int, Sequence[Index]] = {}
     for position, i in enumerate(needed):
         aval, target = avals[i], launch.in_shardings[i]
-        if not isinstance(aval, HostAval) or aval.weak or isinstance(target, SingleDeviceSharding):
+        if is_placed(aval) or aval.weak or isinstance(target, SingleDeviceSharding):
             continue
         if target.memory_kind is not None or require_chosen(launch.in_layout(i)) is not None:
             continue

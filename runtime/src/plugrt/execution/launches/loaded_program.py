@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array, array_holding, blank
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.executables.bounded_executable import split_launcher
 from plugrt.execution.launches.deleted_arguments import raise_explained
 from plugrt.execution.launches.donation import Donation, Taken, give_back
@@ -49,7 +49,7 @@ class LoadedProgram:
         launch: Launch,
         executable: LoadedExecutable | None,
         constants: Sequence[Array],
-        outputs: Sequence[Signature],
+        outputs: Sequence[ArrayAval],
         module: Callable[[], Any] | None = None,
     ) -> None:
         self.plan = plan
@@ -287,7 +287,7 @@ class LoadedProgram:
         if origin != "argument":
             return False
         aval = avals[i]
-        return not isinstance(aval, HostAval) and is_placed_for(aval, i, self.launch)
+        return is_placed(aval) and is_placed_for(aval, i, self.launch)
 
     def _fail(
         self, values: Sequence[Any], error: BaseException, taken: Taken, given: Sequence[Any]
@@ -314,7 +314,7 @@ class LoadedProgram:
 
 
 def _hold_new(
-    shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
+    shards: Sequence[Any], position: int, signature: ArrayAval, new: dict[int, Array]
 ) -> Array:
     """Returns a forwarded result: the array of what was put or moved for this call.
 

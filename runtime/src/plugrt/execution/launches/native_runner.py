@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array_making import share_buffers
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.executables.bounded_executable import BoundedExecutable
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -66,7 +67,7 @@ def compile_runner(
         kept=plan.kept,
         puts=puts,
         constants=program.constants[: plan.fed],
-        donated=tuple(i for i in plan.donated if not isinstance(avals[i], HostAval)),
+        donated=tuple(i for i in plan.donated if is_placed(avals[i])),
         taker=plan.name,
         outputs=outputs,
         slow=slow,
@@ -138,7 +139,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     for i in plan.needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
-        if isinstance(aval, HostAval):
+        if not is_placed(aval):
             if i in plan.passed or not takes_host_value(launch, i):
                 return None
             if i in loans:
@@ -166,7 +167,7 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
     """Returns what lends memory to host values, or puts them, by their numbers, where that is."""
     assert program.executable is not None
     plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
-    found = {i: at for at, i in enumerate(plan.kept) if isinstance(avals[i], HostAval)}
+    found = {i: at for at, i in enumerate(plan.kept) if not is_placed(avals[i])}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
     lent = [i for i in found if i not in plan.donated]
@@ -195,7 +196,7 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
 def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
     """Whether what comes for a parameter is a Python number or bool of its kind."""
     _, dtype, weak = expected
-    return isinstance(aval, HostAval) and aval.weak and (weak or dtype.kind == "b")
+    return aval.is_number and (weak or dtype.kind == "b")
 
 
 def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:

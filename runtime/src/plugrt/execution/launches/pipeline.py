@@ -8,13 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from plugrt import monitoring
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.arrays.arguments import (
-    Aval,
-    HostAval,
-    ParameterType,
-    as_arrays,
-    parameter_types,
-)
+from plugrt.execution.arrays.arguments import ParameterType, as_arrays, parameter_types
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, moves
 from plugrt.execution.executables.launch_log import LaunchLog
 from plugrt.execution.launches.caches import RunnerCache
@@ -170,7 +165,7 @@ def _make_unrecorded(
 
 def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
     """Returns ``run``, which is given arrays where a call has NumPy's scalars."""
-    if not any(type(k) is HostAval and not (k.shape or k.weak) for k in avals):
+    if not any(type(k) is Aval and not (k.shape or k.weak) for k in avals):
         return run
     return lambda values: run(as_arrays(values))
 
@@ -208,7 +203,7 @@ def guard_launches(
     for i in plan.needed:
         aval, target = avals[i], launch.in_shardings[i]
         what = f"{plan.describe(i)} of {plan.name!r}, {aval.tensor_type}"
-        if isinstance(aval, HostAval):
+        if not is_placed(aval):
             needed.append(("host_to_device", f"{what}, to {target!r}", not aval.tensor_type.shape))
         elif moves(aval.sharding, target):
             moved = f"{what}, from {aval.sharding!r} to {target!r}"

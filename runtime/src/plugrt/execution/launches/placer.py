@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array, duplicate, launch_form
 from plugrt.execution.arrays.array_making import change_layout
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
@@ -54,9 +54,9 @@ def make_placer(
         layout = require_chosen(launch.in_layout(i))
         exclusive = i in donated or i in passed
         if position in skip:
-            if isinstance(aval, HostAval):
+            if not is_placed(aval):
                 steps.append((position, i, _as_it_is))
-        elif isinstance(aval, HostAval):
+        elif not is_placed(aval):
             if aval.weak and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
             elif aval.weak or layout is not None or not _is_plain(target):
@@ -82,7 +82,7 @@ def takes_host_value(launch: Launch, i: int) -> bool:
     return _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
 
 
-def is_placed_for(aval: Signature, i: int, launch: Launch) -> bool:
+def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
     """Whether arrays of this signature lie where and as the launch takes argument ``i``."""
     target = launch.in_shardings[i]
     return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
@@ -105,7 +105,7 @@ def find_scratch_arguments(
         and launch.in_layout(i) is None
         and (
             not aval.weak
-            if isinstance(aval := avals[i], HostAval)
+            if not is_placed(aval := avals[i])
             else aval.sharding != target
             and aval.layout is None
             and _is_plain(aval.sharding)

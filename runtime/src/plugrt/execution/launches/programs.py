@@ -9,9 +9,9 @@ from typing import Any, Protocol, Self
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import Unimplemented
-from plugrt.execution.arrays.arguments import Aval, ParameterType
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
@@ -23,12 +23,15 @@ from plugrt.execution.launches.replica_launch import (
     replicate_launch,
 )
 from plugrt.execution.placement.chosen_shardings import is_chosen, known_part, settle_shardings
+from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim, claims_of, resolve_devices
 from plugrt.execution.placement.launch_layouts import keep_layouts, settle_layouts
 from plugrt.execution.placement.launch_shardings import (
     AskedShardings,
+    aval_over,
     divide_launch,
     launch_key,
+    place_on_first,
     require_shape,
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
@@ -114,8 +117,11 @@ class TracedProgram(Protocol):
 def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     """Returns a traced function compiled and loaded for a launch, from its cache where it was.
 
-    What the function closed over is put on the launch's devices, once.
+    What the function closed over is put on the launch's devices, once. A launch without devices is
+    on the first ones of the default backend.
     """
+    if not launch.devices:
+        launch = place_on_first(launch, repr(traced.plan.name), default_device())
     traced = traced.lowered_for(process_backends().platforms_of(launch.client))
     _check_results(traced, launch)
     key = (launch_key(launch, traced.types, traced.output_types), compile_settings())
@@ -148,13 +154,13 @@ def resolve_launch(
 ) -> Launch:
     """Returns the launch that follows from the arguments that are needed, and what is asked for.
 
-    An explicit device wins; a program over a mesh without devices runs on the first ones of its
-    backend. Else the committed arguments decide, with ``asked``, the constraints within the program
-    and the mesh in the context, and must agree; uncommitted ones follow. With none of them it is
-    the default device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is where
-    ``x`` is. With ``captured_count`` the arrays that the program closed over decide, too, and stay
-    divided as they are. A program that only passes arguments through leaves them where they are.
-    Raises `DeviceMismatch`.
+    An explicit device wins; a program over a mesh without devices is on the first ones of its
+    backend, and without an explicit one on none yet (see `load`). Else the committed arguments
+    decide, with ``asked``, the constraints within the program and the mesh in the context, and must
+    agree; uncommitted ones follow. With none of them it is the default device. With ``all_count``
+    unused arguments also decide: ``zeros_like(x)`` is where ``x`` is. With ``captured_count`` the
+    arrays that the program closed over decide, too, and stay divided as they are. A program that
+    only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
     With a pmap within it is a launch of replicas: see `replicate_launch`.
     """
     plan = traced.plan
@@ -183,10 +189,14 @@ def resolve_launch(
         claims.append(Claim((explicit,), lambda: "jit's device or backend"))
     if (surrounding := context_claim()) is not None:
         claims.append(surrounding)
-    devices, committed = resolve_devices(claims, repr(plan.name), explicit)
-    if len(devices) > 1:
+    devices, committed = resolve_devices(claims, repr(plan.name))
+    avals = [aval_over(aval, devices) for aval in avals] if devices else avals
+    if len(devices) != 1:
         kinds = traced.out_memory_kinds
-        return divide_launch(plan, avals, devices, claims, asked, kinds, captured)
+        divided = divide_launch(plan, avals, devices, claims, asked, kinds, captured)
+        if devices or explicit is None:
+            return divided
+        return place_on_first(divided, repr(plan.name), explicit)
     [device] = devices
     if asked is not None:
         _check_asked(asked, avals, traced)
@@ -198,7 +208,7 @@ def resolve_launch(
     if not plan.is_trivial or explicit is not None or named:
         return keep_layouts(launch, plan, avals)
     shardings = [
-        k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here
+        k.sharding if is_placed(k) and _keeps_sharding(k, committed) else here
         for k, here in zip(avals, launch.in_shardings, strict=True)
     ]
     out = [
@@ -209,7 +219,7 @@ def resolve_launch(
     return keep_layouts(launch, plan, avals)
 
 
-def _keeps_sharding(signature: Signature, committed: bool) -> bool:
+def _keeps_sharding(signature: ArrayAval, committed: bool) -> bool:
     return not committed or not isinstance(signature.sharding, SingleDeviceSharding)
 
 

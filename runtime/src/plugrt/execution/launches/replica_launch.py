@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.placement import Launch, replica_launch
@@ -89,7 +88,7 @@ def _choose_devices(
         raise DeviceMismatch(f"{name!r} is to run on {sources}: one program runs on one backend")
     available = next(iter(asked)) if asked else None
     if available is None:
-        lies = [a.sharding for a in avals if isinstance(a, Signature) and a.committed]
+        lies = [a.sharding for a in avals if isinstance(a, ArrayAval) and a.committed]
         client = (
             next(iter(clients), None) or (lies[0].devices[0] if lies else default_device()).client
         )
@@ -146,7 +145,7 @@ def find_replicas(avals: Sequence[Aval], replicas: int) -> ReplicaSharding | Non
     found = {
         aval.sharding: None
         for aval in avals
-        if isinstance(aval, Signature) and type(aval.sharding) is ReplicaSharding
+        if is_placed(aval) and type(aval.sharding) is ReplicaSharding
     }
     if not found and replicas == 1:
         return None
@@ -166,7 +165,7 @@ def launch_on_replicas(traced: ReplicatedProgram, avals: Sequence[Aval], to: Sha
     """Returns the launch of an operation on all replicas of a pmap that runs so."""
     whole = PmapSharding(to.devices, None)
     taken = tuple(
-        to if isinstance(aval, Signature) and type(aval.sharding) is ReplicaSharding else whole
+        to if is_placed(aval) and type(aval.sharding) is ReplicaSharding else whole
         for aval in avals
     )
     left = (to,) * len(traced.output_types)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from plugrt.execution.arrays.arguments import Aval, avals_of_arrays, quick_avals
+from plugrt.execution.arrays.arguments import avals_of_arrays, quick_avals
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.leaf_order import order_leaves
 from plugrt.native.native_core import core

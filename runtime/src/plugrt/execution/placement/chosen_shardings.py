@@ -10,9 +10,9 @@ from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, is_abstract
 from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
@@ -190,18 +190,20 @@ def _ask(state: Callable[[], Sequence[bytes]]) -> list[bytes]:
 
 
 def _name_sharding(content: bytes, ndim: int, launch: Launch, kind: str | None) -> Sharding:
-    tiling = read_op_sharding(content, ndim, len(launch.devices))
+    tiling = read_op_sharding(content, ndim, len(launch.devices) or launch.partitions)
     for sharding in (launch.whole, *launch.in_shardings, *launch.out_shardings):
         if isinstance(sharding, PositionalSharding) and sharding.devices == launch.devices:
             return PositionalSharding.from_tiling(launch.devices, tiling, kind)
-        if isinstance(sharding, NamedSharding) and sharding.devices == launch.devices:
-            mesh = sharding.mesh
-            if isinstance(mesh, Mesh) and (spec := find_spec(tiling, mesh)) is not None:
-                return NamedSharding(mesh, spec, memory_kind=kind)
+        if not isinstance(sharding, NamedSharding):
+            continue
+        if launch.devices == (() if is_abstract(sharding) else sharding.devices):
+            spec = find_spec(tiling, sharding.mesh)
+            if spec is not None:
+                return NamedSharding(sharding.mesh, spec, memory_kind=kind)
     return GSPMDSharding.from_tiling(launch.devices, tiling, kind)
 
 
-def find_spec(tiling: Tiling, mesh: Mesh) -> PartitionSpec | None:
+def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
     """Returns the spec over a mesh that divides an array like a tiling; None if none does.
 
     An axis divides the dimension along which the part changes with it, in steps that say its place

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
-from plugrt.execution.arrays.arguments import Aval
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.placement.default_device import (
     default_device,
     gather_device,
@@ -15,6 +14,7 @@ from plugrt.execution.placement.default_device import (
 )
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
@@ -32,9 +32,11 @@ class Claim:
     """Where no devices are named: the program is over a mesh of as many, whichever they are."""
 
 
-def sharding_claim(what: str, sharding: Sharding) -> Claim:
-    """Returns the claim of a sharding that the option ``what`` names."""
-    return Claim(sharding.devices, lambda: f"{what}: {sharding!r}", sharding)
+def sharding_claim(source: Callable[[], str], sharding: Sharding) -> Claim:
+    """Returns the claim of a sharding: of its devices, or of as many as its mesh has."""
+    if is_abstract(sharding):
+        return Claim((), source, mesh=sharding.mesh)
+    return Claim(sharding.devices, source, sharding)
 
 
 def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Claim]:
@@ -42,15 +44,19 @@ def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Cla
 
     An array with `PmapSharding` has one only where no array is divided otherwise: it can be moved.
     """
-    committed = [
-        (i, aval) for i, aval in enumerate(avals) if isinstance(aval, Signature) and aval.committed
-    ]
+    committed = [(i, aval) for i, aval in enumerate(avals) if is_placed(aval) and aval.committed]
     if any(is_divided(aval.sharding) for _, aval in committed):
         committed = [(i, a) for i, a in committed if not _is_gathered(a.sharding)]
 
-    def claim(i: int, aval: Signature) -> Claim:
+    def claim(i: int, aval: ArrayAval) -> Claim:
         sharding = aval.sharding
-        return Claim(_devices_of(sharding), lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
+
+        def source() -> str:
+            return f"{describe(i)}: {aval.tensor_type}"
+
+        if _is_gathered(sharding):
+            return Claim((gather_device(sharding),), source, sharding)
+        return sharding_claim(source, sharding)
 
     return [claim(i, aval) for i, aval in committed]
 
@@ -59,19 +65,12 @@ def _is_gathered(sharding: Sharding) -> bool:
     return sharding.num_devices > 1 and not is_divided(sharding)
 
 
-def _devices_of(sharding: Sharding) -> tuple[Device, ...]:
-    return sharding.devices if is_divided(sharding) else (gather_device(sharding),)
-
-
-def resolve_devices(
-    claims: Sequence[Claim], what: str, start: Device | None = None
-) -> tuple[tuple[Device, ...], bool]:
+def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, ...], bool]:
     """Returns the devices that all claims are of, and True; without one the default, and False.
 
-    Where claims say the number of devices alone, they are the first ones of the backend of
-    ``start``, or of the default device. Raises `DeviceMismatch`, which names the claims, where they
-    are of other devices, of the same in another order, or of another number, and `InvalidArgument`
-    where a backend has too few, or the devices are those of other processes.
+    Where claims state the number of devices alone, () and True. Raises `DeviceMismatch`, which
+    names the claims, where they are of other devices, of the same in another order, or of another
+    number, and `InvalidArgument` where the devices are those of other processes.
     """
     found: dict[tuple[Device, ...], Claim] = {}
     for claim in claims:
@@ -87,18 +86,17 @@ def resolve_devices(
             cure = "They are the same devices in another order: take one mesh for all"
         raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")
     devices = next(iter(found), ())
-    for claim in claims:
-        if claim.mesh is None:
-            continue
-        if not devices:
-            devices = _first_devices(claim, claim.mesh, start or default_device())
-        elif claim.mesh.size != len(devices):
-            known = _line(found[devices]) if found else f"\n  {_name(devices)}"
+    abstract = [claim for claim in claims if claim.mesh is not None]
+    first = found[devices] if found else next(iter(abstract), None)
+    for claim in abstract:
+        if first is not None and _count(claim) != _count(first):
             raise DeviceMismatch(
-                f"received incompatible devices for {what}:{known}\n  {claim.source()} on any "
-                f"{claim.mesh.size} devices\nMove the arrays to a mesh of as many devices with "
-                "plugrt.device_put"
+                f"received incompatible devices for {what}:{_line(first)}{_line(claim)}\n"
+                "Move the arrays to a mesh of as many devices with plugrt.device_put, or name "
+                "meshes of one size"
             )
+    if first is not None and not devices:
+        return (), True
     if not devices:
         return (default_device(),), False
     if not any(device.is_addressable for device in devices):
@@ -106,19 +104,26 @@ def resolve_devices(
     return devices, True
 
 
-def _first_devices(claim: Claim, mesh: AbstractMesh, start: Device) -> tuple[Device, ...]:
+def first_devices(what: str, count: int, start: Device) -> tuple[Device, ...]:
+    """Returns the first devices of the backend of ``start``; `InvalidArgument` for too few."""
     client = start.client
     have = tuple(client.devices())
-    if len(have) < mesh.size:
+    if len(have) < count:
         raise InvalidArgument(
-            f"{claim.source()} is over {mesh.size} devices; {client.backend_name} has {len(have)}. "
-            f"CPUs can have more: JAX_NUM_CPU_DEVICES={mesh.size}"
+            f"{what} is over {count} devices; {client.backend_name} has "
+            f"{len(have)}. CPUs can have more: JAX_NUM_CPU_DEVICES={count}. For devices that are "
+            "not here, compile it for a topology: compile(topology=...)"
         )
-    return have[: mesh.size]
+    return have[:count]
+
+
+def _count(claim: Claim) -> int:
+    return len(claim.devices) if claim.mesh is None else claim.mesh.size
 
 
 def _line(claim: Claim) -> str:
-    return f"\n  {claim.source()} on {_name(claim.devices)}"
+    where = _name(claim.devices) if claim.devices else f"any {_count(claim)} devices"
+    return f"\n  {claim.source()} on {where}"
 
 
 def _name(devices: tuple[Device, ...]) -> str:

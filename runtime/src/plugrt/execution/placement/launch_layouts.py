@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from plugrt.errors import InvalidReply, Unimplemented
-from plugrt.execution.arrays.arguments import Aval, ParameterType
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.interface import Executable, Layout, LoadedExecutable, TensorType
@@ -21,7 +21,7 @@ def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
     Results that are arguments lie as those.
     """
     found = tuple(
-        aval.layout if isinstance(aval, Signature) and aval.sharding == target else None
+        aval.layout if aval.sharding == target else None
         for aval, target in zip(avals, launch.in_shardings, strict=True)
     )
     if not any(found):

@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from plugrt.errors import ArgumentMismatch, ShapeError
-from plugrt.execution.arrays.arguments import Aval, ParameterType
-from plugrt.execution.arrays.signature import Signature
+from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
 from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, PartlyChosen, is_chosen
-from plugrt.execution.placement.device_claims import Claim, sharding_claim
+from plugrt.execution.placement.device_claims import Claim, first_devices, sharding_claim
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.divided import is_divided, replicate
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.execution.shardings.mesh import Mesh, make_mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import (
+    NamedSharding,
+    is_abstract,
+    over_devices,
+)
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, default_memory_kind
 from plugrt.interface import Device, TensorType
@@ -41,14 +43,12 @@ class AskedShardings:
         return meshes[0].axis_sizes if meshes else ()
 
     def over(self, devices: tuple[Device, ...]) -> AskedShardings:
-        """Returns them over these devices, where they are over none; None for `AUTO`."""
-        if not self.from_program:
-            arguments, results = map(_drop_auto, (self.arguments, self.results))
-            return replace(self, arguments=arguments, results=results)
+        """Returns them over these devices, if any, where they are over none; None for `AUTO`."""
 
         def name(sharding: Sharding | None) -> Sharding | None:
-            assert sharding is None or isinstance(sharding, NamedSharding)
-            return sharding and NamedSharding(_mesh_of(sharding.mesh, devices), sharding.spec)
+            if sharding is None or isinstance(sharding, AUTO):
+                return None
+            return over_devices(sharding, devices) if devices else sharding
 
         return replace(
             self, arguments=tuple(map(name, self.arguments)), results=tuple(map(name, self.results))
@@ -62,7 +62,7 @@ class AskedShardings:
         named = {"in_shardings": arguments, "out_shardings": self.results}
 
         return [
-            sharding_claim(what, sharding)
+            sharding_claim(partial("{}: {!r}".format, what, sharding), sharding)
             for what, shardings in named.items()
             for sharding in shardings
             if sharding is not None
@@ -71,21 +71,13 @@ class AskedShardings:
     def moves(self, i: int, aval: Aval) -> bool:
         """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
         asked = None if self.from_program else self.arguments[i]
-        if asked is None or isinstance(asked, AUTO) or not isinstance(aval, Signature):
+        if asked is None or isinstance(asked, AUTO) or is_abstract(asked) or not is_placed(aval):
             return False
         lies, ndim = aval.sharding, len(aval.shape)
         if lies.is_fully_replicated and asked.is_fully_replicated:
             return True
         tiling = lies.tiling(ndim)
         return tiling is not None and tiling == asked.tiling(ndim)
-
-
-def _drop_auto(shardings: Sequence[Sharding | None]) -> tuple[Sharding | None, ...]:
-    return tuple(None if isinstance(s, AUTO) else s for s in shardings)
-
-
-def _mesh_of(mesh: AbstractMesh, devices: tuple[Device, ...]) -> Mesh:
-    return make_mesh(mesh.axis_sizes, mesh.axis_names, devices=devices)
 
 
 def divide_launch(
@@ -95,7 +87,7 @@ def divide_launch(
     claims: Sequence[Claim],
     asked: AskedShardings | None,
     out_memory_kinds: Sequence[str | None] = (),
-    captured: Sequence[Signature | None] = (),
+    captured: Sequence[Aval | None] = (),
 ) -> Launch:
     """Returns the launch of one program that is divided over devices.
 
@@ -103,7 +95,8 @@ def divide_launch(
     what the program does not compute with, whole on each device. Results are left as ``asked``,
     else as the compiler chooses, in the memories that the program puts them in
     (``out_memory_kinds``); those that are arguments stay as they are. ``captured`` are the arrays
-    among what the function closed over that are taken as they lie, too. Raises
+    among what the function closed over that are taken as they lie, too. Without ``devices`` it is
+    over an `AbstractMesh`: see `place_on_first`. Raises
     `ArgumentMismatch` for a committed argument that lies otherwise than asked for.
     """
     auto_mesh: tuple[int, ...] = ()
@@ -128,7 +121,7 @@ def divide_launch(
         kind = out_memory_kinds[output] if out_memory_kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
     return Launch(
-        1, len(devices), devices, taken, tuple(left), committed=True, whole=whole,
+        1, whole.num_devices, devices, taken, tuple(left), committed=True, whole=whole,
         closed_over=closed_over, auto_mesh=auto_mesh,
     )  # fmt: skip
 
@@ -157,7 +150,8 @@ def _whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sha
             return NamedSharding(claim.sharding.mesh, PartitionSpec())
     for claim in claims:
         if claim.mesh is not None:
-            return NamedSharding(_mesh_of(claim.mesh, devices), PartitionSpec())
+            whole = NamedSharding(claim.mesh, PartitionSpec())
+            return over_devices(whole, devices) if devices else whole
     return GSPMDSharding.get_replicated(devices)
 
 
@@ -172,7 +166,7 @@ def _argument_sharding(
     lies = _place_of(aval, devices)
     if asked is None or (lies is not None and not firm):
         return lies
-    committed = isinstance(aval, Signature) and aval.committed
+    committed = is_placed(aval) and aval.committed
     if committed and lies is not None and not lies.is_equivalent_to(asked, len(aval.shape)):
         raise ArgumentMismatch(
             f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
@@ -184,8 +178,42 @@ def _argument_sharding(
 
 def _place_of(aval: Aval | None, devices: tuple[Device, ...]) -> Sharding | None:
     """Returns the sharding of an array that is divided over the devices of a launch; else None."""
-    lies = aval.sharding if isinstance(aval, Signature) else None
-    return lies if lies and is_divided(lies) and lies.devices == devices else None
+    lies = aval.sharding if aval is not None else None
+    if lies is None or not is_divided(lies):
+        return None
+    return lies if devices == (() if is_abstract(lies) else lies.devices) else None
+
+
+def aval_over(aval: Aval, devices: Sequence[Device]) -> Aval:
+    """Returns an aval over an `AbstractMesh` over these devices, any other as it is."""
+    if not is_abstract(aval.sharding):
+        return aval
+    sharding = over_devices(aval.sharding, devices)
+    return intern_aval(aval.shape, aval.dtype, sharding, aval.committed, aval.weak, aval.layout)
+
+
+def place_on_first(launch: Launch, what: str, start: Device) -> Launch:
+    """Returns a launch without devices on the first ones of the backend of ``start``.
+
+    Raises `InvalidArgument`, which begins with ``what``, where that has too few.
+    """
+    devices = first_devices(what, launch.partitions, start)
+
+    def place(sharding: Sharding) -> Sharding:
+        if isinstance(sharding, PartlyChosen):
+            known = over_devices(sharding.known, devices)
+            assert isinstance(known, NamedSharding)
+            return PartlyChosen(known)
+        return over_devices(sharding, devices)
+
+    return replace(
+        launch,
+        devices=devices,
+        in_shardings=tuple(map(place, launch.in_shardings)),
+        out_shardings=tuple(map(place, launch.out_shardings)),
+        closed_over=tuple(map(place, launch.closed_over)),
+        whole=launch.whole and place(launch.whole),
+    )
 
 
 def require_shape(sharding: Sharding, shape: tuple[int, ...], describe: Callable[[], str]) -> None:

@@ -40,10 +40,12 @@ class Launch:
     """Where a program runs: its devices, and the shardings of arguments and results.
 
     A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
-    replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat
-    argument and each flat result; results are ``committed`` or not. With ``of_parts`` the
-    program's types are those of one replica's part, else those of whole arrays. ``in_layouts`` and
-    ``out_layouts`` name a layout for each, or are empty where all are the default.
+    replica-major order. A program over an `AbstractMesh` is lowered for no devices, and `load`
+    places it on the first ones of the default backend. ``in_shardings`` and ``out_shardings`` name
+    a sharding for each flat argument and each flat result; results are ``committed`` or not. With
+    ``of_parts`` the program's types are those of one replica's part, else those of whole arrays.
+    ``in_layouts`` and ``out_layouts`` name a layout for each, or are empty where all are the
+    default.
     """
 
     replicas: int
@@ -104,7 +106,7 @@ class Launch:
         return CompileOptions(
             num_replicas=self.replicas,
             num_partitions=self.partitions,
-            device_assignment=DeviceAssignment(tuple(rows)),
+            device_assignment=DeviceAssignment(tuple(rows)) if rows else None,
             use_spmd_partitioning=self.partitions > 1,
             use_shardy_partitioner=self.partitions > 1 and config.use_shardy_partitioner,
             use_auto_spmd_partitioning=bool(self.auto_mesh),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from plugrt.errors import Internal, NotFound, Unimplemented
-from plugrt.execution.arrays.signature import Signature, intern_signature
+from plugrt.execution.arrays.aval import ArrayAval, intern_aval
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
@@ -23,10 +23,10 @@ class TracedResults(Protocol):
     def weak_outputs(self) -> Sequence[bool]: ...
 
 
-def result_signatures(traced: TracedResults, launch: Launch) -> list[Signature]:
+def result_signatures(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
     """Returns the signature of each flat result: of all devices together, as callers get it."""
     return [
-        intern_signature(
+        intern_aval(
             sharding.whole_shape(t.shape) if launch.of_parts else t.shape,
             t.dtype,
             sharding,

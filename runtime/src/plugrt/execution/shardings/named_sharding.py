@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.mesh import Mesh, make_mesh
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
@@ -160,6 +160,19 @@ class NamedSharding(TiledSharding):
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
         return f"NamedSharding({self._mesh!r}, {self._spec!r}{where})"
+
+
+def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:
+    """Whether it is over an `AbstractMesh`, and so names no devices."""
+    return isinstance(sharding, NamedSharding) and not isinstance(sharding.mesh, Mesh)
+
+
+def over_devices(sharding: Sharding, devices: Sequence[Device]) -> Sharding:
+    """Returns a sharding over an `AbstractMesh` over these devices, any other as it is."""
+    if not is_abstract(sharding):
+        return sharding
+    mesh = make_mesh(sharding.mesh.axis_sizes, sharding.mesh.axis_names, devices=devices)
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 def _write_entries(spec: object) -> str:

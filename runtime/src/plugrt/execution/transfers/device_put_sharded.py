@@ -8,8 +8,8 @@ from typing import Any
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.arrays.host_data import host_array
-from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.transfers.whole_arrays import move
@@ -90,5 +90,5 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     result = []
     for placed in leaves:
         shape = (len(devices), *placed.shape)
-        result.append(share_buffers(placed, intern_signature(shape, placed.dtype, apart, True)))
+        result.append(share_buffers(placed, intern_aval(shape, placed.dtype, apart, True)))
     return tree.unflatten(spec, result)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.arrays.arguments import Aval, HostAval, quick_avals
+from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.array import Array, launch_form
+from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.arrays.signature import Signature
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Shards
 from plugrt.native.native_core import core
@@ -69,7 +69,7 @@ def _compile(aval: Aval, made: Array) -> Any:
     if not _is_on_one(made.sharding) or made._signature.layout is not None:
         return None
     [device] = made.sharding.devices
-    if not isinstance(aval, HostAval):
+    if is_placed(aval):
         return _compile_move(aval, device)
     client, dtype = device.client, made.dtype
     compile_put = getattr(client, "compile_put", None)
@@ -85,7 +85,7 @@ def _compile(aval: Aval, made: Array) -> Any:
     return put_by_backend
 
 
-def _compile_move(aval: Signature, device: Device) -> Any:
+def _compile_move(aval: ArrayAval, device: Device) -> Any:
     if not _goes_within_client(aval, device):
         return None
     client, copy = device.client, compile_copy(aval, device)
@@ -94,7 +94,7 @@ def _compile_move(aval: Signature, device: Device) -> Any:
     return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
 
 
-def compile_copy(aval: Signature, device: Device) -> Any:
+def compile_copy(aval: ArrayAval, device: Device) -> Any:
     """Returns what copies such arrays to a device in the core; None where Python has to."""
     compiles = getattr(device.client, "compile_copy", None)
     if compiles is None or not _goes_within_client(aval, device):
@@ -102,7 +102,7 @@ def compile_copy(aval: Signature, device: Device) -> Any:
     return compiles(aval.shape, aval.dtype, device)
 
 
-def _goes_within_client(aval: Signature, device: Device) -> bool:
+def _goes_within_client(aval: ArrayAval, device: Device) -> bool:
     """Whether such arrays, each on one device, are copied to another of the same client."""
     if not _is_on_one(aval.sharding) or aval.layout is not None:
         return False

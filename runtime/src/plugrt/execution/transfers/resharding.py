@@ -10,7 +10,7 @@ from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer, DeviceMismatch, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.executables.agreements import agree_on_program
@@ -67,7 +67,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _widen(x, sharding)
     sharding.check_shape(x.shape)
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
-        signature = intern_signature(x.shape, x.dtype, sharding, True, x._signature.weak)
+        signature = intern_aval(x.shape, x.dtype, sharding, True, x._signature.weak)
         return share_buffers(x, signature)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:

@@ -13,7 +13,7 @@ from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array, new_array
 from plugrt.execution.arrays.array_making import array_of_shards, share_parts
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import (
@@ -37,7 +37,7 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) 
     devices, indices = find_places(sharding, host.shape)
     parts = [np.asarray(host[index]) for index in indices]
     shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
-    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, True, weak))
+    return new_array(shards, intern_aval(host.shape, host.dtype, sharding, True, weak))
 
 
 def find_places(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Sequence[Device], list[Index]]:
@@ -76,7 +76,7 @@ def slice_in_place(x: Array, dimension: int, position: int) -> Array | None:
     position *= sharding.replicas
     here = SingleDeviceSharding(sharding.devices[position])
     shape = x.shape[:dimension] + x.shape[dimension + 1 :]
-    held, signature = x._held(), intern_signature(shape, x.dtype, here, False, x._signature.weak)
+    held, signature = x._held(), intern_aval(shape, x.dtype, here, False, x._signature.weak)
     return share_parts(new_array((x._open_shards(held)[position],), signature), x, held)
 
 

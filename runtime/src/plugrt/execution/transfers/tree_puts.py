@@ -11,8 +11,8 @@ from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution.arrays.array import Array, duplicate, new_array
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import array_on, change_layout
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.arrays.host_data import host_array
-from plugrt.execution.arrays.signature import intern_signature
 from plugrt.execution.compilation.buffer_copy import other_layout
 from plugrt.execution.executables.agreements import agree_on_data
 from plugrt.execution.placement.default_device import default_device
@@ -133,7 +133,7 @@ def _put_together(
     put_all = device.client.shards_from_host([host for _, host in numbered], device)
     for (i, host), shards in zip(numbered, put_all, strict=True):
         weak = type(leaves[i]) in (bool, int, float, complex)
-        signature = intern_signature(host.shape, host.dtype, here, committed, weak)
+        signature = intern_aval(host.shape, host.dtype, here, committed, weak)
         results[i] = new_array(shards, signature)
 
 

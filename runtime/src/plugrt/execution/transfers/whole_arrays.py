@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from plugrt.execution.arrays.array import Array, new_array
 from plugrt.execution.arrays.array_making import array_on, change_layout, share_buffers, share_parts
-from plugrt.execution.arrays.signature import intern_signature
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.shardings.divided import is_divided, replicate
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
@@ -34,7 +34,7 @@ def put(
     else:
         shards = client.shards((client.buffer_from_host(host, device, None, semantics),))
     sharding = SingleDeviceSharding(device)
-    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, committed, weak))
+    return new_array(shards, intern_aval(host.shape, host.dtype, sharding, committed, weak))
 
 
 def put_whole(
@@ -43,7 +43,7 @@ def put_whole(
     """Returns a host array as an array that each device of a sharding has whole."""
     if isinstance(sharding, SingleDeviceSharding) and sharding.memory_kind is None:
         return put(host, sharding.device, committed, weak)
-    signature = intern_signature(host.shape, host.dtype, sharding, committed, weak)
+    signature = intern_aval(host.shape, host.dtype, sharding, committed, weak)
     return new_array(put_sharded(host, sharding)._live(), signature)
 
 
@@ -71,7 +71,7 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     """
     held, here, old = x._held(), SingleDeviceSharding(device), x._signature
     if x.sharding is here:
-        kept = intern_signature(old.shape, old.dtype, here, committed, old.weak, old.layout)
+        kept = intern_aval(old.shape, old.dtype, here, committed, old.weak, old.layout)
         return x if kept is old else share_buffers(x, kept)
     if old.layout is not None:
         x = change_layout(x, None)

@@ -17,7 +17,8 @@ from typing import Any
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.errors import ArgumentTypeError, ConcretizationError, NotAnArray
-from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch

@@ -8,8 +8,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch

@@ -1,0 +1,113 @@
+"""`read_place`: the sharding and the layout that a struct states, of plugrt's classes or JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding_base import (
+    Sharding,
+    SingleDeviceSharding,
+    default_memory_kind,
+)
+from plugrt.interface import Device, Layout
+from plugrt.interface.memory_layout import AutoLayout
+from plugrt.plugins.selection import backends
+
+
+def stated_place(struct: Any) -> Any:
+    """Returns the ``format`` of an object, else its ``sharding``, or None."""
+    stated = getattr(struct, "format", None)
+    return stated if _is_format(stated) else getattr(struct, "sharding", None)
+
+
+def read_place(stated: Any, what: str) -> tuple[Sharding | None, Layout | None]:
+    """Returns the sharding and the layout that a sharding or a Format states; None for the default.
+
+    Those of JAX, known by their attributes, are over the devices of plugrt that have their platform
+    and ids. Raises `ArgumentTypeError` for anything else, and for a layout that a compiler is to
+    choose, and `InvalidArgument` for devices that are not here. ``what`` begins the messages.
+    """
+    layout = None
+    if _is_format(stated):
+        layout, stated = _read_layout(stated.layout, what), stated.sharding
+    return _read_sharding(stated, what), layout
+
+
+def _is_format(stated: Any) -> bool:
+    return hasattr(stated, "layout") and hasattr(stated, "sharding")
+
+
+def _read_layout(layout: Any, what: str) -> Layout | None:
+    if layout is None or isinstance(layout, Layout):
+        return layout
+    if isinstance(layout, AutoLayout) or not hasattr(layout, "major_to_minor"):
+        raise ArgumentTypeError(
+            f"{what} has the layout {layout!r:.60}; it takes a plugrt.layout.Layout, or None for "
+            "the default one. Only jit's in_shardings and out_shardings take Layout.AUTO"
+        )
+    size = getattr(layout, "sub_byte_element_size_in_bits", 0)
+    return Layout(tuple(layout.major_to_minor), layout.tiling, size)
+
+
+def _read_sharding(stated: Any, what: str) -> Sharding | None:
+    if stated is None or isinstance(stated, Sharding):
+        return stated
+    mesh, spec = getattr(stated, "mesh", None), getattr(stated, "spec", None)
+    kind = getattr(stated, "memory_kind", None)
+    if hasattr(mesh, "axis_names") and isinstance(spec, Iterable):
+        over = _read_mesh(mesh, what)
+        devices = over.flat_devices if isinstance(over, Mesh) else ()
+        return NamedSharding(over, _read_spec(spec, what), memory_kind=_other_kind(kind, devices))
+    devices = getattr(stated, "device_set", ())
+    if len(devices) == 1 and getattr(stated, "num_devices", 0) == 1:
+        device = _find_device(next(iter(devices)), what)
+        return SingleDeviceSharding(device, memory_kind=_other_kind(kind, (device,)))
+    raise ArgumentTypeError(
+        f"{what} has the sharding {stated!r:.100} of type {type(stated).__name__}; it takes a "
+        "sharding of plugrt.sharding, a plugrt.layout.Format, or JAX's NamedSharding and "
+        "SingleDeviceSharding"
+    )
+
+
+def _read_mesh(mesh: Any, what: str) -> AbstractMesh:
+    if mesh == getattr(mesh, "abstract_mesh", None):
+        return AbstractMesh(mesh.axis_sizes, mesh.axis_names)
+    devices = mesh.devices
+    found = np.empty(devices.shape, dtype=object)
+    for place, device in enumerate(devices.flat):
+        found.flat[place] = _find_device(device, what)
+    return Mesh(found, mesh.axis_names)
+
+
+def _read_spec(spec: Any, what: str) -> PartitionSpec:
+    for entry in spec:
+        names = entry if isinstance(entry, tuple) else (entry,)
+        if not all(name is None or isinstance(name, str) for name in names):
+            raise ArgumentTypeError(
+                f"{what} has the spec {spec!r:.100}: {entry!r:.60} divides no array"
+            )
+    return PartitionSpec(*spec)
+
+
+def _find_device(device: Any, what: str) -> Device:
+    platform, number = device.platform, device.id
+    for found in backends.get_backend(platform).devices():
+        if found.id == number:
+            return found
+    raise InvalidArgument(
+        f"{what} is on {device!r}; plugrt's {platform} has no device of the id {number}"
+    )
+
+
+def _other_kind(kind: str | None, devices: tuple[Device, ...]) -> str | None:
+    """Returns a kind of memory other than the default one, which JAX names as well."""
+    default = default_memory_kind(devices) if devices else "device"
+    return None if kind == default else kind

@@ -1,0 +1,172 @@
+"""Structs that state a place: they are lowered as arrays that are there, or refused by name."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import jax as untyped_jax
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt.errors import ArgumentMismatch, DeviceMismatch, InvalidArgument, PlugrtError
+from plugrt.layout import Format, Layout
+from plugrt.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
+from plugrt.sharding import PartitionSpec as P
+from support.effort import seeds
+
+S = plugrt.ShapeDtypeStruct
+jax: Any = untyped_jax
+
+FUNCTIONS = [
+    lambda a, b: a + b,
+    lambda a, b: (a @ b.T, b),
+    lambda a, b: xp.sum(a, axis=0) - 1,
+    lambda a, b: {"a": a, "b": xp.exp(b) * 2},
+    lambda a, b: a.reshape(4, 16) if a.shape == (8, 8) else b.reshape(64),
+]
+
+
+def places() -> list[Any]:
+    """Returns where an argument may be: nowhere, on one device, or over meshes."""
+    devices = plugrt.devices()
+    mesh, line = Mesh(np.array(devices[:4]).reshape(2, 2), ("x", "y")), Mesh(devices[:4], "x")
+    backwards = Mesh(devices[3::-1], "x")
+    return [
+        None, SingleDeviceSharding(devices[0]), SingleDeviceSharding(devices[2]),
+        NamedSharding(mesh, P("x")), NamedSharding(mesh, P("y", "x")), NamedSharding(mesh, P()),
+        NamedSharding(line, P(None, "x")), NamedSharding(backwards, P("x")),
+    ]  # fmt: skip
+
+
+def forms(x: Any) -> dict[str, Any]:
+    """Returns an argument in each abstract form."""
+    place = x.sharding if getattr(x, "committed", False) else None
+    stated = S(x.shape, x.dtype, place)
+    duck = SimpleNamespace(shape=x.shape, dtype=x.dtype, sharding=place)
+    jax_struct = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    if isinstance(place, SingleDeviceSharding):
+        there = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[place.device.id])
+        jax_struct = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there)
+    elif place is not None:
+        mine = np.vectorize(lambda d: jax.devices("cpu")[d.id], otypes=[object])(place.mesh.devices)
+        over = jax.sharding.Mesh(mine, place.mesh.axis_names)
+        there = jax.sharding.NamedSharding(over, jax.sharding.PartitionSpec(*place.spec))
+        jax_struct = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=there)
+    formatted = S(x.shape, x.dtype, None if place is None else Format(None, place))
+    return {"struct": stated, "format": formatted, "duck": duck, "jax": jax_struct}
+
+
+def outcome(f: Any, arguments: Any) -> Any:
+    try:
+        lowered = f.lower(*arguments)
+        compiled = lowered.compile()
+    except PlugrtError as error:
+        return type(error), str(error)
+    return lowered.as_text(), compiled.input_shardings, compiled.out_info, compiled.in_avals
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_each_abstract_form_is_lowered_as_the_array_is(seed: int) -> None:
+    draw = random.Random(seed)
+    where = [draw.choice(places()) for _ in range(2)]
+    if draw.random() < 0.5:
+        where[1] = where[0]
+    dtype = draw.choice([np.float32, np.int32])
+    host = np.arange(64, dtype=dtype).reshape(8, 8)
+    arrays = [host if at is None else plugrt.device_put(host, at) for at in where]
+    asked = draw.choice([{}, {}, {"out_shardings": draw.choice(places())}])
+    f = plugrt.jit(draw.choice(FUNCTIONS), **asked)
+    expected = outcome(f, arrays)
+    described = [forms(x) for x in arrays]
+    for form in described[0]:
+        assert outcome(f, [each[form] for each in described]) == expected, form
+    if len(expected) == 4:  # the avals that it states describe the same call
+        assert outcome(f, expected[3][0]) == expected
+
+
+def test_a_compiled_function_refuses_what_is_placed_otherwise() -> None:
+    host = np.arange(64, dtype=np.float32).reshape(8, 8)
+    every = [at for at in places() if at is not None]
+    for own, other in itertools.product(every, every):
+        compiled = plugrt.jit(lambda v: v + 1).lower(S((8, 8), "float32", own)).compile()
+        x = plugrt.device_put(host, other)
+        if own.is_equivalent_to(other, 2):
+            np.testing.assert_array_equal(compiled(x), host + 1)
+        else:
+            with pytest.raises(ArgumentMismatch):
+                compiled(x)
+    [gathered, *_] = places()[1:]
+    compiled = plugrt.jit(lambda v: v + 1).lower(S((8, 8), "float32", gathered)).compile()
+    with pytest.raises(ArgumentMismatch, match="argument v"):
+        compiled(plugrt.pmap(lambda v: v)(host))
+
+
+@pytest.mark.parametrize("count", [4, 64])
+def test_an_abstract_mesh_is_lowered_for_absent_devices(count: int) -> None:
+    x = P("x")
+    rows = NamedSharding(AbstractMesh((count,), ("x",)), x)
+    struct = S((64, 2), "float32", rows)
+    host = np.ones((64, 2), np.float32)
+    plain = S((64, 2), "float32")
+    over = jax.sharding.AbstractMesh((count,), ("x",), (jax.sharding.AxisType.Auto,))
+    there = jax.sharding.NamedSharding(over, jax.sharding.PartitionSpec("x"))
+    of_jax = jax.ShapeDtypeStruct((64, 2), "float32", sharding=there)
+    lowered = [
+        plugrt.jit(lambda v: v * 2).lower(struct),
+        plugrt.jit(lambda v: v * 2).lower(of_jax),
+        plugrt.jit(lambda v: v * 2, in_shardings=rows).lower(plain),
+        plugrt.jit(lambda v: v * 2, out_shardings=rows).lower(host),
+        plugrt.jit(lambda v: plugrt.with_sharding_constraint(v * 2, rows)).lower(host),
+    ]
+    for each in lowered:
+        assert f"mhlo.num_partitions = {count}" in each.as_text()
+        assert f'mesh<["x"={count}]>' in each.as_text()
+        if count > plugrt.device_count():
+            with pytest.raises(InvalidArgument, match=rf"over {count} devices.*topology"):
+                each.compile()
+        else:
+            np.testing.assert_array_equal(each.compile()(host), host * 2)
+    other = S((64, 2), "float32", NamedSharding(AbstractMesh((2,), ("x",)), x))
+    with pytest.raises(DeviceMismatch, match=rf"any {count} devices"):
+        plugrt.jit(lambda a, b: a + b).lower(struct, other).as_text()
+
+
+def test_an_abstract_mesh_is_over_the_devices_of_arrays_beside_it() -> None:
+    devices = plugrt.devices()[4:8]
+    mesh = Mesh(devices, "x")
+    rows, there = NamedSharding(AbstractMesh((4,), ("x",)), P("x")), NamedSharding(mesh, P())
+    x = plugrt.device_put(np.ones((8, 2), np.float32), there)
+    divided = NamedSharding(mesh, P("x"))
+    for result in (
+        plugrt.with_sharding_constraint(x, rows),
+        plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, rows))(x),
+        plugrt.jit(lambda v: v + 1, out_shardings=rows)(x),
+        plugrt.jit(lambda v: plugrt.device_put(v, rows))(x),
+    ):
+        assert result.sharding == divided
+
+
+def test_layouts_weak_types_and_wrong_places() -> None:
+    device = plugrt.devices()[0]
+    turned = Format(Layout((1, 0)), SingleDeviceSharding(device))
+    struct = S((4, 8), "float32", turned)
+    assert struct.format == turned
+    compiled = plugrt.jit(lambda v: v + 1).lower(struct).compile()
+    [[stated], _] = compiled.input_formats
+    assert stated.layout.major_to_minor == (1, 0)
+    weak = S((3,), "float32", weak_type=True)
+    f, half = plugrt.jit(lambda a, b: a + b), S((3,), "float16")
+    assert f.eval_shape(weak, half).dtype == np.float16
+    assert f.eval_shape(weak, weak).weak_type
+    for wrong in ("x", device, Layout((1, 0)), Format(Layout.AUTO)):
+        with pytest.raises(TypeError, match="ShapeDtypeStruct has the"):
+            S((4, 8), "float32", wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="names 2 dimensions"):
+        S((8,), "float32", NamedSharding(Mesh([device], "x"), P(None, "x")))
+    with pytest.raises(TypeError, match="argument v has the sharding 'x'"):
+        plugrt.jit(lambda v: v).lower(SimpleNamespace(shape=(2,), dtype=np.float32, sharding="x"))
