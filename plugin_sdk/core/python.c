@@ -157,26 +157,36 @@ PyObject *describe(const char *function, PyObject *exception) {
   return answer;
 }
 
+static int raise_in_main_thread(void *exception) {
+  PyErr_SetObject((PyObject *)Py_TYPE((PyObject *)exception), exception);
+  Py_DECREF((PyObject *)exception);
+  return -1;
+}
+
+/* Raises an exception where the main thread runs Python the next time. Takes the reference. */
+static int raise_later(PyObject *exception) {
+  int failed = Py_AddPendingCall(raise_in_main_thread, exception);
+  if (failed)
+    Py_DECREF(exception);
+  return failed;
+}
+
 PJRT_Error *take_exception(const char *function) {
-  PyObject *answer = describe(function, fetch_exception());
+  PyObject *answer = describe(function, fetch_exception()), *again = Py_None;
   int code = PJRT_Error_Code_INTERNAL;
   const char *message;
   Py_ssize_t size;
   PJRT_Error *error;
-  if (answer != NULL && PyArg_ParseTuple(answer, "is#", &code, &message, &size))
+  if (answer != NULL && PyArg_ParseTuple(answer, "is#O", &code, &message, &size, &again))
     error = make_error(code, message, (size_t)size);
   else
     error = format_error(PJRT_Error_Code_INTERNAL,
                          "PJRT_%s failed, and so did the description of its exception", function);
   PyErr_Clear();
+  if (again != Py_None)
+    raise_later(Py_NewRef(again));
   Py_XDECREF(answer);
   return error;
-}
-
-static int raise_in_main_thread(void *exception) {
-  PyErr_SetObject((PyObject *)Py_TYPE((PyObject *)exception), exception);
-  Py_DECREF((PyObject *)exception);
-  return -1;
 }
 
 /* Whether an exception is to end what the main thread does: only there it is a signal's. */
@@ -198,9 +208,10 @@ static int is_interrupt(PyObject *exception) {
 /* Not by PyErr_Print, which ends the process for a SystemExit. */
 void log_exception(const char *function) {
   PyObject *exception = fetch_exception();
-  if (exception != NULL && is_interrupt(exception) &&
-      !Py_AddPendingCall(raise_in_main_thread, exception))
-    return; /* it is raised where this thread runs Python the next time */
+  if (exception != NULL && is_interrupt(exception) && !raise_later(Py_NewRef(exception))) {
+    Py_DECREF(exception);
+    return;
+  }
   if (exception != NULL)
     PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
   Py_XDECREF(exception);

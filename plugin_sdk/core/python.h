@@ -23,14 +23,16 @@ int try_python(Entry *entry); /* the same for what must not fail; 0: it could no
 void leave_python(Entry *entry);
 void prepare_python(void);
 void close_python(void); /* by an exit handler: from now on only its thread enters */
-/* Turns the exception that is set into an error, and clears it. */
+/* Turns the exception that is set into an error, and clears it. An interrupt is raised again where
+ * the main thread runs Python next, unless the host does that. */
 PJRT_Error *take_exception(const char *function);
-/* Returns (code, message) of an exception, of which it takes the reference; NULL: with none set. */
+/* Returns (code, message, exception to raise again or None) of an exception, of which it takes the
+ * reference; NULL: with none set. */
 PyObject *describe(const char *function, PyObject *exception);
 /* For a function that must not fail: raises an interrupt later, and writes others to stderr. */
 void log_exception(const char *function);
 void release_object(PyObject *object); /* drops a reference from any state */
-extern PyObject *describe_exception;   /* (function, exception) -> (code, message) */
+extern PyObject *describe_exception;   /* see describe */
 
 /* --- objects.c, key_values.c: the Python types of the core -------------------------------------- */
 

@@ -12,6 +12,7 @@ from support.apart import runs_apart
 from support.distributions import run_python
 from support.exported import Exported, compile_add, put
 from support.late_client import Adder
+from support.requirements import needs_jax
 
 INTERRUPTED = """
 import random, signal, sys, time
@@ -73,6 +74,52 @@ def test_what_a_signal_handler_raises_arrives(raised: str, backend: str) -> None
     code = INTERRUPTED.replace("RAISED", raised).replace("BACKEND", backend)
     done = run_python(code, JAX_PLATFORMS="adder")
     assert done.stdout == "right\n", done.stderr[-2000:]
+
+
+UNDER_JAX = """
+import random, signal, time
+import jax
+import numpy as np
+from jax._src import xla_bridge
+from plugrt_sdk import BackendClient
+from plugrt_sdk.export import export_capsule
+from support.late_client import Adder
+
+def handler(*_):
+    raised.append(RAISED)
+    raise raised[-1]
+
+table = export_capsule(lambda **_: BackendClient(Adder()))
+xla_bridge.register_plugin("adder", c_api=table)
+signal.signal(signal.SIGALRM, handler)
+x, call = jax.device_put(np.ones(4, np.float32)), jax.jit(lambda v: v + v)
+call(x).block_until_ready()
+begin = time.perf_counter()
+for _ in range(20):
+    call(x).block_until_ready()
+seconds, random, raised, wrong = (time.perf_counter() - begin) / 20, random.Random(7), [], []
+for _ in range(200):
+    before = len(raised)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, seconds))
+            call(x).block_until_ready()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except BaseException as error:
+        if len(raised) == before or error is not raised[-1]:
+            wrong.append(repr(error)[:200])
+print(len(raised) > 20, wrong)
+"""
+
+
+@runs_apart("test-sdk")
+@needs_jax
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "TimeoutError()"])
+def test_what_a_signal_handler_raises_arrives_under_jax(raised: str) -> None:
+    """Two fifths arrived as ValueError, from JAX's function that launches."""
+    done = run_python(UNDER_JAX.replace("RAISED", raised), JAX_PLATFORMS="adder,cpu")
+    assert done.stdout == "True []\n", done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("method", ["put", "get", "compile", "launch", "copy"])

@@ -29,14 +29,14 @@ library/library.c 11eddb69ba1c
 memory.c fc452c9b9343
 memory_descriptions.c b4db51d5983e
 module.c 7c7d03377666
-objects.c 624746bb5038
+objects.c f3d811a63a26
 old_glibc.h d7eabf2f8197
 pjrt.h 03d1cc12e76e
 programs.c e682e4099c05
 promises.c a3a88c527fba
 puts.c dff9bd904984
-python.c 81cb2aacaf86
-python.h 25584f7014b6
+python.c cfb42fd680cb
+python.h 75005413b587
 shardings.c 6de55e7ea7c1
 slot_functions.h 82c0d6395a3a
 slots.h 217132466e21

@@ -2,7 +2,8 @@
 
 An interrupt, or what else is to end the process, is an error for the host, as any exception. Where
 the host is plugrt in this process, it raises the exception itself
-(`plugrt.callbacks.callback_exits`).
+(`plugrt.callbacks.callback_exits`). Under another host, such as JAX, the core in C raises it again
+where the main thread runs Python next.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from plugrt_sdk.error_codes import pjrt_class
 _CALLS_HANDLERS = "plugrt.capi.extensions.ffi_frames"
 
 
-def describe(function: str, error: BaseException) -> tuple[int, str]:
-    """Returns (code, text) for an exception that ``PJRT_<function>`` ended with."""
+def describe(function: str, error: BaseException) -> tuple[int, str, BaseException | None]:
+    """Returns (code, text, exception to raise again) for an exception of ``PJRT_<function>``."""
     if isinstance(error, PjrtError):
         code, said = error.code, error.message
     else:
@@ -26,8 +27,7 @@ def describe(function: str, error: BaseException) -> tuple[int, str]:
     frames = "".join(traceback.format_tb(error.__traceback__))
     if frames and not _is_of_handler(error):
         said += f"\n\nin PJRT_{function}, traceback (most recent call last):\n{frames}"
-    keep_exit(said, error)
-    return code, said
+    return code, said, error if keep_exit(said, error) else None
 
 
 def _is_of_handler(error: BaseException) -> bool:

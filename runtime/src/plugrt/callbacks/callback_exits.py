@@ -9,6 +9,7 @@ signal's handler raises meanwhile, as for a time-out.
 from __future__ import annotations
 
 import signal
+import threading
 import traceback
 from collections import deque
 
@@ -17,6 +18,14 @@ from plugrt.errors import Internal, PjrtError
 # Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
 """Texts of failures, and what was raised; several results of a launch may each ask for it."""
+# Process-wide: exported plugins need not know which host called them.
+_hosts: set[str] = set()
+"""The libraries that plugrt started here as their host: it calls `raise_exit` for errors."""
+
+
+def take_exits(library: str) -> None:
+    """Notes that plugrt is the host of a library in this process."""
+    _hosts.add(library)
 
 
 def as_failure(title: str, raised: BaseException, said: str | None = None) -> PjrtError:
@@ -33,14 +42,17 @@ def as_failure(title: str, raised: BaseException, said: str | None = None) -> Pj
     return failure
 
 
-def keep_exit(message: str, raised: BaseException) -> None:
+def keep_exit(message: str, raised: BaseException) -> bool:
     """Keeps what a function raised for `raise_exit`, unless it is an `Exception` of its own.
 
     ``message`` is the text of the launch's error, which names the function and the user's line.
+    Returns True where it is kept, this is the main thread, and no host calls `raise_exit`.
     """
     if not isinstance(raised, Exception) or _is_of_signal_handler(raised):
         # Its frames have the function's arguments; the text has their lines.
         _exits.append((message, raised.with_traceback(None)))
+        return not _hosts and threading.current_thread() is threading.main_thread()
+    return False
 
 
 def _is_of_signal_handler(error: Exception) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from plugrt.base.xla_environment import reserve_threads
+from plugrt.callbacks.callback_exits import take_exits
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client.client import Client
@@ -123,6 +124,7 @@ def create_client(
     check_options(options, option_types, name)
     array, count, _keep = c_values.named_values(options)
     library = _library(path_or_library)
+    take_exits(library.path)
     library.initialize()
     inputs: dict[str, Any] = {"create_options": array if count else ffi.NULL}
     callbacks = None if kv_store is None else KeyValueCallbacks(kv_store)
