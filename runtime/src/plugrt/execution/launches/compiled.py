@@ -26,10 +26,9 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.pipeline import Runner, make_runner
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
-from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.divided import is_divided
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.frames.argument_errors import with_checked_methods
@@ -345,13 +344,7 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:
-    """Whether an array is placed as a parameter takes it; one of `pmap` is gathered there."""
-    if isinstance(target, SingleDeviceSharding):
-        if is_divided(aval.sharding):
-            return False
-        return gather_device(aval.sharding) == target.device and (
-            aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)
-        )
+    """Whether an array is placed as a parameter takes it."""
     return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
 
 

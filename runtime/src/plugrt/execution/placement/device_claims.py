@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.arguments import Aval
 from plugrt.execution.arrays.signature import Signature
-from plugrt.execution.placement.default_device import (
-    default_device,
-    gather_device,
-    require_addressable,
-)
+from plugrt.execution.placement.default_device import default_device, require_addressable
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
@@ -38,29 +33,17 @@ def sharding_claim(what: str, sharding: Sharding) -> Claim:
 
 
 def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Claim]:
-    """Returns the claims of the committed arguments; ``describe(i)`` names one.
-
-    An array with `PmapSharding` has one only where no array is divided otherwise: it can be moved.
-    """
-    committed = [
-        (i, aval) for i, aval in enumerate(avals) if isinstance(aval, Signature) and aval.committed
-    ]
-    if any(is_divided(aval.sharding) for _, aval in committed):
-        committed = [(i, a) for i, a in committed if not _is_gathered(a.sharding)]
+    """Returns the claims of the committed arguments; ``describe(i)`` names one."""
 
     def claim(i: int, aval: Signature) -> Claim:
         sharding = aval.sharding
-        return Claim(_devices_of(sharding), lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
+        return Claim(sharding.devices, lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
 
-    return [claim(i, aval) for i, aval in committed]
-
-
-def _is_gathered(sharding: Sharding) -> bool:
-    return sharding.num_devices > 1 and not is_divided(sharding)
-
-
-def _devices_of(sharding: Sharding) -> tuple[Device, ...]:
-    return sharding.devices if is_divided(sharding) else (gather_device(sharding),)
+    return [
+        claim(i, aval)
+        for i, aval in enumerate(avals)
+        if isinstance(aval, Signature) and aval.committed
+    ]
 
 
 def resolve_devices(
