@@ -10,9 +10,10 @@ import numpy as np
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
+from plugrt.sharding import PmapSharding
 
 DTYPES = [
     *(np.dtype(code) for code in "?bBhHiIlLefdFD"),

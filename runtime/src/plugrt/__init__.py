@@ -34,8 +34,8 @@ _NAMES = {
     "device_count": "plugrt.plugins.selection.backends",
     "device_get": "plugrt.execution.transfers.transfer",
     "device_put": "plugrt.execution.transfers.transfer",
-    "device_put_replicated": "plugrt.execution.transfers.device_put_sharded",
-    "device_put_sharded": "plugrt.execution.transfers.device_put_sharded",
+    "device_put_replicated": "plugrt.transforms.device_put_sharded",
+    "device_put_sharded": "plugrt.transforms.device_put_sharded",
     "devices": "plugrt.plugins.selection.backends",
     "disable_jit": "plugrt.transforms.setting_contexts",
     "effects_barrier": "plugrt.execution.executables.effects",
@@ -126,12 +126,6 @@ if TYPE_CHECKING:
     from plugrt.execution.transfers.array_parts import (
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
-    from plugrt.execution.transfers.device_put_sharded import (
-        device_put_replicated as device_put_replicated,
-    )
-    from plugrt.execution.transfers.device_put_sharded import (
-        device_put_sharded as device_put_sharded,
-    )
     from plugrt.execution.transfers.process_allgather import (
         broadcast_one_to_all as broadcast_one_to_all,
     )
@@ -159,6 +153,12 @@ if TYPE_CHECKING:
     from plugrt.settings.declarations import config as config
     from plugrt.transforms.callbacks import io_callback as io_callback
     from plugrt.transforms.callbacks import pure_callback as pure_callback
+    from plugrt.transforms.device_put_sharded import (
+        device_put_replicated as device_put_replicated,
+    )
+    from plugrt.transforms.device_put_sharded import (
+        device_put_sharded as device_put_sharded,
+    )
     from plugrt.transforms.from_jax import from_jax as from_jax
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.mesh_contexts import set_mesh as set_mesh

@@ -2,8 +2,8 @@
 
 `SingleDeviceSharding` is one device; `NamedSharding` divides dimensions over the named axes of a
 `Mesh` of devices, as a `PartitionSpec` says, `PositionalSharding` over the places of an array of
-devices without names, `GSPMDSharding` as a compiler's message says; `PmapSharding` is one slice on
-each of several devices, or the whole on each of them.
+devices without names, `GSPMDSharding` as a compiler's message says; `PmapSharding` is the
+`NamedSharding` of results of `pmap`.
 
 `set_mesh` and `use_mesh` make a mesh that of the calls of a thread, and `get_mesh` and
 `get_abstract_mesh` say which it is.
@@ -15,8 +15,9 @@ from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.pmap_sharding import PmapSharding
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
 
 __all__ = [

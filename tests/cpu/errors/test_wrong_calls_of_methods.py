@@ -122,7 +122,7 @@ def test_what_comes_from_inside_is_plugrts(
 def test_a_method_is_named_with_its_class_and_without_the_object() -> None:
     """The object of an ``__init__`` that fails has nothing yet that its repr could show."""
     for call, says in (
-        (lambda: sharding.PmapSharding(devices=None), "^PmapSharding .* with devices=None: "),
+        (lambda: sharding.PmapSharding(devices=None), "^PmapSharding .* devices=None: "),
         (
             lambda: ONE.sharding.shard_shape(3),
             r"^SingleDeviceSharding\.shard_shape .* argument 0=3",

@@ -10,7 +10,7 @@ import gc, weakref
 import numpy as np
 import plugrt
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.shardings.sharding_base import PmapSharding
+from plugrt.sharding import PmapSharding
 from plugrt.plugins.selection.backends import clear_backends, devices, get_backend
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap

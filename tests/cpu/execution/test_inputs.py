@@ -104,7 +104,7 @@ def test_bytes_between_devices() -> None:
         plugrt.device_put(y, over("x"))
     row, rows = A[0].nbytes, 2 * A[0].nbytes  # two of the eight have one of the two that they need
     assert told[monitoring.DEVICE_PUT] == [8 * A.nbytes, 0, 0, 2 * row + 6 * rows]
-    assert told[monitoring.RESHARD] == [0, 0, 3 * row, 2 * row + 6 * rows]
+    assert told[monitoring.RESHARD] == [0, 0, 2 * row + 6 * rows]
 
 
 # What is given, how the program takes it, and what has to be put and copied: arrays, bytes.
@@ -130,7 +130,7 @@ INPUTS: dict[str, tuple[Any, Any, tuple[int, int], tuple[int, int]]] = {
     "the whole on each, of which parts are wanted": (
         lambda: over(), lambda: over("x", "y"), (0, 0), (0, 0)
     ),
-    "slices that lack a dimension": (
+    "slices of pmap": (
         lambda: PmapSharding(devices()[:4]),
         lambda: NamedSharding(Mesh(devices()[:4], "z"), P("z")), (0, 0), (0, 0),
     ),

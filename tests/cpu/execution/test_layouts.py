@@ -20,12 +20,13 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import TensorType
 from plugrt.interface.memory_layout import Layout
 from plugrt.plugins.selection.backends import devices
 from plugrt.programs import compile as compile_program
+from plugrt.sharding import PmapSharding
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.behaviour import behaviour

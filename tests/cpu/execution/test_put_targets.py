@@ -27,9 +27,10 @@ from plugrt.execution.placement.put_target import Space
 from plugrt.execution.shardings.mesh import make_mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices
+from plugrt.sharding import PmapSharding
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
 from support.jax_oracle import jax
@@ -182,8 +183,8 @@ def test_pytrees_of_targets() -> None:
         device_put((X, X), (first, first, first))
     with pytest.raises(ValueError, match="must be a tree prefix"):
         jax.device_put((X, X), (jax.devices()[0],) * 3)
-    whole, slices = device_put(X, last), PmapSharding(devices()[:1])
-    with pytest.raises(ShapeError, match=r"the value at \['b'\]\[0\]: PmapSharding"):
+    whole, slices = device_put(X, last), PmapSharding(devices()[:3])
+    with pytest.raises(ShapeError, match=r"the value at \['b'\]\[0\]: NamedSharding"):
         device_put({"a": whole, "b": [np.ones((2, 2))]}, {"a": first, "b": slices}, donate=True)
     np.testing.assert_array_equal(whole, X)  # nothing is donated by a call that failed
 

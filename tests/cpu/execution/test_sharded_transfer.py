@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.transfers.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import gather
 from plugrt.execution.transfers.transfer import device_get, device_put
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.plugins.selection.backends import devices
+from plugrt.sharding import PmapSharding
+from plugrt.transforms.device_put_sharded import device_put_replicated, device_put_sharded
 from support.ops import add
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -88,7 +89,7 @@ def test_moving_a_replicated_array_takes_the_part_that_is_there() -> None:
 
 def test_one_device_alone_still_has_its_dimension() -> None:
     x = device_put(X[:1], PmapSharding(devices()[:1]))
-    assert x.addressable_shards[0].data.shape == (4, 5)
+    assert x.addressable_shards[0].data.shape == (1, 4, 5)
     moved = device_put(x, devices()[0])
     assert (moved.shape, moved.sharding) == ((1, 4, 5), SingleDeviceSharding(devices()[0]))
     np.testing.assert_array_equal(moved, X[:1])
@@ -113,14 +114,14 @@ def test_a_copy_shares_nothing() -> None:
 
 def test_pytrees_are_spread() -> None:
     placed = device_put({"a": X, "b": [X[:, :, 0]]}, PmapSharding(devices()[:3]))
-    assert placed["a"].addressable_shards[1].data.shape == (4, 5)
-    np.testing.assert_array_equal(placed["b"][0].addressable_shards[2].data, X[2, :, 0])
+    assert placed["a"].addressable_shards[1].data.shape == (1, 4, 5)
+    np.testing.assert_array_equal(placed["b"][0].addressable_shards[2].data, X[2:, :, 0])
 
 
 def test_shapes_that_do_not_divide() -> None:
-    with pytest.raises(ShapeError, match=r"splits dimension 0 over 4 devices.*\(3, 4, 5\).*3"):
+    with pytest.raises(ShapeError, match=r"dimension 0 into 4 equal parts.*\(3, 4, 5\).*3"):
         device_put(X, PmapSharding(devices()[:4]))
-    with pytest.raises(ShapeError, match="no such dimension"):
+    with pytest.raises(ShapeError, match="names 2 dimensions, and the array has 1"):
         device_put(np.ones(4), PmapSharding(devices()[:4], 1))
 
 
@@ -167,14 +168,14 @@ def test_one_value_on_every_device() -> None:
 
 
 def test_devices_must_be_devices() -> None:
-    with pytest.raises(InvalidArgument, match="takes devices"):
+    with pytest.raises(InvalidArgument, match="cpu:0"):
         device_put_replicated(X, ["cpu:0"])  # type: ignore[list-item]
     with pytest.raises(InvalidArgument, match="twice"):
         device_put_sharded([X, X], [devices()[0]] * 2)
 
 
-def test_operations_gather() -> None:
+def test_operations_leave_parts_where_they_are() -> None:
     x = device_put(X, FOUR)
     result = add(x, 1)
     np.testing.assert_array_equal(result, X + 1)
-    assert result.sharding == SingleDeviceSharding(devices()[0])
+    assert result.sharding == FOUR

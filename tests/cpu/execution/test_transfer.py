@@ -19,10 +19,11 @@ from plugrt.errors import (
 )
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement import default_device
-from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import block_until_ready, device_get, device_put
 from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config
+from plugrt.sharding import PmapSharding
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.distributions import run_python

@@ -21,7 +21,7 @@ from plugrt.errors import (
 from plugrt.execution.shardings.mesh import make_mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import backends, devices
 from plugrt.settings.declarations import config
@@ -136,8 +136,6 @@ def test_shardings_of_one_device() -> None:
     ):  # fmt: skip
         with pytest.raises(ShapeError, match=said):
             jit(lambda x: add(x, 1), **options)(1.0)
-    with pytest.raises(ValueError, match=r"takes no PmapSharding.*NamedSharding divides"):
-        jit(lambda x: x, out_shardings=PmapSharding(devices()[:2]))
 
 
 def test_jitted_functions_that_are_jitted_again_agree_on_the_device() -> None:

@@ -14,7 +14,7 @@ from plugrt import array_api as xp
 from plugrt.errors import ArgumentMismatch, Unimplemented, UnknownPlatform
 from plugrt.memory import Space
 from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import NamedSharding, SingleDeviceSharding
+from plugrt.sharding import NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 
@@ -162,8 +162,9 @@ def test_spaces(host_memory: None) -> None:
     back = plugrt.device_put(there, Space.Device)
     assert back.sharding.is_equivalent_to(over("x"), 2)
     np.testing.assert_array_equal(plugrt.jit(lambda v: v + 1)(back), A + 1)
-    with pytest.raises(Unimplemented, match="as pmap divides them"):
-        plugrt.device_put(plugrt.pmap(lambda v: v)(A[:1]), Space.Host)
+    of_pmap = plugrt.device_put(plugrt.pmap(lambda v: v)(A[:2]), Space.Host)
+    assert of_pmap.sharding == PmapSharding(plugrt.devices()[:2]).with_memory_kind(HOST)
+    np.testing.assert_array_equal(of_pmap, A[:2])
 
 
 @pytest.mark.parametrize("number", [0, 3])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.selection.backends import devices
+from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, PmapSharding
 from plugrt.transforms.pmap import pmap
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.ops import add
@@ -25,7 +25,7 @@ def test_lowered_is_one_replica() -> None:
     assert "all_reduce" in text
     assert "[0, 1, 2, 3]" in text.replace("dense<[[", "[").replace("]]>", "]")
     assert lowered.out_info.shape == (4, 3)
-    assert lowered.out_info.sharding == PmapSharding(devices()[:4])
+    assert lowered.out_info.sharding == NamedSharding(Mesh(devices()[:4], "i"), PartitionSpec("i"))
 
 
 def test_source_lines_are_the_users() -> None:

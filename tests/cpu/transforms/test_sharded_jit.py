@@ -315,7 +315,7 @@ def test_equivalent_shardings_share_a_program() -> None:
     assert counts[monitoring.COMPILE] == 1  # another division is another program
 
 
-@behaviour(105, "an array of `pmap` meets one over a mesh: it is moved there")
+@behaviour(105, "an array of `pmap` meets one over a mesh of its devices")
 def test_arrays_of_pmap_are_moved() -> None:
     x = plugrt.device_put(A, over("x"))
     y = plugrt.device_put(A, PmapSharding(devices()[:8]))
@@ -470,7 +470,6 @@ def test_wrong_uses() -> None:
     for wrong, error, said in (
         ("x", TypeError, "takes shardings; got str"),
         (P("x"), ValueError, "there is no mesh in the context"),
-        (PmapSharding(devices()[:8]), ValueError, "NamedSharding divides"),
         (over("x").with_memory_kind(devices()[0].default_memory().kind), NotImplementedError,
          "device_put within"),
         ([over("x")], TypeError, "not a pytree prefix"),

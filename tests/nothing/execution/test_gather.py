@@ -7,9 +7,9 @@ import pytest
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array_making import array_of_shards
-from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.sharded_transfer import gather
 from plugrt.execution.transfers.whole_arrays import move
+from plugrt.sharding import PmapSharding
 from support.fake_client import FakeClient
 
 

@@ -13,13 +13,14 @@ from plugrt.execution.shardings.index_boxes import device_boxes
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers import exchange_plan
 from plugrt.execution.transfers.exchanges import exchange
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
+from plugrt.sharding import PmapSharding
 from support.fake_client import FakeClient, FakeDevice
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -101,7 +102,7 @@ def test_whole_copies_of_which_some_are_in_other_processes() -> None:
 
 def test_what_does_not_divide_is_refused() -> None:
     devices: list[FakeDevice] = [*FakeClient(count=3).devices()]  # type: ignore[list-item]
-    with pytest.raises(ShapeError, match="3 devices"):
+    with pytest.raises(ShapeError, match="3 equal parts"):
         reshard(put_sharded(X, PmapSharding(devices[:2])), PmapSharding(devices))
 
 

@@ -27,7 +27,7 @@ class KeyValueStore:
     def put(self, key: str, value: bytes, /) -> None: ...
 
 def configure(
-    describe: Callable[[str, BaseException], tuple[int, str]],
+    describe: Callable[[str, BaseException], tuple[int, str, BaseException | None]],
     error_from_code: Callable[[int, str], PjrtError],
     element_sizes: bytes,
     /,

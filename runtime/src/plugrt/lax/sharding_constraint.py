@@ -15,7 +15,7 @@ from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import NamedSharding, over_devices
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
@@ -105,11 +105,6 @@ def _read(given: Any) -> Sharding | None:
         raise InvalidArgument(
             f"with_sharding_constraint takes no {one!r}, which is for arguments and results of "
             "jit; PartitionSpec.UNCONSTRAINED leaves a dimension to the compiler"
-        )
-    if isinstance(one, PmapSharding):
-        raise InvalidArgument(
-            f"with_sharding_constraint takes no {one!r}: its parts have fewer dimensions than the "
-            "array. NamedSharding divides an array"
         )
     if isinstance(one, Format):
         raise Unimplemented(

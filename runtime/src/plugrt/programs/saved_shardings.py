@@ -16,13 +16,12 @@ from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Layout
 from plugrt.wire.checked_fields import Count, Shape, Size, built, require
 
 SavedSharding = (
     tuple[Literal["device"], str | None]
-    | tuple[Literal["pmap"], str | None, Count | None, Count]
     | tuple[Literal["tiles"], str | None, bytes]
     | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
     | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
@@ -53,8 +52,6 @@ def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) 
             f"{name!r} passes an array through that lies on other devices than it runs on, as "
             f"{sharding!r}; it is not saved"
         )
-    if isinstance(sharding, PmapSharding):
-        return "pmap", kind, sharding.sharded_dim, sharding.replicas
     if isinstance(sharding, GSPMDSharding):
         return "tiles", kind, sharding.op_sharding
     if isinstance(sharding, PositionalSharding):
@@ -73,9 +70,6 @@ def decode_sharding(stated: SavedSharding, devices: tuple[Device, ...]) -> Shard
             case "device", memory:
                 require(len(devices) == 1, f"a sharding on one of {len(devices)} devices")
                 return SingleDeviceSharding(devices[0], memory_kind=memory)
-            case "pmap", memory, dimension, replicas:
-                require(memory is None, f"a memory of pmap, {memory!r}")
-                return PmapSharding(devices, dimension, replicas=replicas)
             case "tiles", memory, message:
                 return GSPMDSharding(devices, message, memory_kind=memory)
             case "positions", memory, shape, flat:

@@ -150,12 +150,20 @@ def _fill_block(
         Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
         for v, p in zip(block.arguments, parameters, strict=True)
     ]
-    leaves, out_tree = tree.flatten(function(*tracers))
-    if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
-        _check_outputs(tree.unflatten(out_tree, leaves), name)
-    outputs = [as_tracer(leaf) for leaf in leaves]
+    outputs, out_tree = flatten_outputs(function(*tracers), name)
     func.ReturnOp([output.value for output in outputs], loc=trace.location())
     return outputs, out_tree
+
+
+def flatten_outputs(returned: Any, name: str) -> tuple[list[Tracer], tree.PyTreeSpec]:
+    """Returns what a traced function returned as tracers, and their structure.
+
+    Raises `NotAnArray` with the path of an output that is no array.
+    """
+    leaves, out_tree = tree.flatten(returned)
+    if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
+        _check_outputs(tree.unflatten(out_tree, leaves), name)
+    return [as_tracer(leaf) for leaf in leaves], out_tree
 
 
 def _check_outputs(out: Any, name: str) -> None:

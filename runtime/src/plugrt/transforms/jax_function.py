@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
 from plugrt.execution.launches.float_checks import Rerun
-from plugrt.execution.placement.default_device import default_device, gather_device
+from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
@@ -28,7 +28,6 @@ from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
 from plugrt.tracing.emit import active_trace, convert, with_weakness
 from plugrt.tracing.inner_calls import inline_main
-from plugrt.tracing.mapped_axes import AxisKey
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import P, R
@@ -145,18 +144,15 @@ class JaxFunction(JitFunction[P, R]):
             x.sharding for x in bound.leaves if getattr(x, "committed", True) and _names_devices(x)
         ]
         if device is None and shardings:
-            device = gather_device(shardings[0])
+            device = shardings[0].devices[0]
         return _jax_platform((device or default_device()).client)
 
-    def _divide(
-        self, bound: Bound, types: Sequence[ParameterType]
-    ) -> tuple[Sequence[ParameterType], Mapping[AxisKey, int]]:
+    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
         assert isinstance(bound, JaxBound)
-        widened = [
+        return [
             (shape, canonical_dtype(dtype, True), weak) if i in bound.wide else (shape, dtype, weak)
             for i, (shape, dtype, weak) in enumerate(types)
         ]
-        return widened, {}
 
     def _donated(self, bound: Bound, types: Sequence[ParameterType]) -> frozenset[int]:
         assert isinstance(bound, JaxBound)

@@ -16,7 +16,7 @@ from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
@@ -156,11 +156,6 @@ def _read(leaf: Any, what: str) -> _Leaf:
     else:
         raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
     sharding = found.sharding if found else None
-    if isinstance(sharding, PmapSharding):
-        raise InvalidArgument(
-            f"jit's {what} takes no {sharding!r}: the parts have fewer dimensions than the array, "
-            "as pmap makes and takes them. NamedSharding divides an array for jit"
-        )
     if found and found.layout and sharding and is_divided(sharding):
         raise Unimplemented(f"jit's {what} with the layout {found.layout} on several devices")
     return found

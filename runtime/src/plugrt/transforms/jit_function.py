@@ -109,14 +109,15 @@ class JitFunction(StagedFunction[P, R]):
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
-        types, _ = self._divide(bound, types_in_trace(tracers))
+        types = self._widen(bound, types_in_trace(tracers))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
             head = (*head, "within", trace.mesh, *trace.axes.items())
         key = (_token().trace, head, *types)
         staged = self._pipeline.traces.get(key)
         if staged is None:
-            staged = self._stage(bound, types, trace.axes, trace.mesh)
+            function = self._make_flat(bound)
+            staged = self._stage(function, bound, types, trace.axes, trace.mesh)
             if not any(type(constant) is Tracer for constant in staged.plan.constants):
                 self._pipeline.traces.keep(key, staged)
         return staged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
@@ -14,12 +14,13 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.pmap_sharding import divide_axis
 from plugrt.execution.shardings.replica_sharding import (
     ReplicaSharding,
     current_replicas,
     run_replicas,
 )
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import tree
@@ -32,13 +33,22 @@ from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, hlo, reshape, with_weakness
-from plugrt.tracing.mapped_axes import AxisKey, bind_axis
+from plugrt.tracing.mapped_axes import bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
-from plugrt.transforms.pmap_axes import Axis, AxisPrefix, AxisTree, replica_shape, whole_output
+from plugrt.transforms.pmap_axes import (
+    Axis,
+    AxisPrefix,
+    AxisTree,
+    drop_axis,
+    insert_axis,
+    output_axis,
+    part_shape,
+    replica_shape,
+)
 from plugrt.transforms.pmap_launch import AxisSpec, ReplicaMapping, check_devices, refuse_claim
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.staged_function import StagedFunction
@@ -57,15 +67,20 @@ class PmapFunction(StagedFunction[P, R]):
     def _mapping(self, bound: Bound, types: Sequence[TensorType]) -> ReplicaMapping:
         return self._spec.mapping(self._rules.title, bound, self._rules.names(bound), types)
 
-    def _divide(
-        self, bound: Bound, types: Sequence[ParameterType]
-    ) -> tuple[Sequence[ParameterType], Mapping[AxisKey, int]]:
-        mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
-        return mapping.parts(types), bind_axis({}, self._spec.name, mapping.size)
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        spec = self._spec
+
+        def trace(types: Sequence[ParameterType]) -> Staged:
+            mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
+            function = mapping.of_parts(self._make_flat(bound), spec.out_axes)
+            axes, donated = bind_axis({}, spec.name, mapping.size), self._donated(bound, types)
+            return self._stage(function, bound, mapping.parts(types), axes, donated=donated)
+
+        return trace
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
         mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
-        return mapping.launch(staged, self._spec.out_axes)
+        return mapping.launch(staged, self._spec.out_axes, self._spec.name)
 
     def _is_placed(self) -> bool:
         return True
@@ -129,9 +144,9 @@ def pmap(
     mapped axis over all processes.
 
     Replicas run on the first devices of ``backend``, or on ``devices``, of that backend if both are
-    given, whose number must then be the size of the mapped axis. Results have `PmapSharding`, and
-    calls on the same devices take them as they are; other arguments (host data, arrays elsewhere)
-    are distributed first.
+    given, whose number must then be the size of the mapped axis. Results have a `NamedSharding`
+    over a mesh of these devices with one axis, ``axis_name``, and calls on the same devices take
+    them as they are; other arguments (host data, arrays elsewhere) are distributed first.
 
     Deviations from JAX: ``axis_size`` suffices where no argument is mapped; negative axes count
     from the end. In several processes it runs on all devices of the backend, of which the mapped
@@ -204,19 +219,20 @@ def run_by_operation(
 def _take(x: Any, axis: Axis, here: ReplicaSharding) -> Array:
     if axis is None:
         return as_array(x, "an argument")
-    spread = device_put(x, PmapSharding(here.devices, axis))
-    return _relabel(spread, replica_shape(axis, spread.shape), here)
+    spread = device_put(x, divide_axis(here.devices, axis))
+    return drop_axis(_relabel(spread, part_shape(axis, spread.shape), here), axis)
 
 
 def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
-    """Returns a result of the replicas as an array with `PmapSharding`."""
-    at, shape = whole_output(axis, TensorType(x.shape, x.dtype), here.size, what)
+    """Returns a result of the replicas as an array that is divided over their devices."""
+    at = output_axis(axis, TensorType(x.shape, x.dtype), what)
     lies = x.sharding
     if not isinstance(lies, ReplicaSharding):  # the same in all: it came of no mapped argument
         lies = here
-        x = device_put(x, PmapSharding(here.devices, None))
-    copies = 1 if at is None else lies.copies
-    return _relabel(x, shape, PmapSharding(lies.devices, at, replicas=copies))
+        x = device_put(x, divide_axis(here.devices, None))
+    sharding = divide_axis(lies.devices, at, here.name, lies.copies)
+    x = x if at is None else insert_axis(x, at)
+    return _relabel(x, sharding.whole_shape(x.shape), sharding)
 
 
 def _relabel(x: Array, shape: tuple[int, ...], sharding: Sharding) -> Array:
@@ -286,5 +302,5 @@ def _slice(x: Tracer, axis: Axis, key: Any) -> Tracer:
 
 def _gather(x: Tracer, axis: Axis, inner: InnerPmap, i: int, key: Any) -> Tracer:
     part = TensorType(x.shape, x.dtype)
-    at, _ = whole_output(axis, part, inner.size, f"result {i} of {inner.what}")
+    at = output_axis(axis, part, f"result {i} of {inner.what}")
     return x if at is None else all_gather(x, (key,), axis=at)

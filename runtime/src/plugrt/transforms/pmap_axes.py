@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from plugrt.array_api.manipulation import expand_dims, squeeze
 from plugrt.errors import (
     ArgumentTypeError,
     AxisError,
     ShapeError,
     StructureError,
 )
+from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import tree
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
+from plugrt.settings.declarations import config
 from plugrt.transforms.call_arguments import Bound
 
 Axis = int | None
@@ -130,24 +133,40 @@ def mapped_size(
 
 
 def replica_shape(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns one replica's part of a shape that is mapped over ``axis``."""
+    """Returns one replica's shape of one that is mapped over ``axis``."""
     return shape if axis is None else shape[:axis] + shape[axis + 1 :]
 
 
-def whole_output(
-    axis: Axis, part: TensorType, size: int, where: str
-) -> tuple[Axis, tuple[int, ...]]:
-    """Returns an output's axis counted from the front and its whole shape, of one replica's part.
+def part_shape(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape of one device's part of an array that is mapped over ``axis``."""
+    return shape if axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
 
-    Raises `ShapeError` if the output has no such axis.
+
+def output_axis(axis: Axis, part: TensorType, where: str) -> Axis:
+    """Returns where the mapped axis is in an output, counted from the front.
+
+    ``part`` is the type of one replica's. Raises `ShapeError` if the output has no such axis.
     """
     if axis is None:
-        return None, part.shape
+        return None
     rank = len(part.shape) + 1
     if not -rank <= axis < rank:
         raise ShapeError(
             f"pmap puts the mapped axis of {where} at {axis} (out_axes); each replica's is {part}, "
             f"so that it can be at {-rank} to {rank - 1}"
         )
-    axis %= rank
-    return axis, (*part.shape[:axis], size, *part.shape[axis:])
+    return axis % rank
+
+
+def insert_axis(x: Array, axis: int = 0) -> Array:
+    """Returns an array with one more axis, of size one; no check of its values counts."""
+    with config.override(debug_nans=False, debug_infs=False):
+        longer: Array = expand_dims(x, axis=axis)
+    return longer
+
+
+def drop_axis(x: Array, axis: int) -> Array:
+    """Returns an array without an axis of size one; no check of its values counts."""
+    with config.override(debug_nans=False, debug_infs=False):
+        shorter: Array = squeeze(x, axis=axis)
+    return shorter

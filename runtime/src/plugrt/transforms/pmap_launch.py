@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
-from plugrt.execution.shardings.sharding_base import PmapSharding
+from plugrt.execution.shardings.pmap_sharding import divide_axis
 from plugrt.execution.trees import tree
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
+from plugrt.stablehlo.bindings import hlo
+from plugrt.tracing.emit import active_trace
 from plugrt.tracing.staged import Staged
+from plugrt.tracing.trace_function import flatten_outputs
+from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.call_arguments import Bound
 from plugrt.transforms.pmap_axes import (
     Axis,
@@ -21,8 +26,9 @@ from plugrt.transforms.pmap_axes import (
     call_axes,
     mapped_axis,
     mapped_size,
+    output_axis,
+    part_shape,
     replica_shape,
-    whole_output,
 )
 
 
@@ -98,38 +104,62 @@ class ReplicaMapping:
     chosen: bool
 
     def parts(self, types: Sequence[ParameterType]) -> list[ParameterType]:
-        """Returns the types of one replica's arguments, where these are those of the whole ones."""
+        """Returns the types of one device's parts of arguments, which have these."""
         return [
-            (replica_shape(axis, shape), dtype, weak)
+            (part_shape(axis, shape), dtype, weak)
             for axis, (shape, dtype, weak) in zip(self.axes, types, strict=True)
         ]
 
-    def launch(self, staged: Staged, out_axes: AxisPrefix) -> Launch:
+    def of_parts(self, function: Callable[..., Any], out_axes: AxisPrefix) -> Callable[..., Any]:
+        """Returns a function of replicas, which is traced, as one of the parts on the devices.
+
+        These have the mapped axis, with size one, as the parts of a `NamedSharding` do. The results
+        are flat arrays in the structure that ``function`` gives. Raises `StructureError` where
+        ``out_axes`` is no prefix, and `ShapeError` for an axis out of range.
+        """
+        title = self.title
+
+        def call(*parts: Tracer) -> Any:
+            replica = [
+                _reshape(x, replica_shape(axis, x.shape))
+                for x, axis in zip(parts, self.axes, strict=True)
+            ]
+            outputs, structure = flatten_outputs(function(*replica), title)
+            axes = out_axes.broadcast(
+                tree.unflatten(structure, outputs), f"the results of {title!r}"
+            )
+            many = len(outputs) > 1
+            results = []
+            for i, (x, axis) in enumerate(zip(outputs, axes, strict=True)):
+                where = f"result {i} of {title!r}" if many else f"the result of {title!r}"
+                at = output_axis(axis, TensorType(x.shape, x.dtype), where)
+                shape = x.shape if at is None else (*x.shape[:at], 1, *x.shape[at:])
+                results.append(_reshape(x, shape))
+            return tree.unflatten(structure, results)
+
+        return call
+
+    def launch(self, staged: Staged, out_axes: AxisPrefix, name: Hashable | None) -> Launch:
         """Returns the launch of a traced replica on each device, those of pmaps within among them.
 
-        Raises `InvalidArgument` (other numbers of replicas and devices), `StructureError` (out_axes
-        is no prefix), `ShapeError` (an axis out of range, or another local size than there are
+        ``staged`` is the trace of `of_parts`, and ``name`` the axis's. Raises `InvalidArgument`
+        (other numbers of replicas and devices), `ShapeError` (another local size than there are
         devices), and `Unimplemented` where the program itself says where a value lies.
         """
         title, types = self.title, staged.output_types
         for claim in staged.claims:
             refuse_claim(claim.source(), f"pmap of {title!r}")
-        count = len(types)
-        full = tree.unflatten(staged.out_tree, range(count))
+        full = tree.unflatten(staged.out_tree, range(len(types)))
         ats = [
-            whole_output(axis, part, self.local_size,
-                         f"result {i} of {title!r}" if count > 1 else f"the result of {title!r}")[0]
-            for i, (axis, part) in enumerate(zip(
+            axis if axis is None else axis % len(part.shape)
+            for axis, part in zip(
                 out_axes.broadcast(full, f"the results of {title!r}"), types, strict=True
-            ))
-        ]  # fmt: skip
+            )
+        ]
         devices = self._devices(staged)
         here = tuple(device for device in devices if device.is_addressable)
         each = len(devices) // self.size
-        lies = {
-            axis: PmapSharding(here, axis, replicas=1 if axis is None else each)
-            for axis in {*self.axes, *ats}
-        }
+        lies = {axis: divide_axis(here, axis, name, each) for axis in {*self.axes, *ats}}
         return replica_launch(devices, [lies[a] for a in self.axes], [lies[a] for a in ats])
 
     def _devices(self, staged: Staged) -> tuple[Device, ...]:
@@ -151,6 +181,19 @@ class ReplicaMapping:
                     "are of several processes. List the devices of a process one after the other"
                 )
         return available
+
+
+def _reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Returns a value in another shape, otherwise the same; itself where it was in that shape."""
+    if x.shape == shape:
+        return x
+    trace, value = active_trace(), x.value
+    kind, made_by = trace.mlir_type(shape, x.dtype), value.owner
+    if isinstance(made_by, hlo.ReshapeOp):
+        value = made_by.operand  # so that an argument that is returned is known to be one
+    if value.type != kind:
+        value = hlo.reshape(kind, x.value, loc=trace.location())
+    return Tracer(value, trace, weak=x.weak, origin=x.origin).in_memory(x.memory_kind)
 
 
 def _other_local_size(

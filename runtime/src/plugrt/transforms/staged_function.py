@@ -27,8 +27,8 @@ from plugrt.transforms.stages import Lowered, Traced
 class StagedFunction(CachedFunction[P, R]):
     """A function that is traced, placed by a `Launch`, and compiled: one way for all of them.
 
-    What a kind of them adds is which types a trace takes for those of the arguments, and with which
-    axes (`_divide`), and where it is launched (`_launch`).
+    What a kind of them adds is what is traced (`_make_stager`), and where it is launched
+    (`_launch`).
     """
 
     def __init__(
@@ -89,11 +89,9 @@ class StagedFunction(CachedFunction[P, R]):
 
     # --- what kinds of them differ in -------------------------------------------------------
 
-    def _divide(
-        self, bound: Bound, types: Sequence[ParameterType]
-    ) -> tuple[Sequence[ParameterType], Mapping[AxisKey, int]]:
-        """Returns the types that one trace takes for those of the arguments, and the axes bound."""
-        return types, {}
+    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+        """Returns the types that one trace has for those of the arguments."""
+        return types
 
     def _is_placed(self) -> bool:
         """Whether it is known without devices for the arguments where it runs."""
@@ -115,22 +113,24 @@ class StagedFunction(CachedFunction[P, R]):
 
     def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         def trace(types: Sequence[ParameterType]) -> Staged:
-            parts, axes = self._divide(bound, types)
-            return self._stage(bound, parts, axes, donated=self._donated(bound, parts))
+            types = self._widen(bound, types)
+            donated = self._donated(bound, types)
+            return self._stage(self._make_flat(bound), bound, types, {}, donated=donated)
 
         return trace
 
     def _stage(
         self,
+        function: Callable[..., Any],
         bound: Bound,
         types: Sequence[ParameterType],
         axes: Mapping[AxisKey, int],
         mesh: AbstractMesh | None = None,
         donated: frozenset[int] = frozenset(),
     ) -> Staged:
-        """Returns the function traced for leaves of these types, with these axes bound."""
+        """Returns a function of flat arguments traced for these types, with these axes bound."""
         return stage(
-            self._make_flat(bound),
+            function,
             make_parameters(types, self._rules.names(bound), donated),
             name=self._rules.title,
             axes=axes,

@@ -13,9 +13,7 @@ from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
 from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.shardings.sharding_base import PmapSharding
 from plugrt.execution.transfers.host_values import scalar_operand
-from plugrt.execution.transfers.sharded_transfer import slice_in_place
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
@@ -36,11 +34,8 @@ def getitem(x: Any, key: Any, /) -> Any:
     """
     try:
         traced = current_trace() is not None
-        if type(x) is Array and not traced:
-            if type(x.sharding) is PmapSharding and (part := read_in_place(x, key)) is not None:
-                return part
-            if type(key) is int and x.ndim:
-                return read_row(x, scalar_operand(normalize_index(key, x.shape, 0), x))
+        if type(x) is Array and not traced and type(key) is int and x.ndim:
+            return read_row(x, scalar_operand(normalize_index(key, x.shape, 0), x))
         parsed = parse(x.shape, key, embed=traced)
         return read_at(x, parsed.operands, spec=parsed.spec)
     except Exception as error:
@@ -170,38 +165,3 @@ def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
 
 
 __all__ = ["getitem", "take", "take_along_axis"]
-
-
-def read_in_place(x: Array, key: Any) -> Array | None:
-    """Returns ``x[key]`` where that is one device's buffer, and nothing has to run; else None.
-
-    As in JAX, such keys are ``x[i]`` of an array whose first dimension is the mapped axis, with
-    slices of everything or an ellipsis beside it, and ``x[:, i]`` and the like of another one.
-    """
-    place = _find_place(key, x.ndim)
-    if place is None:
-        return None
-    dimension, position = place
-    return slice_in_place(x, dimension, normalize_index(position, x.shape, dimension))
-
-
-def _find_place(key: Any, ndim: int) -> tuple[int, int] | None:
-    """Returns dimension and position of a key that picks one place along one dimension."""
-    if type(key) is int:
-        return (0, key) if ndim else None
-    if type(key) is not tuple:
-        return None
-    numbers = [i for i, item in enumerate(key) if type(item) is int]
-    dots = [i for i, item in enumerate(key) if item is Ellipsis]
-    whole = sum(map(_is_whole, key))
-    if len(numbers) != 1 or len(dots) > 1 or len(numbers) + len(dots) + whole != len(key):
-        return None
-    if len(key) - len(dots) > ndim:
-        return None
-    [i] = numbers
-    return (ndim - len(key) + i if dots and dots[0] < i else i), key[i]
-
-
-def _is_whole(item: Any) -> bool:
-    """Whether it is ``:``."""
-    return type(item) is slice and item.start is None and item.stop is None and item.step is None

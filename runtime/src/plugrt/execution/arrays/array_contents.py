@@ -97,7 +97,7 @@ class Contents(Conversions):
         if type(sharding) is SingleDeviceSharding:
             return self._first(shards).to_host()
         if sharding.is_fully_replicated and len(sharding.devices) == 1:
-            return self._first(shards).to_host().reshape(self.shape)
+            return self._first(shards).to_host()
         return self._assemble(shards)
 
     def _check_read(self, *, explicit: bool) -> None:
@@ -124,7 +124,7 @@ class Contents(Conversions):
         if type(sharding) is ReplicaSharding:
             return sharding.read(shards)
         if sharding.is_fully_replicated:
-            return self._first(shards).to_host().reshape(self.shape)
+            return self._first(shards).to_host()
         if not sharding.is_fully_addressable:
             raise NotAnArray(
                 f"{self._signature} has parts in other processes; read .addressable_shards, "

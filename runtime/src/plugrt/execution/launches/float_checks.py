@@ -18,7 +18,8 @@ from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.pmap_sharding import divide_axis
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
@@ -238,7 +239,7 @@ def _where_births_are(launch: Launch) -> Sharding:
     if launch.partitions > 1:  # the same on every device
         return GSPMDSharding.get_replicated(launch.devices)
     if len(launch.devices) > 1:
-        return PmapSharding(launch.devices, 0)
+        return divide_axis(launch.devices, 0)
     return SingleDeviceSharding(launch.devices[0])
 
 

@@ -12,8 +12,9 @@ from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.pmap_sharding import divide_axis
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
@@ -65,7 +66,7 @@ def replicate_launch(
     devices = _choose_devices(name, avals, traced.replicas, pmaps)
     if not traced.loaded:
         _warn_of_gathering(name, pmaps)
-    where = PmapSharding(devices, None)
+    where = divide_axis(devices, None)
     taken, left = (where,) * len(avals), (where,) * len(traced.output_types)
     return replica_launch(devices, taken, left)
 
@@ -163,7 +164,7 @@ def find_replicas(avals: Sequence[Aval], replicas: int) -> ReplicaSharding | Non
 
 def launch_on_replicas(traced: ReplicatedProgram, avals: Sequence[Aval], to: Sharding) -> Launch:
     """Returns the launch of an operation on all replicas of a pmap that runs so."""
-    whole = PmapSharding(to.devices, None)
+    whole = divide_axis(to.devices, None)
     taken = tuple(
         to if is_placed(aval) and type(aval.sharding) is ReplicaSharding else whole
         for aval in avals

@@ -6,7 +6,6 @@ from typing import Any
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
@@ -56,13 +55,6 @@ def find_device(name: str) -> Device:
             f"{', '.join(f'{platform}:{i}' for i in range(len(devices)))}"
         )
     return devices[int(index)]
-
-
-def gather_device(sharding: Sharding) -> Device:
-    """Returns the device that a computation on one device gathers such an array to."""
-    if isinstance(sharding, SingleDeviceSharding):
-        return sharding.device
-    return sharding.addressable_devices[0]
 
 
 def require_addressable(device: Device, what: str) -> None:

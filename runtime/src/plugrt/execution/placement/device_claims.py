@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
-from plugrt.execution.placement.default_device import (
-    default_device,
-    gather_device,
-    require_addressable,
-)
+from plugrt.execution.placement.default_device import default_device, require_addressable
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
@@ -40,29 +35,13 @@ def sharding_claim(source: Callable[[], str], sharding: Sharding) -> Claim:
 
 
 def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Claim]:
-    """Returns the claims of the committed arguments; ``describe(i)`` names one.
-
-    An array with `PmapSharding` has one only where no array is divided otherwise: it can be moved.
-    """
-    committed = [(i, aval) for i, aval in enumerate(avals) if is_placed(aval) and aval.committed]
-    if any(is_divided(aval.sharding) for _, aval in committed):
-        committed = [(i, a) for i, a in committed if not _is_gathered(a.sharding)]
+    """Returns the claims of the committed arguments; ``describe(i)`` names one."""
 
     def claim(i: int, aval: ArrayAval) -> Claim:
         sharding = aval.sharding
+        return sharding_claim(lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
 
-        def source() -> str:
-            return f"{describe(i)}: {aval.tensor_type}"
-
-        if _is_gathered(sharding):
-            return Claim((gather_device(sharding),), source, sharding)
-        return sharding_claim(source, sharding)
-
-    return [claim(i, aval) for i, aval in committed]
-
-
-def _is_gathered(sharding: Sharding) -> bool:
-    return sharding.num_devices > 1 and not is_divided(sharding)
+    return [claim(i, aval) for i, aval in enumerate(avals) if is_placed(aval) and aval.committed]
 
 
 def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, ...], bool]:

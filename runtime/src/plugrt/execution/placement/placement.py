@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError
-from plugrt.execution.shardings.sharding_base import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.pmap_sharding import divide_axis
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
 from plugrt.interface.checks import check_overrides
 from plugrt.interface.memory_layout import AutoLayout
@@ -94,7 +95,7 @@ class Launch:
         if self.whole is not None:
             return self.whole
         if len(self.devices) > 1:
-            return PmapSharding(self.devices, None)
+            return divide_axis(self.devices, None)
         return SingleDeviceSharding(self.devices[0])
 
     def compile_options(self) -> CompileOptions:

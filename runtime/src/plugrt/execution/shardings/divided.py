@@ -11,10 +11,7 @@ from plugrt.execution.shardings.tiled_sharding import TiledSharding
 
 
 def is_divided(sharding: Sharding) -> bool:
-    """Whether computations follow an array with it to several devices.
-
-    Those with `PmapSharding` are gathered where other functions than `pmap` take them.
-    """
+    """Whether computations follow an array with it to several devices."""
     return isinstance(sharding, TiledSharding) and sharding.num_devices > 1
 
 

@@ -8,7 +8,7 @@ from plugrt.execution.shardings.sharding_base import Index, Sharding
 from plugrt.interface import Device
 
 Box = tuple[tuple[int, int], ...]
-"""Start and stop in each dimension of the whole array; also in those that a part lacks."""
+"""Start and stop in each dimension of the whole array."""
 
 
 def device_boxes(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, Box]:
@@ -21,14 +21,11 @@ def device_boxes(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, Box
 
 
 def _box(index: Index, shape: tuple[int, ...]) -> Box:
-    return tuple(
-        i.indices(size)[:2] if isinstance(i, slice) else (i, i + 1)
-        for i, size in zip(index, shape, strict=True)
-    )
+    return tuple(i.indices(size)[:2] for i, size in zip(index, shape, strict=True))
 
 
 def box_shape(box: Box) -> tuple[int, ...]:
-    """Returns the shape of a box, with all dimensions of the whole array."""
+    """Returns the shape of a box."""
     return tuple(stop - start for start, stop in box)
 
 

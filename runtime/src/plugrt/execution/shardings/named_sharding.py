@@ -135,11 +135,12 @@ class NamedSharding(TiledSharding):
         sizes = self._mesh.shape
         where = dict(zip(sizes, np.indices(self._mesh.axis_sizes), strict=True))
         parts, tiles = [], np.zeros(self._mesh.axis_sizes, np.int64)
-        for axes in map(self._spec.axes_of, range(ndim)):
+        for axes in map(self._spec.axes_of, range(len(self._spec))):
             parts.append(int(np.prod([sizes[name] for name in axes], dtype=np.int64)))
             for name in axes:
                 tiles = tiles * sizes[name] + where[name]
-        return Tiling(tuple(parts), tuple(tiles.ravel().tolist()))
+        rest = (1,) * (ndim - len(parts))
+        return Tiling((*parts, *rest), tuple(tiles.ravel().tolist()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NamedSharding):

@@ -1,4 +1,4 @@
-"""`Sharding`, the base of all; `SingleDeviceSharding` and `PmapSharding`, as in JAX."""
+"""`Sharding`, the base of all, and `SingleDeviceSharding`, as in JAX."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
+from plugrt.base.bounded_cache import BoundedCache
+from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
 from plugrt.execution.shardings.tiling import Tiling, whole
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
-from plugrt.plugins.selection import backends
 
-Index = tuple[slice | int, ...]
+Index = tuple[slice, ...]
 """The position of a shard in the whole array, as a NumPy index."""
 
 
@@ -77,18 +77,22 @@ class Sharding:
         where = self.devices_indices_map(global_shape)
         return {device: where[device] for device in self.addressable_devices}
 
+    @with_argument_errors
     def distinct_parts(self, global_shape: Sequence[int]) -> list[tuple[int, Index]]:
         """Returns the different parts that this process holds.
 
         Each as the number, among ``addressable_devices``, of the first device that has it, and its
         position.
         """
-        where = self.addressable_devices_indices_map(global_shape)
-        first: dict[tuple[Any, ...], tuple[int, Index]] = {}
-        for number, index in enumerate(where.values()):
-            bounds = tuple((i.start, i.stop) if isinstance(i, slice) else i for i in index)
-            first.setdefault(bounds, (number, index))
-        return [*first.values()]
+        shape = read_shape(global_shape)
+
+        def find() -> list[tuple[int, Index]]:
+            first: dict[tuple[Any, ...], tuple[int, Index]] = {}
+            for number, index in enumerate(self.addressable_devices_indices_map(shape).values()):
+                first.setdefault(tuple((i.start, i.stop) for i in index), (number, index))
+            return [*first.values()]
+
+        return _parts.get((self, shape)) or _parts.get_or_make((self, shape), find)
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """Returns the same sharding in the devices' memories of a kind.
@@ -100,8 +104,8 @@ class Sharding:
     def tiling(self, ndim: int) -> Tiling | None:
         """Returns how arrays of ``ndim`` dimensions are divided into equal parts.
 
-        None where the parts have fewer dimensions than the array. Raises `ShapeError` where such
-        arrays cannot be divided so.
+        None where each device has a value of its own (`ReplicaSharding`). Raises `ShapeError`
+        where such arrays cannot be divided so.
         """
         raise NotImplementedError
 
@@ -141,6 +145,10 @@ class Sharding:
             "a sharding names devices of this process and cannot be pickled; pickle the array "
             "instead: it comes back on the default device"
         )
+
+
+_parts: BoundedCache[tuple[Sharding, tuple[int, ...]], list[tuple[int, Index]]]
+_parts = BoundedCache(1024)
 
 
 def _memory_kind(sharding: Sharding) -> str | None:
@@ -254,151 +262,3 @@ def _return_none() -> None:
 def _forget(device: Device, ref: weakref.ref[SingleDeviceSharding]) -> None:
     if _DEFAULT.get(device) is ref:
         del _DEFAULT[device]
-
-
-class PmapSharding(Sharding):
-    """One slice of the array on each device: what `pmap` gives and takes without a copy.
-
-    ``sharded_dim`` is the dimension that is split into slices of size one, which the slices do
-    not have (as in JAX's PmapSharding); None means that each device holds the whole array.
-    ``replicas`` devices in a row hold the same slice: so it is where a pmap has others within.
-    Raises `InvalidArgument` for no devices, one that is named twice, or a number of them that
-    ``replicas`` does not divide.
-    """
-
-    __slots__ = ("_devices", "_hash", "_replicas", "_sharded_dim")
-
-    @classmethod
-    @with_argument_errors
-    def default(
-        cls,
-        shape: Sequence[int],
-        sharded_dim: int | None = 0,
-        devices: Sequence[Device] | None = None,
-    ) -> PmapSharding:
-        """Returns the sharding that an array of ``shape`` has for `pmap`.
-
-        ``devices`` are by default the first of the default backend, one for each slice along
-        ``sharded_dim``; with None all devices hold the whole. As JAX's method of that name. Raises
-        `ShapeError` for a shape without that dimension, and where there are too few devices.
-        """
-        sizes = read_shape(shape)
-        if sharded_dim is not None and operator.index(sharded_dim) not in range(len(sizes)):
-            raise ShapeError(f"an array of shape {sizes} has no dimension {sharded_dim!r} to split")
-        found = backends.devices() if devices is None else list(devices)
-        if sharded_dim is None:
-            return cls(found, None)
-        count = sizes[sharded_dim]
-        if len(found) < count or (devices is not None and len(found) != count):
-            raise ShapeError(
-                f"dimension {sharded_dim} of the shape {sizes} has {count} slices, one for each "
-                f"device; there are {len(found)} devices"
-            )
-        return cls(found[:count], sharded_dim)
-
-    @with_argument_errors
-    def __init__(
-        self, devices: Sequence[Device], sharded_dim: int | None = 0, *, replicas: int = 1
-    ) -> None:
-        self._devices = tuple(devices)
-        self._sharded_dim = sharded_dim
-        self._replicas = replicas
-        non_devices = [d for d in self._devices if not isinstance(d, Device)]
-        if non_devices or not self._devices:
-            raise InvalidArgument(
-                "PmapSharding takes devices, at least one (see plugrt.devices()); got "
-                f"{non_devices or 'none'}"
-            )
-        if len(set(self._devices)) != len(self._devices):
-            raise InvalidArgument(f"PmapSharding names a device twice: {list(devices)}")
-        if sharded_dim is not None and (type(sharded_dim) is not int or sharded_dim < 0):
-            raise InvalidArgument(
-                f"PmapSharding's sharded_dim is a dimension from 0 or None; got {sharded_dim!r}"
-            )
-        if type(replicas) is not int or replicas < 1 or len(self._devices) % replicas:
-            raise InvalidArgument(
-                f"PmapSharding's replicas is how many devices hold each slice, which divides the "
-                f"number of devices, {len(self._devices)}; got {replicas!r}"
-            )
-        if sharded_dim is None and replicas > 1:
-            raise InvalidArgument("PmapSharding takes replicas of slices; sharded_dim is None")
-        self._hash = hash((self._devices, sharded_dim, replicas))
-
-    @property
-    def devices(self) -> tuple[Device, ...]:
-        return self._devices
-
-    @property
-    def sharded_dim(self) -> int | None:
-        """The dimension that is split, or None."""
-        return self._sharded_dim
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return self._sharded_dim is None or self._count == 1
-
-    @property
-    def replicas(self) -> int:
-        """How many devices in a row hold the same slice."""
-        return self._replicas
-
-    @property
-    def _count(self) -> int:
-        """The number of slices."""
-        return len(self._devices) // self._replicas
-
-    @with_argument_errors
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = read_shape(global_shape), self._sharded_dim
-        if dim is None:
-            return shape
-        if dim >= len(shape) or shape[dim] != self._count:
-            raise ShapeError(
-                f"{self!r} splits dimension {dim} over {self._count} devices; an array of "
-                f"shape {shape} has "
-                + (f"size {shape[dim]} there" if dim < len(shape) else "no such dimension")
-            )
-        return shape[:dim] + shape[dim + 1 :]
-
-    @with_argument_errors
-    def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = read_shape(shard_shape), self._sharded_dim
-        return shape if dim is None else (*shape[:dim], self._count, *shape[dim:])
-
-    @with_argument_errors
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        self.shard_shape(global_shape)
-        index: list[slice | int] = [slice(None)] * len(global_shape)
-        result: dict[Device, Index] = {}
-        for i, device in enumerate(self._devices):
-            if self._sharded_dim is not None:
-                index[self._sharded_dim] = i // self._replicas
-            result[device] = tuple(index)
-        return result
-
-    def with_memory_kind(self, kind: str) -> Sharding:
-        raise Unimplemented(
-            "PmapSharding is in the default memories of its devices, as pmap's results are; "
-            f"NamedSharding takes memory_kind={kind!r}"
-        )
-
-    @with_argument_errors
-    def tiling(self, ndim: int) -> Tiling | None:
-        ndim = operator.index(ndim)
-        return whole(ndim, len(self._devices)) if self._sharded_dim is None else None
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PmapSharding):
-            return NotImplemented
-        return (
-            self._devices == other._devices
-            and self._sharded_dim == other._sharded_dim
-            and self._replicas == other._replicas
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        repeated = f", replicas={self._replicas}" if self._replicas > 1 else ""
-        return f"PmapSharding({list(self._devices)}, sharded_dim={self._sharded_dim}{repeated})"

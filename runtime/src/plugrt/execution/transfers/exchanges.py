@@ -19,7 +19,6 @@ from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.exchange_plan import ExchangePlan
 from plugrt.execution.transfers.host_assembly import assembles_on_host
-from plugrt.execution.transfers.sharded_transfer import holds_whole
 from plugrt.interface import Buffer, Device
 from plugrt.monitoring.listeners import listening
 from plugrt.monitoring.stages import logger
@@ -123,7 +122,7 @@ def _plan_exchange(
     """Returns how arrays are moved without the host; None where they cannot be."""
     if type(source) is ReplicaSharding:
         return None  # reading it says whether it is one value
-    if not source.is_fully_addressable and not holds_whole(source, shape):
+    if not source.is_fully_addressable and not source.is_fully_replicated:
         return None
     plan = ExchangePlan(shape, source, target)
     if not plan.is_possible():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.errors import DeletedBuffer, DeviceMismatch, NotAnArray
+from plugrt.errors import DeletedBuffer, DeviceMismatch
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
 from plugrt.execution.arrays.aval import intern_aval
@@ -22,7 +22,7 @@ from plugrt.execution.shardings.shardy_text import tiling_body
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.exchanges import exchange, keeps_parts
 from plugrt.execution.transfers.process_transfer import plan_transfer, transfer
-from plugrt.execution.transfers.sharded_transfer import holds_whole, join, put_sharded
+from plugrt.execution.transfers.sharded_transfer import join, put_sharded
 from plugrt.interface import CompileOptions, DeviceAssignment, LoadedExecutable, Program, TensorType
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.element_names import tensor_name
@@ -77,7 +77,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
             return transfer(x, plan, share=share)
         if not sharding.addressable_devices:
             require_addressable(sharding.devices[0], f"{sharding!r}")
-    if not here and not (x.sharding.addressable_devices and holds_whole(x.sharding, x.shape)):
+    if not here and not (x.sharding.addressable_devices and x.sharding.is_fully_replicated):
         return reshard_globally(x, sharding)
     return None
 
@@ -96,8 +96,7 @@ _loaded: BoundedCache[_Key, LoadedExecutable] = BoundedCache(256)
 def reshard_globally(x: Array, sharding: Sharding) -> Array:
     """Returns ``x`` in a sharding over the same devices, in any order, exchanged by one program.
 
-    All processes must call it. Raises `DeviceMismatch` with both lists of ids for other devices,
-    and `NotAnArray` for shardings that divide no array into parts of its rank (pmap's).
+    All processes must call it. Raises `DeviceMismatch` with both lists of ids for other devices.
     """
     shape, dtype = x.shape, x.dtype
     sharding.check_shape(shape)
@@ -124,11 +123,8 @@ def _load(
             "plugrt.process_allgather(x, tiled=True) gives all of it to each process"
         )
     held, wanted = source.tiling(len(shape)), target.tiling(len(shape))
-    if held is None or wanted is None:
-        raise NotAnArray(
-            f"an array with parts in other processes cannot go from {source!r} to {target!r}: "
-            "read .addressable_shards"
-        )
+    assert held is not None, "replicas are of one process"
+    assert wanted is not None, "replicas are of one process"
     of_device = dict(zip(target.devices, wanted.tiles, strict=True))
     wanted = Tiling(wanted.parts, tuple(of_device[device] for device in devices))
     name = tensor_name(shape, dtype)

@@ -1,4 +1,4 @@
-"""Host arrays to sharded arrays (`put_sharded`) and back (`gather`), and slices in place."""
+"""Host arrays to sharded arrays (`put_sharded`), and back (`gather`)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array, new_array
-from plugrt.execution.arrays.array_making import array_of_shards, share_parts
+from plugrt.execution.arrays.array_making import array_of_shards
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
-from plugrt.execution.shardings.sharding_base import (
-    Index,
-    PmapSharding,
-    Sharding,
-    SingleDeviceSharding,
-)
+from plugrt.execution.shardings.sharding_base import Index, Sharding
 from plugrt.interface import Buffer, Device
 
 _places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], list[Index]]]
@@ -55,29 +50,6 @@ def _find_places(
     if not devices:
         require_addressable(sharding.devices[0], f"{sharding!r}")
     return devices, [where[device] for device in devices]
-
-
-def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
-    """Whether each buffer of an array of ``shape`` is all of it, in that shape."""
-    return sharding.is_fully_replicated and sharding.shard_shape(shape) == shape
-
-
-def slice_in_place(x: Array, dimension: int, position: int) -> Array | None:
-    """Returns a slice of size one where that is one device's buffer, without a copy; else None.
-
-    It is uncommitted, so that slices of one array, which are on several devices, can meet in a
-    computation, as JAX's can, which are committed but replicated on all of the devices.
-    """
-    sharding = x._signature.sharding
-    if type(sharding) is not PmapSharding or sharding.sharded_dim != dimension:
-        return None
-    if not sharding.is_fully_addressable:
-        return None
-    position *= sharding.replicas
-    here = SingleDeviceSharding(sharding.devices[position])
-    shape = x.shape[:dimension] + x.shape[dimension + 1 :]
-    held, signature = x._held(), intern_aval(shape, x.dtype, here, False, x._signature.weak)
-    return share_parts(new_array((x._open_shards(held)[position],), signature), x, held)
 
 
 def gather(x: Array) -> npt.NDArray[Any]:

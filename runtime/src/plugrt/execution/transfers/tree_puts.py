@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, Unimplemented
+from plugrt.errors import InvalidArgument, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array, duplicate, new_array
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import array_on, change_layout
@@ -26,7 +26,6 @@ from plugrt.execution.placement.put_target import (
 )
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.sharding_base import (
-    PmapSharding,
     Sharding,
     SingleDeviceSharding,
     default_memory_kind,
@@ -208,15 +207,10 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
 
 
 def space_of(x: Array, space: Space) -> Sharding:
-    """Returns the sharding of an array in a memory; `Unimplemented` for one that pmap divided."""
+    """Returns the sharding of an array in a memory."""
     sharding = x.sharding
     if isinstance(sharding, SingleDeviceSharding):
         return space.on(sharding.device)
-    if isinstance(sharding, PmapSharding):
-        raise Unimplemented(
-            f"device_put to {space} of an array as pmap divides them ({sharding!r}), which are in "
-            "the devices' default memory; put it with a NamedSharding first"
-        )
     if space is Space.Device:
         kind = default_memory_kind(sharding.devices)
         return sharding if kind is None else sharding.with_memory_kind(kind)

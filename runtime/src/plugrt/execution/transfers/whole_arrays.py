@@ -9,7 +9,6 @@ import numpy.typing as npt
 from plugrt.execution.arrays.array import Array, new_array
 from plugrt.execution.arrays.array_making import array_on, change_layout, share_buffers, share_parts
 from plugrt.execution.arrays.aval import intern_aval
-from plugrt.execution.placement.default_device import gather_device
 from plugrt.execution.shardings.divided import is_divided, replicate
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.exchanges import exchange, keeps_parts
@@ -48,13 +47,10 @@ def put_whole(
 
 
 def beside(sharding: Sharding) -> Sharding:
-    """Returns where host values go that meet an array with a sharding: whole on its devices.
-
-    Beside one that computations gather, on the device where they do.
-    """
+    """Returns where host values go that meet an array with a sharding: whole on its devices."""
     if is_divided(sharding):
         return replicate(sharding)
-    return SingleDeviceSharding(gather_device(sharding))
+    return SingleDeviceSharding(sharding.devices[0])
 
 
 def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> Array:

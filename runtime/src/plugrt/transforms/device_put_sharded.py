@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
+from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.arrays.host_data import host_array
-from plugrt.execution.shardings.sharding_base import PmapSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.pmap_sharding import divide_axis
+from plugrt.execution.transfers.array_parts import make_array_from_single_device_arrays
+from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.transfers.whole_arrays import move
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Device, Shards, TensorType
+from plugrt.interface import Device, TensorType
+from plugrt.transforms.pmap_axes import insert_axis
 
 
 @with_argument_errors
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     """Returns pytrees of equal structure, one for each device, as one pytree of sharded arrays.
 
-    Each array has a leading dimension of ``len(devices)`` and `PmapSharding`: `pmap` takes it
-    without a copy. As JAX's function of that name. Raises `ArgumentError` where there are not as
+    Each array has a leading dimension of ``len(devices)``, divided over them as arguments of
+    `pmap` are. As JAX's function of that name. Raises `ArgumentError` where there are not as
     many shards as devices, and `StructureError` or `ShapeError` where two shards differ.
 
     >>> plugrt.device_put_sharded([xp.asarray(1), xp.asarray(2)], plugrt.devices()[:2])
@@ -39,44 +44,30 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     for i, (_, other) in enumerate(flat):
         if other != spec:
             raise StructureError(f"shards 0 and {i} differ in structure: {spec} and {other}")
-    to = PmapSharding(devices)
     rows = zip(*[leaves for leaves, _ in flat], strict=True)
-    return tree.unflatten(spec, [_stack(row, to) for row in rows])
+    return tree.unflatten(spec, [_stack(row, divide_axis(devices, 0)) for row in rows])
 
 
-def _stack(row: Sequence[Any], to: PmapSharding) -> Array:
-    hosts = {i: host_array(x) for i, x in enumerate(row) if type(x) is not Array}
-    types = [_tensor_type(hosts.get(i, x)) for i, x in enumerate(row)]
+def _stack(row: Sequence[Any], to: NamedSharding) -> Array:
+    parts = [x if type(x) is Array else host_array(x) for x in row]
+    types = [TensorType(x.shape, x.dtype) for x in parts]
     for i, found in enumerate(types):
         if found != types[0]:
             raise ShapeError(f"shards 0 and {i} differ in type: {types[0]} and {found}")
-    there = [to.devices[i] for i in hosts]
-    put = there[0].client.buffers_from_host([*hosts.values()], there) if hosts else ()
-    buffers: Shards = put
-    moved: list[tuple[Array, Any]] = []
-    if len(hosts) < len(row):
-        parts = dict(zip(hosts, put, strict=True))
-        for i, x in enumerate(row):
-            if i not in parts:
-                moved.append((kept := move(x, to.devices[i], True), kept._held()))
-                parts[i] = kept._live()[0]
-        buffers = to.devices[0].client.shards([parts[i] for i in range(len(row))])
-    made = array_of_shards((len(row), *types[0].shape), types[0].dtype, to, buffers)
-    for kept, held in moved:
-        share_parts(made, kept, held)
-    return made
-
-
-def _tensor_type(x: Any) -> TensorType:
-    return TensorType(x.shape, x.dtype)
+    if not any(type(x) is Array for x in parts):
+        return put_sharded(np.stack(parts), to)
+    placed = [
+        device_put(insert_axis(x) if type(x) is Array else x[None], device)
+        for x, device in zip(parts, to.devices, strict=True)
+    ]
+    return make_array_from_single_device_arrays((len(row), *types[0].shape), to, placed)
 
 
 @with_argument_errors
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     """Returns a pytree with each array once on every device, along a new leading dimension.
 
-    The arrays have `PmapSharding`: `pmap` takes them without a copy. As JAX's function of that
-    name.
+    They are divided as arguments of `pmap` are. As JAX's function of that name.
 
     Raises `InvalidArgument` unless ``devices`` are devices, and as `device_put`.
 
@@ -85,10 +76,11 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     """
     if not len(devices):
         raise ArgumentError("device_put_replicated takes at least one device; got none")
-    whole, apart = PmapSharding(devices, None), PmapSharding(devices)
-    leaves, spec = tree.flatten(device_put(x, whole))
-    result = []
-    for placed in leaves:
-        shape = (len(devices), *placed.shape)
-        result.append(share_buffers(placed, intern_aval(shape, placed.dtype, apart, True)))
-    return tree.unflatten(spec, result)
+    first = tree.map(lambda x: insert_axis(x) if type(x) is Array else host_array(x)[None], x)
+    apart = divide_axis(devices, 0)
+
+    def spread(placed: Array) -> Array:
+        shape = apart.whole_shape(placed.shape)
+        return share_buffers(placed, intern_aval(shape, placed.dtype, apart, True))
+
+    return tree.map(spread, device_put(first, divide_axis(devices, None)))
