@@ -252,7 +252,8 @@ NEEDS_JAXLIB = {
         "it traces functions",
     ),
     **dict.fromkeys(
-        ("plugrt.io_callback", "plugrt.pure_callback", "plugrt.with_sharding_constraint"), TRACED
+        ("plugrt.io_callback", "plugrt.pure_callback", "plugrt.with_sharding_constraint",
+         "plugrt.device_put_sharded", "plugrt.device_put_replicated"), TRACED
     ),
     "plugrt.debug": f"its callback and print: {TRACED}",
     "plugrt.ffi": f"its ffi_call: {TRACED}",

@@ -146,7 +146,7 @@ def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
     """MLIR checks some operations only when the whole module is there."""
 
     def unfit(x: Any) -> Any:
-        return emit.wrap(
+        return emit.wrap_one(
             hlo.broadcast_in_dim(
                 emit.active_trace().mlir_type((3,), np.dtype(np.float32)),
                 emit.active_trace().mlir_value(x), [0], loc=emit.active_trace().location(),

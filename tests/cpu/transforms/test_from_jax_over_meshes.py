@@ -101,7 +101,8 @@ def test_placement_and_donation() -> None:
         result = f(x, A)["a"]
         np.testing.assert_array_equal(result, 2 * A)
         assert result.sharding == NamedSharding(mesh, P(None, "y"))
-        assert x.is_deleted() == plugrt.get_backend().capabilities.donation
+        # No result has parts of its size, so that it is kept, as in JAX; one that is moved is not.
+        assert x.is_deleted() == (spec == P("y") and plugrt.get_backend().capabilities.donation)
 
 
 def test_within_functions_of_plugrts() -> None:
