@@ -240,7 +240,7 @@ def test_results_on_several_devices_are_read_in_a_process_without_jax() -> None:
         import sys, numpy as np, plugrt
         x = plugrt.pmap(lambda v: v + 1)(np.ones((2, 1 << 17), np.float32))
         assert not x._live().is_split and "jax" not in sys.modules
-        print(np.asarray(x).sum(), [shard.data[0].item() for shard in x.addressable_shards])"""
+        print(np.asarray(x).sum(), [shard.data[0, 0].item() for shard in x.addressable_shards])"""
     assert output(code, {"JAX_NUM_CPU_DEVICES": "2"}) == "524288.0 [2.0, 2.0]"
 
 

@@ -32,8 +32,9 @@ def read_place(stated: Any, what: str) -> tuple[Sharding | None, Layout | None]:
     """Returns the sharding and the layout that a sharding or a Format states; None for the default.
 
     Those of JAX, known by their attributes, are over the devices of plugrt that have their platform
-    and ids. Raises `ArgumentTypeError` for anything else, and for a layout that a compiler is to
-    choose, and `InvalidArgument` for devices that are not here. ``what`` begins the messages.
+    and ids: of the default backend, else of the backend of that name. Raises `ArgumentTypeError`
+    for anything else, and for a layout that a compiler is to choose, and `InvalidArgument` for
+    devices that are not here. ``what`` begins the messages.
     """
     layout = None
     if _is_format(stated):
@@ -99,7 +100,8 @@ def _read_spec(spec: Any, what: str) -> PartitionSpec:
 
 def _find_device(device: Any, what: str) -> Device:
     platform, number = device.platform, device.id
-    for found in backends.get_backend(platform).devices():
+    own = [d for d in backends.get_backend().devices() if d.platform == platform]
+    for found in own or backends.get_backend(platform).devices():
         if found.id == number:
             return found
     raise InvalidArgument(
