@@ -18,12 +18,12 @@ from support.markdown import ROOT, load_script
 
 FILE = load_script("noxfile.py")
 NOX = Path(sys.executable).with_name("nox")
-APART = {
-    str(path.relative_to(ROOT)): found[1]
+APART = [
+    (str(path.relative_to(ROOT)), session)
     for path in sorted((ROOT / "tests").rglob("test_*.py"))
-    if (found := re.search(r"\bruns_apart\(\"(\w+)\"\)", path.read_text(encoding="utf-8")))
-}
-"""File to the session that runs it."""
+    for session in sorted({*re.findall(r"\bruns_apart\(\"(.+?)\"\)", path.read_text("utf-8"))})
+]
+"""Files, and the sessions that run tests of them."""
 
 
 class Recorder:
@@ -67,22 +67,22 @@ def test_each_session_is_described_and_runs_scripts_of_the_tree() -> None:
             assert program != FILE.PYTHON or exists(*arguments), f"{name}: {arguments}"
 
 
-@pytest.mark.parametrize("file", APART)
-def test_what_make_test_skips_is_run_by_its_session_and_that_by_ci(file: str) -> None:
-    session = recorded(APART[file])
+@pytest.mark.parametrize(("file", "name"), APART)
+def test_what_make_test_skips_is_run_by_its_session_and_that_by_ci(file: str, name: str) -> None:
+    session = recorded(name)
     [(command, environment)] = [
         (command, environment)
         for command, environment in zip(session.commands, session.environments, strict=True)
         if "apart" in command
     ]
-    assert environment["PLUGRT_TEST_TARGET"] == APART[file]
+    assert environment["PLUGRT_TEST_TARGET"] == name
     assert ("-m", "apart") in pairwise(command), "make test runs what else is in its files"
     assert any(str(path) in command for path in (file, *Path(file).parents))
-    assert {APART[file], f"nox-{APART[file]}"} & run_by_ci()
+    assert {name, f"nox-{name}"} & run_by_ci()
 
 
 def test_there_are_such_tests() -> None:
-    assert len({*APART.values()}) >= 9
+    assert len({name for _, name in APART}) >= 9
 
 
 def test_ci_runs_targets_of_make_and_sessions() -> None:

@@ -113,7 +113,7 @@ print(len(raised) > 20, wrong)
 """
 
 
-@runs_apart("test-sdk")
+@runs_apart("sdk")
 @needs_jax
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "TimeoutError()"])
 def test_what_a_signal_handler_raises_arrives_under_jax(raised: str) -> None:
