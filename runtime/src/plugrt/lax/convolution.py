@@ -29,7 +29,9 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Sequence[int]
 
 
-ConvDimensionsLike: TypeAlias = ConvDimensionNumbers | Sequence[str] | Sequence[Sequence[int]]
+ConvDimensionsLike: TypeAlias = (
+    ConvDimensionNumbers | tuple[str, str, str] | list[str] | Sequence[Sequence[int]]
+)
 """Dimension numbers, also as three strings such as ("NHWC", "HWIO", "NHWC")."""
 
 

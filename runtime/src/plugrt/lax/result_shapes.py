@@ -31,7 +31,7 @@ def conv_general_permutations(
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     shape = (1,) * len(dimension_numbers[0])
-    numbers = conv_dimension_numbers(shape, shape, dimension_numbers)
+    numbers = conv_dimension_numbers(shape, shape, list(dimension_numbers))
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
@@ -82,7 +82,7 @@ def conv_general_shape_tuple(
     Raises as `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_general_shape_tuple``.
     """
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, list(dimension_numbers))
     lhs, rhs = _take(lhs_shape, numbers.lhs_spec), _take(rhs_shape, numbers.rhs_spec)
     return _put(conv_shape_tuple(lhs, rhs, window_strides, padding), numbers)
 
@@ -100,7 +100,7 @@ def conv_transpose_shape_tuple(
     Raises as `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_transpose_shape_tuple``.
     """
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, tuple(dimension_numbers))
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, list(dimension_numbers))
     lhs, rhs = _take(lhs_shape, numbers.lhs_spec), _take(rhs_shape, numbers.rhs_spec)
     function = "conv_transpose_shape_tuple"
     steps = per_dimension(function, "window_strides", window_strides, len(lhs) - 2)
