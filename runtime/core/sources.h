@@ -12,7 +12,7 @@ static const char core_sources[] =
     "arrays/internal.h da1eb2484ac2\n"
     "arrays/quick_put.c fa706db8c172\n"
     "arrays/shards_wait.c 60d4f06f4412\n"
-    "arrays/signature.c 0033484b6324\n"
+    "arrays/signature.c 256aeaee87ec\n"
     "base/base.h f57096826a5e\n"
     "base/exceptions.c 17fa10192447\n"
     "base/lock.c cea67c959d38\n"

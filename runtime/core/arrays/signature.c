@@ -1,4 +1,4 @@
-/* Signature: the base of `plugrt.execution.arrays.signature.Signature`, with what reads and waits ask it for. */
+/* Signature: the base of `plugrt.execution.arrays.aval.Aval`, with what reads and waits ask it for. */
 #include "arrays/internal.h"
 
 typedef struct {
@@ -45,7 +45,7 @@ static PyMemberDef signature_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot signature_slots[] = {
-    {Py_tp_doc, "The base of plugrt.execution.arrays.signature.Signature."},
+    {Py_tp_doc, "The base of plugrt.execution.arrays.aval.Aval."},
     {Py_tp_traverse, signature_traverse},
     {Py_tp_clear, signature_clear},
     {Py_tp_dealloc, signature_dealloc},

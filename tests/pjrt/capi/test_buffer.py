@@ -20,6 +20,7 @@ from plugrt.capi.devices.devices import Device
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
+    InvalidReply,
     NotAnArray,
     Unimplemented,
     UnsupportedDtype,
@@ -199,6 +200,20 @@ def test_sizes_and_layout(client: Client, device: Device) -> None:
     assert buffer.minor_to_major() == (2, 1, 0)
     assert buffer.copy_raw_to_host(4, 8) == CUBE.tobytes()[4:12]
     assert buffer.copy_raw_to_host(0, 0) == b""
+
+
+def test_a_buffer_that_is_smaller_than_its_type_is_not_read(
+    client: Client, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state_too_little(args: Any) -> int:
+        args.on_device_size_in_bytes = CUBE.nbytes - 1
+        return 0  # no error
+
+    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", False)
+    buffer = client.buffer_from_host(CUBE, device)
+    monkeypatch.setitem(client.library.slots, "Buffer_OnDeviceSizeInBytes", state_too_little)
+    with pytest.raises(InvalidReply, match="the buffer has 95 bytes where its type needs 96"):
+        buffer.to_host()
 
 
 def test_events(client: Client, device: Device) -> None:

@@ -16,7 +16,7 @@ arrays/function_reader.c bc8246d2292d
 arrays/internal.h da1eb2484ac2
 arrays/quick_put.c fa706db8c172
 arrays/shards_wait.c 60d4f06f4412
-arrays/signature.c 0033484b6324
+arrays/signature.c 256aeaee87ec
 base/base.h f57096826a5e
 base/exceptions.c 17fa10192447
 base/lock.c cea67c959d38

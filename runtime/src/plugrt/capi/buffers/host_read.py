@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits
-from plugrt.capi.abi.structs import Prepared, new_struct
+from plugrt.capi.abi.structs import Prepared
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend
@@ -219,6 +219,13 @@ def _stated_size(library: Library, pointer: Any) -> int:
     return int(args.on_device_size_in_bytes)
 
 
+def _require_size(library: Library, pointer: Any, least: int) -> None:
+    """Raises `InvalidReply` where the library states that a buffer is smaller."""
+    args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
+    if args.on_device_size_in_bytes < least:
+        raise _too_small_error(library, args, least)
+
+
 def _transfer(
     handle: ClientHandle,
     pointer: Any,
@@ -226,11 +233,11 @@ def _transfer(
     function: Callable[[Library, Any, BufferSpec, Any], Any],
 ) -> npt.NDArray[Any]:
     """Returns a host copy of the contents, made by a function of the library."""
-    size = size_of(pointer, spec)
-    if size < spec.packed_nbytes:
-        args = new_struct("struct PJRT_Buffer_OnDeviceSizeInBytes_Args")
-        args.on_device_size_in_bytes = size
-        raise _too_small_error(handle.library, args, spec.packed_nbytes)
+    handle.library.ways.take(
+        "size", "",
+        lambda: _require_size(handle.library, pointer, spec.packed_nbytes),
+        lambda: None,
+    )  # fmt: skip
     try:
         out = np.empty(spec.stored_shape, spec.dtype)
     except MemoryError:

@@ -45,8 +45,8 @@ class PmapSharding(NamedSharding):
     ``sharded_dim`` is the dimension that is divided, None means that each device holds the whole
     array, and ``replicas`` devices in a row hold the same slice. The mesh is the one of a pmap
     without ``axis_name``, and the sharding equals the `NamedSharding` over it. JAX has had no class
-    of that name since 0.10. Raises `InvalidArgument` for no devices, one that
-    is named twice, or a number of them that ``replicas`` does not divide.
+    of that name since 0.10. Raises `InvalidArgument` for no devices, one that is named twice, or a
+    number of them that ``replicas`` does not divide.
     """
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class PmapSharding(NamedSharding):
         found = tuple(devices)
         if type(replicas) is not int or replicas < 1 or not found or len(found) % replicas:
             raise InvalidArgument(
-                f"PmapSharding is over at least one device, of which ``replicas`` hold each slice; "
+                "PmapSharding is over at least one device, and replicas of them hold each slice; "
                 f"got {len(found)} devices (see plugrt.devices()) and replicas={replicas!r}"
             )
         same = divide_axis(found, sharded_dim, copies=replicas)
