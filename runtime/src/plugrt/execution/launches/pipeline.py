@@ -165,7 +165,7 @@ def _make_unrecorded(
 
 def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
     """Returns ``run``, which is given arrays where a call has NumPy's scalars."""
-    if not any(type(k) is Aval and not (k.shape or k.weak) for k in avals):
+    if not any(not (is_placed(k) or k.shape or k.weak) for k in avals):
         return run
     return lambda values: run(as_arrays(values))
 

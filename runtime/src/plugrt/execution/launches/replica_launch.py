@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
-from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.placement import Launch, replica_launch
@@ -89,7 +89,7 @@ def _choose_devices(
         raise DeviceMismatch(f"{name!r} is to run on {sources}: one program runs on one backend")
     available = next(iter(asked)) if asked else None
     if available is None:
-        lies = [a.sharding for a in avals if isinstance(a, ArrayAval) and a.committed]
+        lies = [a.sharding for a in avals if is_placed(a) and a.committed]
         client = (
             next(iter(clients), None) or (lies[0].devices[0] if lies else default_device()).client
         )
