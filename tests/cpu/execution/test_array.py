@@ -17,8 +17,7 @@ import pytest
 
 from plugrt.array_api import from_dlpack
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.array_base import ArrayBase
+from plugrt.execution.arrays.array import Array, ArrayBase
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put

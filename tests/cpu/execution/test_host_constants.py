@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from plugrt import lax
-from plugrt.execution.transfers.host_constants import HostConstant
+from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.plugins.selection.backends import devices
 from plugrt.transforms.device_put_sharded import device_put_replicated

@@ -18,8 +18,8 @@ from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import ProgramError, Unimplemented, UnknownPlatform
 from plugrt.interface import Program
+from plugrt.programs.hlo_programs import find_module
 from plugrt.wire import hlo_proto
-from plugrt.wire.hlo_module import find_module
 from plugrt.wire.protobuf import message, varint
 from support.distributions import run_cli, run_python
 

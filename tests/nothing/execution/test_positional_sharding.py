@@ -16,7 +16,7 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec as P
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.tiling import Tiling
-from plugrt.programs.saved_shardings import decode_sharding, encode_sharding
+from plugrt.programs.saved_header import decode_sharding, encode_sharding
 from support.fake_client import FakeClient
 
 DEVICES = tuple(FakeClient(count=12).devices())

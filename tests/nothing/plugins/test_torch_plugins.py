@@ -10,7 +10,7 @@ import pytest
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.starting import torch_plugins
+from plugrt.plugins.starting import loading as torch_plugins
 from plugrt.settings.declarations import Config
 from support.distributions import install, run_cli, run_warm
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plugrt.stablehlo.bindings import new_context
-from plugrt.stablehlo.compare_types import compare_attributes
+from plugrt.stablehlo.types import compare_attributes
 from support.numpy_oracle import dtype_of
 
 

@@ -26,7 +26,19 @@ from plugrt.array_api.creation import (
     zeros,
     zeros_like,
 )
-from plugrt.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
+from plugrt.array_api.data_types import (
+    astype,
+    can_cast,
+    e,
+    finfo,
+    iinfo,
+    inf,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+    result_type,
+)
 from plugrt.array_api.diagonals import eye, tril, triu
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import (
@@ -149,7 +161,6 @@ from plugrt.array_api.manipulation import (
     swapaxes,
     unstack,
 )
-from plugrt.array_api.math_constants import e, inf, nan, newaxis, pi
 from plugrt.array_api.matrix_products import matmul, matrix_transpose, tensordot, vecdot
 from plugrt.array_api.numpy_functions import (
     allclose,

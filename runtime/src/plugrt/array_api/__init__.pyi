@@ -21,9 +21,14 @@ from plugrt.array_api.creation import zeros as zeros
 from plugrt.array_api.creation import zeros_like as zeros_like
 from plugrt.array_api.data_types import astype as astype
 from plugrt.array_api.data_types import can_cast as can_cast
+from plugrt.array_api.data_types import e as e
 from plugrt.array_api.data_types import finfo as finfo
 from plugrt.array_api.data_types import iinfo as iinfo
+from plugrt.array_api.data_types import inf as inf
 from plugrt.array_api.data_types import isdtype as isdtype
+from plugrt.array_api.data_types import nan as nan
+from plugrt.array_api.data_types import newaxis as newaxis
+from plugrt.array_api.data_types import pi as pi
 from plugrt.array_api.data_types import result_type as result_type
 from plugrt.array_api.diagonals import eye as eye
 from plugrt.array_api.dlpack import from_dlpack as from_dlpack
@@ -56,11 +61,6 @@ from plugrt.array_api.elementwise.power import pow as pow
 from plugrt.array_api.evenly_spaced import arange as arange
 from plugrt.array_api.evenly_spaced import linspace as linspace
 from plugrt.array_api.info import __array_namespace_info__ as __array_namespace_info__
-from plugrt.array_api.math_constants import e as e
-from plugrt.array_api.math_constants import inf as inf
-from plugrt.array_api.math_constants import nan as nan
-from plugrt.array_api.math_constants import newaxis as newaxis
-from plugrt.array_api.math_constants import pi as pi
 from plugrt.array_api.numpy_functions import allclose as allclose
 from plugrt.array_api.numpy_functions import array as array
 from plugrt.array_api.numpy_functions import column_stack as column_stack

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,3 +223,11 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     if isinstance(kind, Array | np.ndarray):
         raise NotAnArray("isdtype takes a dtype, the name of a kind, or a tuple of these")
     return builtins.bool(found == np.dtype(kind))
+
+
+e = math.e
+inf = math.inf
+nan = math.nan
+pi = math.pi
+newaxis = None
+"""Inserts a dimension when used in an index: ``x[:, newaxis]``."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from plugrt.array_api.elementwise.operands import INTEGER, admit
 from plugrt.array_api.fold import accumulate, binary_combiner
-from plugrt.array_api.host_fallback import require_concrete
 from plugrt.array_api.indexing.positions import normalize_positions
 from plugrt.array_api.indexing.read import dynamic_slice, gather
 from plugrt.array_api.searching import bisect
+from plugrt.array_api.sets import require_concrete
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.frames.argument_errors import with_argument_errors

@@ -17,9 +17,9 @@ from plugrt.array_api.elementwise.operands import (
     unary,
 )
 from plugrt.array_api.fold import binary_combiner, fold, highest, lowest
-from plugrt.array_api.host_fallback import put_like, require_concrete
 from plugrt.array_api.indexing.positions import normalize_positions
 from plugrt.array_api.indexing.read import gather
+from plugrt.array_api.sets import put_like, require_concrete
 from plugrt.array_api.sorting import sorts_before
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError

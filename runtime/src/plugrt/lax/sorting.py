@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, Unimplemented
 from plugrt.lax.dimension_arguments import normalize_dimension
 from plugrt.lax.operand_checks import check_dtype_kind
-from plugrt.stablehlo.compare_types import compare_attributes
+from plugrt.stablehlo.types import compare_attributes
 from plugrt.tracing.emit import (
     active_trace,
     compare,

@@ -3,12 +3,128 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 from plugrt.errors import MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Program, TensorType
 from plugrt.programs.parsing import has_bindings
 from plugrt.wire import hlo_proto
-from plugrt.wire.hlo_module import find_module, require_module
+from plugrt.wire.hlo_proto import last_integer, last_text, one_message
+from plugrt.wire.protobuf import Content, fields, integers, messages, read_varint
+
+_MODULE_OF_CONFIG = 1
+_HLO_PROTO = {1, 3}
+"""The fields of an ``HloProto``: a module, and how its buffers were assigned."""
+_NAME, _COMPUTATIONS, _HOST_PROGRAM_SHAPE, _ENTRY = 1, 3, 4, 6
+_ENTRY_NAME_KEY, _COMPUTATIONS_KEY = b"\x12", b"\x1a"
+"""What follows a module's name."""
+_INSTRUCTIONS, _COMPUTATION_ID, _ROOT = 2, 5, 6
+_OPCODE, _SHAPE, _PARAMETER_NUMBER, _ID, _OPERANDS = 2, 3, 9, 35, 36
+_LOCAL = 2**32 - 1
+"""The part of an instruction's number that counts: the rest, where there is one, is its
+computation's."""
+_PARAMETERS, _RESULT = 1, 2
+_ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES = 2, 3, 4
+
+
+def find_module(code: bytes) -> bytes | None:
+    """Returns the ``HloModuleProto`` that bytes are, or that is in an ``HloProto``, as dumps are.
+
+    None for bytes that do not begin as one does: with its name, then its entry computation's.
+    Raises `ValueError`, naming the damage, for bytes that do and that are no module.
+    """
+    module = code
+    if _begins_as_module(_first_message(code)):
+        other = {number for number, _ in fields(code)} - _HLO_PROTO
+        if other:
+            raise ValueError(f"an HloProto has no field {min(other)}")
+        module = bytes(one_message(code, _MODULE_OF_CONFIG, "module"))
+    elif not _begins_as_module(code):
+        return None
+    require_module(module)
+    return module
+
+
+def _first_message(code: bytes) -> bytes:
+    """Returns what the first field holds, as far as it is there; nothing where it is no message."""
+    try:
+        _, at = read_varint(memoryview(code), 1)
+    except ValueError:
+        return b""
+    return code[at:]
+
+
+def _begins_as_module(code: bytes) -> bool:
+    try:
+        size, at = read_varint(memoryview(code), 1)
+    except ValueError:
+        return False
+    after = code[at + size : at + size + 1]
+    return code.startswith(b"\n") and after in (_ENTRY_NAME_KEY, _COMPUTATIONS_KEY)
+
+
+def require_module(module: Content) -> None:
+    """Raises `ValueError`, naming the fault, for a message that is no module or contradicts itself.
+
+    A module has a name, a signature, and computations; a tuple's operands have the types of its
+    elements, and the entry computation has the types of the signature: XLA ends the process where
+    these differ (jaxlib 0.10.2).
+    """
+    one_message(module, _NAME, "name")
+    shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
+    computations = messages(module, _COMPUTATIONS)
+    if not computations:
+        raise ValueError("it has no computations")
+    entry: int | None = last_integer(module, _ENTRY)
+    for computation in computations:
+        instructions = {
+            last_integer(instruction, _ID) & _LOCAL: instruction
+            for instruction in messages(computation, _INSTRUCTIONS)
+        }
+        name = last_text(computation, _NAME)
+        root = instructions.get(last_integer(computation, _ROOT) & _LOCAL)
+        if root is None:
+            raise ValueError(f"its computation {name!r} has no root among its instructions")
+        for instruction in instructions.values():
+            _require_tuple(instruction, instructions)
+        if last_integer(computation, _COMPUTATION_ID) == entry:
+            _require_signature(shape, instructions.values(), root)
+            entry = None
+    if entry is not None:
+        raise ValueError(f"it has no computation with the number of its entry, {entry}")
+
+
+def _require_tuple(instruction: Content, known: Mapping[int, Content]) -> None:
+    if last_text(instruction, _OPCODE) != "tuple":
+        return
+    elements = messages(one_message(instruction, _SHAPE, "type"), _TUPLE_SHAPES)
+    operands = [number & _LOCAL for number in integers(instruction, _OPERANDS)]
+    found = [_kind(one_message(known[o], _SHAPE, "type")) for o in operands if o in known]
+    if found != [*map(_kind, elements)]:
+        raise ValueError(
+            f"its tuple {last_text(instruction, _NAME)!r} has {len(elements)} elements, and "
+            f"{len(operands)} operands that are not of their types"
+        )
+
+
+def _require_signature(shape: Content, instructions: Iterable[Content], root: Content) -> None:
+    parameters = {
+        last_integer(i, _PARAMETER_NUMBER): _kind(one_message(i, _SHAPE, "type"))
+        for i in instructions
+        if last_text(i, _OPCODE) == "parameter"
+    }
+    stated = dict(enumerate(map(_kind, messages(shape, _PARAMETERS))))
+    if parameters != stated:
+        raise ValueError("the parameters of its entry computation are not those of its signature")
+    if _kind(one_message(root, _SHAPE, "type")) != _kind(one_message(shape, _RESULT, "result")):
+        raise ValueError("the result of its entry computation is not that of its signature")
+
+
+def _kind(shape: Content) -> object:
+    """Returns element type and dimensions of a shape, of a tuple the elements'."""
+    parts = messages(shape, _TUPLE_SHAPES)
+    return last_integer(shape, _ELEMENT_TYPE), integers(shape, _DIMENSIONS), [*map(_kind, parts)]
+
 
 _TEXT = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b([^\n]*)", re.DOTALL)
 _LEFT_OUT = re.compile(rb"\bconstant\(\{\.\.\.\}\)")

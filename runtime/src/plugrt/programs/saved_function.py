@@ -28,8 +28,10 @@ from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.programs.parameters import local_parameter_types
-from plugrt.programs.saved_header import SavedHeader, SavedLaunch, SavedType
-from plugrt.programs.saved_shardings import (
+from plugrt.programs.saved_header import (
+    SavedHeader,
+    SavedLaunch,
+    SavedType,
     decode_layout,
     decode_sharding,
     encode_layout,

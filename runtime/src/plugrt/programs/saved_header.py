@@ -1,15 +1,115 @@
-"""The header of a saved function: records whose fields agree with each other."""
+"""The header of a saved function: records whose fields agree, of shardings and layouts too."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from plugrt.programs.saved_shardings import SavedLayout, SavedSharding
-from plugrt.wire.checked_fields import Count, Shape, require, require_bytes, require_indices
+from plugrt.errors import Unimplemented
+from plugrt.execution.placement.placement import AnyLayout
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.interface import Device, Layout
+from plugrt.wire.checked_fields import (
+    Count,
+    Shape,
+    Size,
+    built,
+    require,
+    require_bytes,
+    require_indices,
+)
+
+SavedSharding = (
+    tuple[Literal["device"], str | None]
+    | tuple[Literal["tiles"], str | None, bytes]
+    | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
+    | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
+)
+"""A class of shardings, the kind of memory, and the class's fields beside the devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedLayout:
+    """The fields of a `Layout`."""
+
+    order: tuple[Count, ...]
+    tiling: tuple[tuple[Count, ...], ...] | None
+    bits: Count
+
+
+def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) -> SavedSharding:
+    """Returns what `decode_sharding` takes, of a sharding over these devices.
+
+    Raises `Unimplemented` for one over others, as of an array that a program only passes through,
+    and for a class of shardings that is not known.
+    """
+    kind = sharding.memory_kind
+    if isinstance(sharding, SingleDeviceSharding):
+        return "device", kind
+    if sharding.devices != devices:
+        raise Unimplemented(
+            f"{name!r} passes an array through that lies on other devices than it runs on, as "
+            f"{sharding!r}; it is not saved"
+        )
+    if isinstance(sharding, GSPMDSharding):
+        return "tiles", kind, sharding.op_sharding
+    if isinstance(sharding, PositionalSharding):
+        positions = sharding.positions
+        return "positions", kind, positions.shape, tuple(positions.ravel().tolist())
+    if isinstance(sharding, NamedSharding):
+        axes = tuple(map(sharding.spec.axes_of, range(len(sharding.spec))))
+        return "mesh", kind, tuple(sharding.mesh.shape.items()), axes
+    raise Unimplemented(f"{name!r} has arguments or results in {sharding!r}; it is not saved")
+
+
+def decode_sharding(stated: SavedSharding, devices: tuple[Device, ...]) -> Sharding:
+    """Returns a sharding over these devices, in their order; `DataLoss` where there is none."""
+    with built("a sharding"):
+        match stated:
+            case "device", memory:
+                require(len(devices) == 1, f"a sharding on one of {len(devices)} devices")
+                return SingleDeviceSharding(devices[0], memory_kind=memory)
+            case "tiles", memory, message:
+                return GSPMDSharding(devices, message, memory_kind=memory)
+            case "positions", memory, shape, flat:
+                everyone = list(range(len(devices)))
+                whole = sorted(flat) == everyone and math.prod(shape) == len(flat) and shape
+                require(bool(whole), f"positions {shape} of {len(devices)} devices")
+                positions = np.array(flat).reshape(shape)
+                return PositionalSharding.from_positions(devices, positions, memory)
+            case _, memory, axes, spec:
+                sizes = tuple(size for _, size in axes)
+                require(math.prod(sizes) == len(devices), f"a mesh of {sizes}")
+                grid = np.empty(len(devices), object)
+                grid[:] = devices
+                mesh = Mesh(grid.reshape(sizes), tuple(name for name, _ in axes))
+                return NamedSharding(mesh, PartitionSpec(*spec), memory_kind=memory)
+
+
+def encode_layout(layout: AnyLayout) -> SavedLayout | None:
+    """Returns what `decode_layout` takes, of a layout that a program was compiled with."""
+    if layout is None:
+        return None
+    assert isinstance(layout, Layout), f"{layout!r} was not read back"
+    return SavedLayout(layout.major_to_minor, layout.tiling, layout.sub_byte_element_size_in_bits)
+
+
+def decode_layout(stated: SavedLayout | None, shape: Sequence[int]) -> Layout | None:
+    """Returns the layout of an array of a shape; None is the default of the device."""
+    if stated is None:
+        return None
+    require(len(stated.order) == len(shape), f"a layout of {len(stated.order)} dimensions")
+    with built("a layout"):
+        return Layout(stated.order, stated.tiling, stated.bits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 from plugrt.errors import Unimplemented
 from plugrt.stablehlo.bindings import ir, passmanager
-from plugrt.stablehlo.compare_types import state_compare_types
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.regions import clone_block, operations_within
+from plugrt.stablehlo.types import state_compare_types
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:

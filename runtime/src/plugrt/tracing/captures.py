@@ -15,7 +15,7 @@ from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
-from plugrt.execution.transfers.host_constants import HostConstant
+from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.dead_code import erase_arguments
 from plugrt.stablehlo.regions import functions_by_name

@@ -12,8 +12,8 @@ from plugrt.errors import InvalidOperation, TracingError
 from plugrt.execution.arrays.casting import cast
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
-from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.stablehlo.diagnostics import explain
+from plugrt.stablehlo.types import compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import check_fits, dtype_kind
 from plugrt.tracing.trace import Scope, Trace, current_trace

@@ -13,7 +13,7 @@ from plugrt.stablehlo.diagnostics import explain
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.stablehlo.regions import functions_by_name
-from plugrt.stablehlo.replica_numbers import number_replicas
+from plugrt.stablehlo.replica_groups import number_replicas
 from plugrt.tracing.lowering import lower_operations
 from plugrt.tracing.lowering_rules import Rules
 

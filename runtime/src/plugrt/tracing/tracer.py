@@ -8,18 +8,43 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
+from plugrt.errors import ArgumentTypeError, ConcretizationError, InvalidArgument, LeakedTracer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
 from plugrt.execution.placement.device_claims import sharding_claim
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.diagnostics import file_and_line, name_at
 from plugrt.stablehlo.shardings import constrain
-from plugrt.tracing.constraint_checks import check_constraint
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
+
+
+def check_constraint(trace: Trace, sharding: Sharding, what: str) -> None:
+    """Raises `InvalidArgument` for a constraint that the surrounding shard_map contradicts.
+
+    A value there is the part of one device along the mapped axes: the compiler can divide it over
+    the others, whose names are those of that mesh alone.
+    """
+    mesh = trace.mesh
+    if mesh is None or not trace.axes or sharding.num_devices == 1:
+        return
+    around, free = [*trace.axes], [n for n in mesh.axis_names if n not in trace.axes]
+    cure = f"name {free} of it, which the compiler divides over" if free else "leave it out"
+    if isinstance(sharding, NamedSharding) and sharding.mesh.shape == mesh.shape:
+        taken = [name for name in sharding.spec.axis_names if name in trace.axes]
+        if taken:
+            raise InvalidArgument(
+                f"{what} with {sharding!r} within shard_map over {around}: a value there is one "
+                f"device's part along {taken[0]!r}; {cure}"
+            )
+    elif not sharding.is_fully_replicated:
+        raise InvalidArgument(
+            f"{what} with {sharding!r} within shard_map over {around} of {mesh!r}: it is not over "
+            f"that mesh; {cure}"
+        )
 
 
 class Tracer(Methods):

@@ -11,7 +11,7 @@ from plugrt import monitoring
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
-from plugrt.execution.executables.callback_refusals import refuse_callbacks
+from plugrt.execution.executables.calling_launch import refuse_callbacks
 from plugrt.execution.launches.compiled import CompiledBase
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch

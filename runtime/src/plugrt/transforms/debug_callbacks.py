@@ -13,8 +13,7 @@ from plugrt.errors import ArgumentError
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.operation import ARRAYS
-from plugrt.transforms.callback_results import ResultTypes
-from plugrt.transforms.callbacks import call_python, require_function
+from plugrt.transforms.callbacks import ResultTypes, call_python, require_function
 
 
 @with_argument_errors

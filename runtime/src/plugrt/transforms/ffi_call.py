@@ -10,8 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.custom_calls import custom_call
-from plugrt.transforms.callback_results import read_result_type
-from plugrt.transforms.callbacks import VMAP_METHODS
+from plugrt.transforms.callbacks import VMAP_METHODS, read_result_type
 from plugrt.typing import ArrayLike
 
 _TYPED_FFI = 4

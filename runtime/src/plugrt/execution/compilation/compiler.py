@@ -14,7 +14,7 @@ from plugrt.execution.compilation.compilation_cache import entry_for
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
 from plugrt.execution.executables.bounded_executable import bound_launches
-from plugrt.execution.executables.callback_refusals import require_host_callbacks
+from plugrt.execution.executables.calling_launch import require_host_callbacks
 from plugrt.execution.executables.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.frames.argument_errors import after_checks

@@ -18,8 +18,7 @@ from plugrt.callbacks.host_callbacks import (
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.callbacks.shared_callbacks import SharedCallback
 from plugrt.errors import FailedPrecondition, PjrtError
-from plugrt.execution.executables.callback_refusals import refuse_callbacks
-from plugrt.execution.executables.calling_launch import CallingLaunch
+from plugrt.execution.executables.calling_launch import CallingLaunch, refuse_callbacks
 from plugrt.execution.executables.client_launches import client_launches
 from plugrt.execution.executables.custom_call_targets import handlers_in
 from plugrt.execution.executables.effects import await_ordered, remember_launch

@@ -1,20 +1,27 @@
-"""`Donation`: the arrays that the launches of a program take the memory of."""
+"""`Donation`: the arrays that the launches of a program take the memory of, and their errors."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from math import prod
 from sys import getrefcount
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array, array_holding, duplicate
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.sharers import find_sharers
+from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.interface import TensorType
 from plugrt.native.native_core import core
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
@@ -165,3 +172,102 @@ def give_back(taken: Taken) -> None:
         for array, held, extra, loss in reversed(taken):
             if array._extra is loss:
                 array._extra, array._shards = extra, held
+
+
+def raise_explained(
+    error: Exception,
+    values: Sequence[Any],
+    given: Sequence[Any],
+    plan: Plan,
+    constants: Sequence[Array],
+) -> NoReturn:
+    """Raises what explains the error of a launch of ``values``; else the error itself.
+
+    ``given`` is what the launch took of those that it needs, as far as that was found.
+    `DeletedBuffer` names a deleted argument or constant, `InvalidArgument` an array that is donated
+    and also needed otherwise. What a Python function of the program raised to end the process is
+    raised as it was (`raise_exit`).
+    """
+    raise_exit(error)
+    _refuse_deleted(error, values, plan, constants)
+    _refuse_given_back(error, values, given, plan)
+    for i in plan.donated:
+        if any(values[i] is constant for constant in constants):
+            raise InvalidArgument(
+                f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
+                "the same array, which it then has no more; pass a copy, or use the argument"
+            ) from error
+        for j in plan.kept:
+            if i != j and _same_array(values[i], values[j]):
+                also = "is also donated" if j in plan.donated else "is not"
+                raise InvalidArgument(
+                    f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
+                    f"{plan.describe(j)}, which {also}; pass a copy of one"
+                ) from error
+    raise error
+
+
+def _refuse_deleted(
+    error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
+) -> None:
+    # A program that failed while it ran, in a function that it calls say, took what is donated.
+    refused = isinstance(error, DeletedBuffer)
+    for i in plan.needed:
+        if i >= len(values) or type(values[i]) is not Array:
+            continue
+        before = values[i]._shards is None
+        if before or (values[i].is_deleted() and (refused or i not in plan.donated)):
+            what = f"{plan.describe(i)} of {plan.name!r}"
+            raise DeletedBuffer(f"{what}: {values[i]._deleted_message()}") from error
+    for constant in constants:
+        if constant.is_deleted():
+            raise DeletedBuffer(
+                f"an array in the closure of {plan.name!r}: {constant._deleted_message()}"
+            ) from error
+
+
+def _refuse_given_back(
+    error: Exception, values: Sequence[Any], given: Sequence[Any], plan: Plan
+) -> None:
+    """Refuses an array that had nothing when the launch took it, and has it again.
+
+    Another thread donated it to a launch that failed. What backends say of None in its place may be
+    anything.
+    """
+    for i, held in zip(plan.needed, given, strict=False):
+        if held is None:
+            raise DeletedBuffer(
+                f"{plan.describe(i)} of {plan.name!r}: {values[i]._given_back_message()}"
+            ) from error
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    return type(a) is Array and type(b) is Array and a._shards is b._shards
+
+
+_Size = tuple[int, str | None]
+"""The bytes of an array's part on one device, and the kind of its memory."""
+
+
+def used_donations(
+    plan: Plan, launch: Launch, types: Sequence[ParameterType], outputs: Sequence[TensorType]
+) -> tuple[int, ...]:
+    """Returns the donated arguments that have parts of the same size as a result, one for each.
+
+    The others stay with the caller, as in JAX: the compiler pairs the parameters that it may use
+    with results by the bytes of their parts. The shardings are settled.
+    """
+    free: defaultdict[_Size, int] = defaultdict(int)
+    for output, sharding in zip(outputs, launch.out_shardings, strict=True):
+        free[_part(output, sharding)] += 1
+    used = []
+    for i in plan.donated:
+        size = _part(TensorType(*types[i][:2]), launch.in_shardings[i])
+        if free[size]:
+            free[size] -= 1
+            used.append(i)
+    return tuple(used)
+
+
+def _part(kind: TensorType, sharding: Sharding) -> _Size:
+    return prod(sharding.shard_shape(kind.shape)) * kind.dtype.itemsize, sharding.memory_kind

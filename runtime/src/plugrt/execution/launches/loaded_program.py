@@ -14,8 +14,7 @@ from plugrt.execution.arrays.array import Array, array_holding, blank
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.executables.bounded_executable import split_launcher
-from plugrt.execution.launches.deleted_arguments import raise_explained
-from plugrt.execution.launches.donation import Donation, Taken, give_back
+from plugrt.execution.launches.donation import Donation, Taken, give_back, raise_explained
 from plugrt.execution.launches.lent_parts import lend_parts
 from plugrt.execution.launches.placer import (
     Placer,

@@ -15,6 +15,7 @@ from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
+from plugrt.execution.launches.donation import used_donations
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.replica_launch import (
     InnerPmap,
@@ -42,9 +43,8 @@ from plugrt.execution.placement.result_signatures import (
     result_signatures,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
-from plugrt.execution.placement.used_donations import used_donations
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.execution.transfers.host_constants import HostConstant
+from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.execution.trees import tree

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.replica_numbers import mark_replicas
+from plugrt.stablehlo.replica_groups import mark_replicas
 from plugrt.tracing.emit import wrap_one
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer

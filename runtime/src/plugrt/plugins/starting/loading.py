@@ -1,8 +1,9 @@
-"""`load`: imports a candidate's code and returns its `Plugin`."""
+"""`load`: imports a candidate's code, or one made for PyTorch/XLA, and returns its `Plugin`."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import time
 import traceback
 from typing import Any
@@ -19,6 +20,7 @@ from plugrt.errors import (
 )
 from plugrt.frames.argument_errors import after_checks
 from plugrt.plugins.discovery import env_paths, versions
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State
@@ -74,7 +76,7 @@ def _load(row: Record, table: Table) -> Plugin:
             return _load_registered(row, table)
         with row.noting_environment():
             if row.source is Source.TORCH:
-                from plugrt.plugins.starting import torch_plugins
+                from plugrt.plugins.starting import loading as torch_plugins
 
                 return torch_plugins.make_plugin(row, import_value(row))
             return _load_offered(row, import_value(row), table)
@@ -231,3 +233,22 @@ def load_for_names(table: Table) -> bool:
         except PluginError as error:
             logger.debug("not known by further names: %s", error)
     return bool(silent)
+
+
+def make_plugin(record: Record, offered: Any) -> LibraryPlugin:
+    """Returns the plugin for the object that an entry point names.
+
+    As for PyTorch/XLA, an `OSError` of the class means that its library or hardware is absent
+    (`PluginUnavailable`). Raises `PluginBroken` for an object without ``library_path()``.
+    """
+    try:
+        device_plugin = offered() if isinstance(offered, type) else offered
+        if not callable(getattr(device_plugin, "library_path", None)):
+            raise PluginBroken(
+                f"{record}: its entry point names {offered!r}, which has no library_path()"
+            )
+        path = os.fspath(device_plugin.library_path())
+    except OSError as error:
+        raise PluginUnavailable(f"{record} cannot work here: {error}") from error
+    options = getattr(device_plugin, "client_create_options", None)
+    return LibraryPlugin(record.name, path, options, aliases=record.aliases)

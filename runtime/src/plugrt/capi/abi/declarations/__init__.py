@@ -25,13 +25,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plugrt.capi.abi.declarations.basics import BASICS
 from plugrt.capi.abi.declarations.buffer import BUFFER
 from plugrt.capi.abi.declarations.client import CLIENT
 from plugrt.capi.abi.declarations.device import DEVICE
 from plugrt.capi.abi.declarations.executable import EXECUTABLE
 from plugrt.capi.abi.declarations.extensions import EXTENSIONS
-from plugrt.capi.abi.declarations.types import ENUMS, STRUCTS
+from plugrt.capi.abi.declarations.types import BASICS, ENUMS, STRUCTS
 
 API_MAJOR = 0
 API_MINOR = 114
