@@ -1,4 +1,4 @@
-"""MLIR types: those of NumPy dtypes and shapes, and the types that ``stablehlo.compare`` states."""
+"""MLIR types of NumPy dtypes and shapes; the compare types of ``stablehlo.compare``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of host values to arrays: arguments, scalars, and what functions close over."""
+"""Conversion of host values to arrays: arguments, scalars and captured constants."""
 
 from __future__ import annotations
 
