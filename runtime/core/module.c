@@ -26,10 +26,10 @@ static PyMethodDef functions[] = {
     {"set_buffer_class", set_buffer_class, METH_VARARGS,
      "set_buffer_class(cls, pointer_at, address_of): what launches make of results."},
     {"set_array_class", set_array_class, METH_O, "set_array_class(cls): what calls return."},
-    {"set_signature_class", set_signature_class, METH_O,
-     "set_signature_class(cls): of what arrays have that are read and waited for here."},
+    {"set_aval_class", set_aval_class, METH_O,
+     "set_aval_class(cls): of what arrays have that are read and waited for here."},
     {"make_array", (PyCFunction)(void (*)(void))make_array, METH_FASTCALL,
-     "make_array(held, signature): an array of the class of these."},
+     "make_array(held, aval): an array of the class of these."},
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
@@ -52,7 +52,7 @@ static PyMethodDef functions[] = {
     {"put_quickly", put_quickly, METH_VARARGS,
      "put_quickly(known, value, target): a value on a device; None where Python has to put it."},
     {"collect_held", collect_held, METH_O,
-     "collect_held(tree): lists of what its arrays hold and of their signatures; None where Python has to "
+     "collect_held(tree): lists of what its arrays hold and of their avals; None where Python has to "
      "look."},
     {"call_holding", call_holding, METH_VARARGS,
      "call_holding(held, taken, function, *arguments): -1 and what it returns, called while these are held "
@@ -101,7 +101,7 @@ static int fill(PyObject *module) {
                  add_put(module) || add_copy(module) || add_scratch_put(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_lock(module) ||
-                 add_function_launcher(module) || add_host_buffer(module) || add_signature(module) || add_function_reader(module) ||
+                 add_function_launcher(module) || add_host_buffer(module) || add_aval(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
                  add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
                  add_calls(module);

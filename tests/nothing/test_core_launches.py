@@ -102,7 +102,7 @@ def _program(
 
 def _array(buffer: Any) -> Any:
     made: Any = object.__new__(Array)
-    made._shards, made._signature = buffer, "type"
+    made._shards, made._aval = buffer, "type"
     return made
 
 

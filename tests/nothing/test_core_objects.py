@@ -45,9 +45,9 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     buffer._spec = spec
     buffer._pointer = ffi.cast("PJRT_Buffer*", 64)
     array: Any = core.Array()
-    array._shards, array._signature, array._extra = a, b, c
-    signature: Any = core.Signature()
-    signature.sharding, signature.reader, signature.waiter = a, b, c
+    array._shards, array._aval, array._extra = a, b, c
+    array_aval: Any = core.Aval()
+    array_aval.sharding, array_aval.reader, array_aval.waiter = a, b, c
     deletion: Any = core.Deletion()
     deletion._code = a
     args = ffi.new("struct PJRT_Client_BufferFromHostBuffer_Args*")
@@ -60,7 +60,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     with pytest.raises(TypeError, match="of a client that has events"):  # it would call address 0
         core.Reader(eventless, (0,) * 3, c, (16,), dtype, True)
     reads = core.FunctionReader(Held, a, b, lock, call, (16,), dtype, (d,))
-    specs, gates, constants, signatures = (a,), (d,), (b,), (c,)
+    specs, gates, constants, avals = (a,), (d,), (b,), (c,)
     executable = core.Executable(client, 0, a, 1, specs)
     ids = iter(())
     executable.know_ids(ids)
@@ -76,7 +76,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     unflatten = core.Tree(1, None, call)
     alone = core.Tree(1, 0, None)
     scratch_put = core.ScratchPut(lambda: (d, bytearray(4)), e, dtype, (), "f")
-    outputs = core.Outputs(signatures, (-1,), constants, a, alone)
+    outputs = core.Outputs(avals, (-1,), constants, a, alone)
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
     with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
         core.Runner(launcher, 1, (0,), (put,), constants, (0,), "f", outputs, c, d)
@@ -94,7 +94,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (client, (a, b, c)),
         (buffer, (spec, client, buffer._pointer)),
         (array, (a, b, c)),
-        (signature, (a, b, c)),
+        (array_aval, (a, b, c)),
         (deletion, (a,)),
         (put, (client, a, b, c)),
         (references, (client, lock)),
@@ -107,7 +107,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
         (shards_wait, (Held, a, b, c)),
         (given, (call, a, b, c, Held, gates, e)),
         (unflatten, (call,)),
-        (outputs, (signatures, constants, a, alone)),
+        (outputs, (avals, constants, a, alone)),
         (runner, (launcher, put, constants, outputs, c, d)),
         (reordered, (a,)),
         (scratch_put, (e, dtype)),
@@ -287,7 +287,7 @@ def test_an_object_in_the_memory_of_a_freed_one_has_nothing_of_it() -> None:
     for _ in range(30):
         made = [run(()) for _ in range(3)]
         for x in made:
-            found = (x._extra, hasattr(x, "more"), x._signature, type(x), gc.is_tracked(x))
+            found = (x._extra, hasattr(x, "more"), x._aval, type(x), gc.is_tracked(x))
             assert found == (None, False, "type", Array, True), found
             assert weakref.getweakrefcount(x) == 0
             x._extra, x.more = object(), x

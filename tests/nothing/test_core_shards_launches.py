@@ -164,7 +164,7 @@ def _raise(values: Any, error: Exception) -> Any:
 
 def _array(shards: Any) -> Any:
     made: Any = object.__new__(Array)
-    made._shards, made._signature = shards, PARAMETER
+    made._shards, made._aval = shards, PARAMETER
     return made
 
 

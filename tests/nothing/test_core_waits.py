@@ -92,13 +92,13 @@ def test_wrong_arguments_are_refused() -> None:
 def _array(held: Any, waiter: Any = None) -> Any:
     """Returns an array of that."""
     array: Any = blank()
-    array._shards, array._signature = held, object.__new__(ArrayAval)
-    array._signature.waiter = waiter
+    array._shards, array._aval = held, object.__new__(ArrayAval)
+    array._aval.waiter = waiter
     return array
 
 
 def _is_left_to_python(call: Callable[[], Any]) -> bool:
-    """Whether Python's method runs. It fails: there is no more of a signature than the waiter."""
+    """Whether Python's method runs. It fails: there is no more of an aval than the waiter."""
     seen = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -374,8 +374,8 @@ def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client
 def test_references_stay_the_same_over_many_calls(client: Client) -> None:
     jitted = plugrt.jit(lambda a, b: (a + b, a - b))
     x, gone = _put(client), _put(client)
-    signature, spec, shards = x._signature, x._shards._spec, x._shards
-    kept = (signature, spec, shards, spec.handle, plugrt.config.token(), plugrt.Array, jitted)
+    aval, spec, shards = x._aval, x._shards._spec, x._shards
+    kept = (aval, spec, shards, spec.handle, plugrt.config.token(), plugrt.Array, jitted)
     jitted(x, x)
     gone.delete()
 
@@ -411,10 +411,10 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
     gc.collect()
     assert not [x for x in gc.get_objects() if type(x) is Larger]
     alive = Larger()
-    for name in ("_shards", "_signature", "_extra"):  # as slots of Python's that were never set
+    for name in ("_shards", "_aval", "_extra"):  # as slots of Python's that were never set
         with pytest.raises(AttributeError, match=f"Larger' object has no attribute '{name}'"):
             getattr(alive, name)
-    alive._signature = "type"
+    alive._aval = "type"
     assert (alive._shards, alive._extra) == (None, None)
 
 

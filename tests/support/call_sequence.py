@@ -450,7 +450,7 @@ def arity_of(function: Any) -> int:
 def describe_kind(value: Any) -> str:
     """Returns what an argument is, without reading it: `describe` of an array does."""
     if type(value) is Array:
-        return str(value._signature)
+        return str(value._aval)
     if type(value) is dict:
         return f"{{{', '.join(f'{key}: {describe_kind(part)}' for key, part in value.items())}}}"
     if isinstance(value, list | tuple):

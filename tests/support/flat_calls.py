@@ -54,7 +54,7 @@ class Calls:
     def used(self) -> list[Any]:
         """Returns the objects whose references are counted."""
         found = [self.host, self.x, self.y, *self.many, self.deleted, self.add, self.named,
-                 self.x._signature, self.x.dtype, self.x.sharding, type(self.x), type(self.add),
+                 self.x._aval, self.x.dtype, self.x.sharding, type(self.x), type(self.add),
                  plugrt.config.token(), DeletedBuffer, dict, list]  # fmt: skip
         # From 3.12 on these do not count.
         return found if sys.version_info >= (3, 12) else [*found, None, True]

@@ -7,21 +7,21 @@ static PyTypeObject *Array_Type;
 static Spares spares;
 static Py_ssize_t weak_offset; /* of the list of weak references to an array */
 
-PyObject *array_holding(PyObject *shards, PyObject *signature) {
+PyObject *array_holding(PyObject *shards, PyObject *aval) {
   Array *made = (Array *)spares_make(&spares);
   if (!made) {
     Py_DECREF(shards);
     return NULL;
   }
   made->shards = shards;
-  made->signature = Py_NewRef(signature);
+  made->aval = Py_NewRef(aval);
   return (PyObject *)made;
 }
 
 PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count) {
   (void)module;
   if (count == 2 && array_class) return array_holding(Py_NewRef(args[0]), args[1]);
-  PyErr_SetString(PyExc_TypeError, "an array is made of what it holds and its signature");
+  PyErr_SetString(PyExc_TypeError, "an array is made of what it holds and its aval");
   return NULL;
 }
 
@@ -32,7 +32,7 @@ int array_is_observed(PyObject *array) {
 static int array_traverse(Array *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
   Py_VISIT(self->shards);
-  Py_VISIT(self->signature);
+  Py_VISIT(self->aval);
   Py_VISIT(self->extra);
   return 0;
 }
@@ -48,7 +48,7 @@ static void array_dealloc(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
   array_clear(self);
-  Py_XDECREF(self->signature);
+  Py_XDECREF(self->aval);
   if (type == array_class) spares_free(&spares, object);
   else free_object(object);
 }
@@ -68,7 +68,7 @@ static PyMethodDef array_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef array_members[] = {
-    {"_signature", T_OBJECT_EX, offsetof(Array, signature), 0, "Its type and place."},
+    {"_aval", T_OBJECT_EX, offsetof(Array, aval), 0, "Its type and place."},
     {"_is_there", T_BOOL, offsetof(Array, is_there), 0,
      "Whether the contents were waited for, so that a read need not ask."},
     {NULL, 0, 0, 0, NULL},
@@ -76,7 +76,7 @@ static PyMemberDef array_members[] = {
 
 /* What a field holds, None if nothing; but as a slot of Python's where the array was never filled. */
 static PyObject *get_field(Array *self, PyObject *held, const char *name) {
-  if (held || self->signature) return Py_NewRef(held ? held : Py_None);
+  if (held || self->aval) return Py_NewRef(held ? held : Py_None);
   if (Py_Version >= 0x030D0000) {
     PyErr_Format(PyExc_AttributeError, "'%T' object has no attribute '%s'", self, name);
     return NULL;

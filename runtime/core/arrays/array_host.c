@@ -11,8 +11,8 @@ static PyObject *one_device; /* the class of shardings whose array is what its o
 static PyObject *reader_name; /* of what a buffer of a library has */
 
 /* The contents of a small buffer of a library; NULL as in `read_here`. */
-static PyObject *read_buffer(PyObject *signature, PyObject *held) {
-  PyObject *sharding = signature_sharding(signature), *host = NULL;
+static PyObject *read_buffer(PyObject *aval, PyObject *held) {
+  PyObject *sharding = aval_sharding(aval), *host = NULL;
   int single = sharding && (PyObject *)Py_TYPE(sharding) == one_device;
   Py_XDECREF(sharding);
   if (!single || is_guarded()) return NULL;
@@ -23,9 +23,9 @@ static PyObject *read_buffer(PyObject *signature, PyObject *held) {
   return host;
 }
 
-/* What reads arrays of the signature that another backend holds; NULL where Python does. */
-static PyObject *reader_of(PyObject *signature) {
-  PyObject *reader = signature_reader(signature);
+/* What reads arrays of the aval that another backend holds; NULL where Python does. */
+static PyObject *reader_of(PyObject *aval) {
+  PyObject *reader = aval_reader(aval);
   if (reader && Py_TYPE(reader) != FunctionReader_Type) Py_CLEAR(reader);
   return reader;
 }
@@ -36,7 +36,7 @@ static int is_there(const Array *self, PyObject *held) { return self->is_there &
 
 /* The contents of what another backend's array holds; NULL as in `read_here`. */
 static PyObject *read_by_functions(const Array *self, PyObject *held) {
-  PyObject *reader = reader_of(self->signature);
+  PyObject *reader = reader_of(self->aval);
   PyObject *host = reader ? function_reader_read(reader, held, is_there(self, held)) : NULL;
   Py_XDECREF(reader);
   return host;
@@ -44,7 +44,7 @@ static PyObject *read_by_functions(const Array *self, PyObject *held) {
 
 /* The contents of an array that keeps a `HostBuffer`; NULL as in `read_here`. */
 static PyObject *read_host_buffer(const Array *self) {
-  PyObject *host_buffer = Py_NewRef(self->extra), *reader = reader_of(self->signature);
+  PyObject *host_buffer = Py_NewRef(self->extra), *reader = reader_of(self->aval);
   PyObject *host = reader ? function_reader_over(reader, host_buffer) : NULL;
   Py_XDECREF(reader);
   Py_DECREF(host_buffer);
@@ -54,7 +54,7 @@ static PyObject *read_host_buffer(const Array *self) {
 /* Whether it was filled and is not deleted, and reads have their hooks. */
 static int is_read_here(const Array *self) {
   int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
-  return there && self->signature && gates;
+  return there && self->aval && gates;
 }
 
 /* Keeps what was read of `held`, unless the array has lost that meanwhile. */
@@ -74,7 +74,7 @@ static PyObject *read_here(Array *self) {
   if (any_is_filled(gates)) return NULL;
   PyObject *held = Py_NewRef(self->shards), *host; /* which another thread may delete */
   if (is_viewed) host = read_host_buffer(self);
-  else if (PyType_IsSubtype(Py_TYPE(held), Buffer_Type)) host = read_buffer(self->signature, held);
+  else if (PyType_IsSubtype(Py_TYPE(held), Buffer_Type)) host = read_buffer(self->aval, held);
   else host = read_by_functions(self, held);
   if (host) keep_extra(self, held, host);
   Py_DECREF(held);
@@ -86,7 +86,7 @@ int array_fill_view(PyObject *object, Py_buffer *view, int flags) {
   if (!is_read_here(self) || any_is_filled(gates)) return NOT_HERE;
   int again = is_host_buffer(self->extra), state = NOT_HERE;
   if (self->extra && self->extra != Py_None && !again) return NOT_HERE;
-  PyObject *held = Py_NewRef(self->shards), *reader = reader_of(self->signature);
+  PyObject *held = Py_NewRef(self->shards), *reader = reader_of(self->aval);
   PyObject *host_buffer = NULL;
   if (again) host_buffer = Py_NewRef(self->extra);
   else if (reader) host_buffer = function_reader_acquire(reader, held, is_there(self, held));

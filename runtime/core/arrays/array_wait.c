@@ -9,14 +9,14 @@ static PyObject *gates; /* while one is not empty, Python waits */
 
 /* What waits for what an array holds that is no buffer of a library; NULL where Python does. */
 static PyObject *waiter_of(const Array *array) {
-  PyObject *waiter = signature_waiter(array->signature);
+  PyObject *waiter = aval_waiter(array->aval);
   if (waiter && Py_TYPE(waiter) != ShardsWait_Type) Py_CLEAR(waiter);
   return waiter;
 }
 
 /* Whether it is waited for here. */
 static int is_looked_at(const Array *array) {
-  return array->shards && array->shards != Py_None && array->signature && gates && !any_is_filled(gates);
+  return array->shards && array->shards != Py_None && array->aval && gates && !any_is_filled(gates);
 }
 
 /* DONE; anything else, perhaps with an exception, where Python has to wait. */

@@ -6,11 +6,11 @@
 /* ---- array.c: the base of plugrt.execution.arrays.array.Array ---- */
 typedef struct {
   PyObject_HEAD
-  PyObject *shards, *signature, *extra; /* NULL is None; a `HostBuffer` is None to Python */
+  PyObject *shards, *aval, *extra; /* NULL is None; a `HostBuffer` is None to Python */
   char is_there; /* whether the contents were waited for */
 } Array;
 extern PyTypeObject *array_class;
-PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the reference to shards */
+PyObject *array_holding(PyObject *shards, PyObject *aval); /* takes the reference to shards */
 /* Whether an object of that class is referred to weakly, as arrays are that share buffers. */
 int array_is_observed(PyObject *array);
 
@@ -27,7 +27,7 @@ int is_copy_made(PyObject *self);
 PyObject *put_quickly(PyObject *module, PyObject *args);
 
 /* ---- collect_held.c: what the arrays of a pytree hold ---- */
-/* collect_held(tree): lists of what its arrays hold, and of their signatures; None where Python has to
+/* collect_held(tree): lists of what its arrays hold, and of their avals; None where Python has to
    look. */
 PyObject *collect_held(PyObject *module, PyObject *tree);
 
@@ -40,11 +40,11 @@ int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_copy(PyObject *module);
 int add_shards_wait(PyObject *module);
-int add_signature(PyObject *module);
+int add_aval(PyObject *module);
 int add_function_reader(PyObject *module);
 PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
-PyObject *set_signature_class(PyObject *module, PyObject *cls);
+PyObject *set_aval_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_read_hooks(PyObject *module, PyObject *args);
 PyObject *set_wait_hooks(PyObject *module, PyObject *args);

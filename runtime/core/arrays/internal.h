@@ -3,11 +3,11 @@
 #define PLUGRT_ARRAYS_INTERNAL_H
 #include "arrays/arrays.h"
 
-/* ---- signature.c: what reads and waits ask the signature of an array for ---- */
-/* New references; NULL, without exception, of what is no signature, or has none. */
-PyObject *signature_reader(PyObject *signature);
-PyObject *signature_waiter(PyObject *signature);
-PyObject *signature_sharding(PyObject *signature);
+/* ---- aval.c: what reads and waits ask the aval of an array for ---- */
+/* New references; NULL, without exception, of what is no aval, or has none. */
+PyObject *aval_reader(PyObject *aval);
+PyObject *aval_waiter(PyObject *aval);
+PyObject *aval_sharding(PyObject *aval);
 
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);

@@ -22,7 +22,7 @@ static int is_alive(PyObject *value) {
 /* What was found of such a value, a new reference; NULL, perhaps with an exception, if nothing was. */
 static PyObject *look_up(PyObject *known, PyObject *value, PyObject *target) {
   PyObject *token = settings_token(), *aval = NULL, *key = NULL, *found = NULL;
-  if (token && Py_TYPE(value) == array_class) aval = Py_XNewRef(((Array *)value)->signature);
+  if (token && Py_TYPE(value) == array_class) aval = Py_XNewRef(((Array *)value)->aval);
   else if (token && is_host_value(value)) aval = host_aval(value, token);
   if (aval) key = PyTuple_Pack(3, token, aval, target);
   Py_XDECREF(token);
@@ -36,7 +36,7 @@ static PyObject *look_up(PyObject *known, PyObject *value, PyObject *target) {
 /* (known, value, target): the array of a value put on a device, committed if `target` names it; None
    where Python has to. `known` is a dict: the settings, the value's aval and the target, to what puts
    or copies it (a function of the value gives the buffers, None stands for what stays as it is), and
-   the signature of what is made. */
+   the aval of what is made. */
 PyObject *put_quickly(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *known, *value, *target;
@@ -46,13 +46,13 @@ PyObject *put_quickly(PyObject *module, PyObject *args) {
     if (PyErr_Occurred() && !leave_to_python()) return NULL; /* no hash is left to it */
     Py_RETURN_NONE;
   }
-  PyObject *device_put, *signature, *buffer, *made = NULL;
+  PyObject *device_put, *aval, *buffer, *made = NULL;
   int state = NOT_HERE;
-  if (PyArg_ParseTuple(found, "OO", &device_put, &signature)) {
+  if (PyArg_ParseTuple(found, "OO", &device_put, &aval)) {
     if (device_put != Py_None) state = place(device_put, value, &buffer);
     else if (is_alive(value)) made = Py_NewRef(value);
   }
-  if (state == DONE) made = array_holding(buffer, signature);
+  if (state == DONE) made = array_holding(buffer, aval);
   if (state == NOT_HERE && !made && !PyErr_Occurred()) made = Py_NewRef(Py_None);
   Py_DECREF(found);
   return made;

@@ -9,7 +9,7 @@ PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *valu
   Py_ssize_t head = plain ? 1 : 3, ready = 0;
   for (; ready < count; ready++) {
     PyObject *value = values[ready];
-    if (Py_TYPE(value) == array_class) avals[ready] = Py_NewRef(((Array *)value)->signature);
+    if (Py_TYPE(value) == array_class) avals[ready] = Py_NewRef(((Array *)value)->aval);
     else if (value == Py_None) avals[ready] = Py_NewRef((PyObject *)Py_TYPE(value));
     else avals[ready] = host_aval(value, call->token);
     if (!avals[ready]) break;

@@ -45,7 +45,7 @@ static int is_alike_within(Walk *walk, const CallPart *part, PyObject *value);
 static inline int is_alike(Walk *walk, PyObject *value) {
   const CallPart *part = walk->next++;
   if (part->kind != LEAF || Py_TYPE(value) != array_class) return is_alike_within(walk, part, value);
-  if (((Array *)value)->signature != part->what) return 0;
+  if (((Array *)value)->aval != part->what) return 0;
   walk->values[walk->count++] = value;
   if (walk->owned) Py_INCREF(value);
   return 1;

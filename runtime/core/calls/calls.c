@@ -11,7 +11,7 @@ static PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *runners; /* dict: (settings, *signatures) to a runner */
+  PyObject *runners; /* dict: (settings, *avals) to a runner */
   Statics statics;
   LastCall last;
 } Calls;
@@ -54,7 +54,7 @@ static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *c
 }
 
 static int is_known(PyObject *value) {
-  if (Py_TYPE(value) == array_class) return ((Array *)value)->signature != NULL;
+  if (Py_TYPE(value) == array_class) return ((Array *)value)->aval != NULL;
   return value == Py_None || is_host_value(value);
 }
 
@@ -208,7 +208,7 @@ static PyMethodDef calls_methods[] = {
 };
 static PyGetSetDef calls_getset[] = {
     {"_runners", (getter)get_runners, (setter)set_runners,
-     "dict: the settings and the signatures of a call's arrays, to the runner.", NULL},
+     "dict: the settings and the avals of a call's arrays, to the runner.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot calls_slots[] = {

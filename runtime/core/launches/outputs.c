@@ -9,11 +9,11 @@ enum { FROM_LAUNCH = -1, FIRST_CONSTANT = -2 }; /* arguments are numbered from 0
 
 typedef struct {
   PyObject_HEAD
-  PyObject *signatures; /* of each output; NULL in one that was not made by its class */
+  PyObject *avals; /* of each output; NULL in one that was not made by its class */
   PyObject *constants;  /* the arrays that the function closed over, a tuple */
-  PyObject *share;      /* share(array, signature): another array of the same buffers */
+  PyObject *share;      /* share(array, aval): another array of the same buffers */
   PyObject *tree;       /* the Tree of the outputs; NULL if there is one and nothing around it */
-  PyObject **types;     /* the signatures once more, of which a tuple must be asked */
+  PyObject **types;     /* the avals once more, of which a tuple must be asked */
   Py_ssize_t count;
   Py_ssize_t passed;   /* how many are no results */
   Py_ssize_t *sources; /* of each: FROM_LAUNCH, an argument, or FIRST_CONSTANT - a constant */
@@ -67,7 +67,7 @@ PyObject *outputs_put_together(PyObject *object, PyObject **arrays) {
 
 int outputs_fit(PyObject *object, Py_ssize_t arity, Py_ssize_t produced) {
   Outputs *self = (Outputs *)object;
-  if (!self->signatures) return 0;
+  if (!self->avals) return 0;
   for (Py_ssize_t i = 0; i < self->count; i++) {
     if (self->sources[i] >= arity) return 0;
     produced -= self->sources[i] == FROM_LAUNCH;
@@ -92,17 +92,17 @@ static Py_ssize_t *read_origins(PyObject *origins, Py_ssize_t constants) {
 }
 
 static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"signatures", "origins", "constants", "share", "tree", NULL};
-  PyObject *signatures, *origins, *constants, *share, *tree;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OO", names, &PyTuple_Type, &signatures,
+  static char *names[] = {"avals", "origins", "constants", "share", "tree", NULL};
+  PyObject *avals, *origins, *constants, *share, *tree;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OO", names, &PyTuple_Type, &avals,
                                    &PyTuple_Type, &origins, &PyTuple_Type, &constants, &share,
                                    &tree))
     return -1;
-  if (self->signatures) {
+  if (self->avals) {
     PyErr_SetString(PyExc_TypeError, "outputs are made once");
     return -1;
   }
-  Py_ssize_t count = PyTuple_Size(signatures);
+  Py_ssize_t count = PyTuple_Size(avals);
   if (PyTuple_Size(origins) != count ||
       (tree == Py_None ? count != 1 : Py_TYPE(tree) != Tree_Type || tree_leaves(tree) != count)) {
     PyErr_SetString(PyExc_ValueError, "the outputs are not in that form");
@@ -115,7 +115,7 @@ static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
     return PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
   }
   for (Py_ssize_t i = 0; i < count; i++) {
-    types[i] = PyTuple_GetItem(signatures, i);
+    types[i] = PyTuple_GetItem(avals, i);
     self->passed += sources[i] != FROM_LAUNCH;
   }
   self->sources = sources;
@@ -124,13 +124,13 @@ static int outputs_init(Outputs *self, PyObject *args, PyObject *kwargs) {
   self->constants = Py_NewRef(constants);
   self->share = Py_NewRef(share);
   self->tree = tree == Py_None ? NULL : Py_NewRef(tree);
-  self->signatures = Py_NewRef(signatures);
+  self->avals = Py_NewRef(avals);
   return 0;
 }
 
 static int outputs_traverse(Outputs *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE((PyObject *)self));
-  Py_VISIT(self->signatures);
+  Py_VISIT(self->avals);
   Py_VISIT(self->constants);
   Py_VISIT(self->share);
   Py_VISIT(self->tree);
@@ -141,7 +141,7 @@ static int outputs_traverse(Outputs *self, visitproc visit, void *arg) {
 static void outputs_dealloc(PyObject *object) {
   Outputs *self = (Outputs *)object;
   PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->signatures);
+  Py_XDECREF(self->avals);
   Py_XDECREF(self->constants);
   Py_XDECREF(self->share);
   Py_XDECREF(self->tree);

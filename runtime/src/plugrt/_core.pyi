@@ -40,10 +40,10 @@ class Buffer:
 class Array:
     _shards: Any
     _is_there: bool
-    _signature: Any
+    _aval: Any
     _extra: Any
 
-class Signature:
+class Aval:
     sharding: Any
     reader: Any
     waiter: Any
@@ -229,7 +229,7 @@ class Tree:
 class Outputs:
     def __init__(
         self,
-        signatures: tuple[Any, ...],
+        avals: tuple[Any, ...],
         origins: tuple[int, ...],
         constants: tuple[Any, ...],
         share: Callable[[Any, Any], Any],
@@ -266,9 +266,9 @@ class Calls:
 def set_buffer_class(
     cls: type, pointer_at: Callable[[int], Any], address_of: Callable[[Any], int], /
 ) -> None: ...
-def make_array(held: Any, signature: Any, /) -> Any: ...
+def make_array(held: Any, aval: Any, /) -> Any: ...
 def set_array_class(cls: type, /) -> None: ...
-def set_signature_class(cls: type, /) -> None: ...
+def set_aval_class(cls: type, /) -> None: ...
 def set_read_hooks(
     host: Callable[[Any], Any],
     array: Callable[..., Any],

@@ -442,7 +442,7 @@ def test_an_array_is_not_made_by_its_class(call: Any) -> None:
 
 
 USES_OF_NOTHING: list[tuple[Any, str]] = [
-    (lambda x: x.shape, "_signature"), (repr, "_signature"), (lambda x: x + 1, "_signature"),
+    (lambda x: x.shape, "_aval"), (repr, "_aval"), (lambda x: x + 1, "_aval"),
     (lambda x: x.delete(), "_shards"), (lambda x: x.is_deleted(), "_shards"),
     (np.asarray, "_shards"), (device_put, "_shards"),
     (lambda x: x.block_until_ready(), "_shards"), (lambda x: x._extra, "_extra"),

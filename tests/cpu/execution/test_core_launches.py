@@ -77,8 +77,8 @@ def _run(x: Any, **given: Any) -> Any:
     def explain(values: Any, error: Exception) -> Any:
         raise error
 
-    pair, signatures = core.Tree(2, (0, 1), None), (x._signature, x._signature)
-    outputs = core.Outputs(signatures, (-1, -1), (), None, pair)
+    pair, avals = core.Tree(2, (0, 1), None), (x._aval, x._aval)
+    outputs = core.Outputs(avals, (-1, -1), (), None, pair)
     return core.Runner(
         launcher, 1, (0,), (None,), (), (), "it", outputs, lambda _: "slow", explain
     )((x,))
@@ -142,7 +142,7 @@ def test_device_put_of_what_is_like_the_last_is_the_same_again(
             slow.clear()
             made = plugrt.device_put(value, target)
             assert not slow, (value, target)
-            assert (str(made), made._signature) == (str(expected), expected._signature)
+            assert (str(made), made._aval) == (str(expected), expected._aval)
             assert value is not x or (made is x) == (target is None or there is here)
     made = plugrt.device_put(host)
     host[:] = 9

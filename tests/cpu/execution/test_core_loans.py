@@ -127,7 +127,7 @@ class _Lending:
         given = {"make": self.make, "is_ready": lambda _: self.ready, **form, **changed}
         self.runner = core.Runner(
             launcher, 1, (0,), (core.ScratchPut(**given),), (), (), "it",
-            core.Outputs((x._signature,), (-1,), (), None, None), lambda _: "slow", self._explain,
+            core.Outputs((x._aval,), (-1,), (), None, None), lambda _: "slow", self._explain,
         )  # fmt: skip
 
     def make(self) -> tuple[Any, Any] | None:

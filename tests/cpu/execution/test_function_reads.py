@@ -37,9 +37,9 @@ def _array(
     held: bytearray, shape: tuple[int, ...], dtype: Any, view: Any = memoryview, **steps: Any
 ) -> Any:
     sharding = plugrt.device_put(np.float32(1)).sharding
-    signature = ArrayAval(shape, np.dtype(dtype), sharding, False, False)
-    signature.reader = _reader(shape, signature.dtype, view, **steps)
-    return array_holding(held, signature)
+    aval = ArrayAval(shape, np.dtype(dtype), sharding, False, False)
+    aval.reader = _reader(shape, aval.dtype, view, **steps)
+    return array_holding(held, aval)
 
 
 @pytest.mark.parametrize("view", [memoryview, lambda held: np.frombuffer(held, np.uint8)])
@@ -124,9 +124,9 @@ def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> 
     """By the reader that filled the first view: two threads may have made one each."""
     array = _array(bytearray(48), (2, 3), np.complex64)
     first = memoryview(array)
-    array._signature.reader = _reader((2, 3), np.dtype(np.complex64))
+    array._aval.reader = _reader((2, 3), np.dtype(np.complex64))
     view = memoryview(array)
-    array._signature.reader = None
+    array._aval.reader = None
     gc.collect()
     kept = [f"{i}f" for i in range(10_000)]  # where what was freed lay
     assert (view.format, view.shape, view.strides) == ("Zf", (2, 3), (24, 8)), kept[:1]

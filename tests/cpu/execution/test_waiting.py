@@ -44,7 +44,7 @@ def test_arrays_of_all_kinds_are_there_after_one_wait() -> None:
 def test_a_deleted_array_among_others_is_refused(name: str) -> None:
     arrays = _arrays()
     arrays[name].delete()
-    assert not await_together((x._signature, x._shards) for x in arrays.values())
+    assert not await_together((x._aval, x._shards) for x in arrays.values())
     for wait in (lambda: plugrt.block_until_ready(arrays), arrays[name].block_until_ready):
         with pytest.raises(DeletedBuffer):
             wait()

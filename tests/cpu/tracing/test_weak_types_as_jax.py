@@ -108,7 +108,7 @@ def dtype_kind(x: Any, wide: bool) -> Kind:
         return x.name, False, ()
     weak = getattr(x, "weak_type", getattr(x, "weak", None))
     if weak is None:
-        weak = type(x) is plugrt.Array and x._signature.weak
+        weak = type(x) is plugrt.Array and x._aval.weak
     return np.dtype(x.dtype).name, bool(weak) and x.dtype != bool, tuple(x.shape)
 
 

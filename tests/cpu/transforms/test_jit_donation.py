@@ -272,13 +272,13 @@ def test_what_is_donated_while_it_is_being_shared_is_refused(
         double(device_put(N))
     x = device_put(N)
 
-    def hold(shards: Any, signature: Any) -> Any:
+    def hold(shards: Any, aval: Any) -> Any:
         double(x)
-        return array_holding(shards, signature)
+        return array_holding(shards, aval)
 
     monkeypatch.setattr(array_making, "array_holding", hold)
     with pytest.raises(DeletedBuffer, match="was donated to '<lambda>'"):
-        share_buffers(x, x._signature)
+        share_buffers(x, x._aval)
 
 
 def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:

@@ -35,7 +35,7 @@ def test_a_forked_child_takes_what_another_thread_was_taking() -> None:
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(20)
-        made = share_buffers(x, x._signature)
+        made = share_buffers(x, x._aval)
         give_back([])
         x.delete()
         with array_deletion.sharers_lock:

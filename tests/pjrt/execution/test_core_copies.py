@@ -121,7 +121,7 @@ def test_device_put_of_what_is_like_the_last_is_the_cores(
             assert str(made) == str(expected)  # with the containers, in their order
             pairs = zip(plugrt.tree.leaves(made), plugrt.tree.leaves(expected), strict=True)
             for one, other in pairs:
-                assert one._signature is other._signature
+                assert one._aval is other._aval
                 np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
     assert plugrt.device_put(x) is x
     one, other = plugrt.device_put(2.5), plugrt.device_put(2.5)
@@ -146,7 +146,7 @@ def test_references_stay_the_same_over_many_copies(client: Client) -> None:
         plugrt.device_put(free, there)
         plugrt.device_put([free, 2.0])
 
-    kept = (fixed, free, free._signature, plugrt.config.token(), there)
+    kept = (fixed, free, free._aval, plugrt.config.token(), there)
     for _ in range(3):
         step()
     gc.collect()

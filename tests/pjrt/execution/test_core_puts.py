@@ -127,7 +127,7 @@ def test_scalars_strided_arrays_and_the_dtypes_of_ml_dtypes_are_put_by_the_core(
         found = jitted(value)
         assert not puts_in_python, value
         assert (found.dtype, found.shape) == (value.dtype, value.shape)
-        assert not found._signature.weak
+        assert not found._aval.weak
         np.testing.assert_array_equal(np.asarray(found), value)
     x = plugrt.device_put(H)
     plus = _warm(lambda a, b: a + b, x, np.array(1, np.float32))  # as a scalar, to a call

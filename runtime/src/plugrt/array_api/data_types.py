@@ -69,7 +69,7 @@ def astype(
 def is_weak(x: Any) -> builtins.bool:
     """Whether the dtype of an array or scalar yields to others, as that of a Python scalar does."""
     if type(x) in (Array, Tracer):
-        return builtins.bool(x._signature.weak if type(x) is Array else x.weak)
+        return builtins.bool(x._aval.weak if type(x) is Array else x.weak)
     return python_scalar(x) is not None and not isinstance(x, builtins.bool)
 
 

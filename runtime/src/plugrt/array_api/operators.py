@@ -76,7 +76,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             if state.trace is not None:
                 return apply_mixed(self, other, False)
             try:
-                run = find((token(), self._signature, other._signature))
+                run = find((token(), self._aval, other._aval))
             except AttributeError:  # a scalar, NumPy's, or something else
                 return apply_mixed(self, other, False)
             return function(self, other) if run is None else run((self, other))
@@ -97,7 +97,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
         if known and state.trace is None and type(self) is Array:
             scalar = scalar_operand(other, self)
             pair = (scalar, self) if swap else (self, scalar)
-            run = find((token(), pair[0]._signature, pair[1]._signature))
+            run = find((token(), pair[0]._aval, pair[1]._aval))
             return function(*pair) if run is None else run(pair)
         if not known and not isinstance(other, _OPERANDS) and not is_registered(other):
             if computes and type(other) in _CONTAINERS:
@@ -124,7 +124,7 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
             if state.trace is not None:
                 return function(self)
             try:
-                run = find((token(), self._signature))
+                run = find((token(), self._aval))
             except AttributeError:  # a traced array that leaked
                 return function(self)
             return function(self) if run is None else run((self,))

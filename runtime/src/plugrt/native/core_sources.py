@@ -4,19 +4,19 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-arrays/array.c 05e7e6c04328
+arrays/array.c b939e52b4b9a
 arrays/array_buffer.c 00e8c01152fd
-arrays/array_host.c 370e441f0b7d
-arrays/array_wait.c a0786281c2c0
-arrays/arrays.h 690ccb035f8d
-arrays/collect_held.c fb9ee7e38c64
+arrays/array_host.c e5503fa2c645
+arrays/array_wait.c 6614b74d2a21
+arrays/arrays.h bef55f5eabd1
+arrays/aval.c 3a997ea8e693
+arrays/collect_held.c 5ae93b437e96
 arrays/copy.c f409a1479408
 arrays/deletion.c d32bebff719f
 arrays/function_reader.c bc8246d2292d
-arrays/internal.h da1eb2484ac2
-arrays/quick_put.c fa706db8c172
+arrays/internal.h 8b237a8a0320
+arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
-arrays/signature.c 256aeaee87ec
 base/base.h f57096826a5e
 base/exceptions.c 17fa10192447
 base/lock.c cea67c959d38
@@ -24,9 +24,9 @@ base/objects.c 1f13d668553e
 base/python_method.c 050db04c25a3
 base/spares.c 8782b064eaca
 base/thread_state.c 1f20ac329970
-calls/call_key.c 069b1d248e70
-calls/call_parts.c f263cdf2565d
-calls/calls.c ef608e7b5ff2
+calls/call_key.c 6a3437e92dbb
+calls/call_parts.c 6ccfe7adb4fc
+calls/calls.c a2b3a0ef19e9
 calls/calls.h a63e7ce5726f
 calls/dict_keys.c 3856322c2451
 calls/flatten.c 3acebc9cd7a7
@@ -44,7 +44,7 @@ launches/launch_errors.c 141811a81088
 launches/launch_results.c 5b83ce63cb3b
 launches/launcher.c bb65e495e7a9
 launches/launches.h 4c4d61b84f05
-launches/outputs.c 4543318ea937
+launches/outputs.c 01e11cf952d3
 launches/reordered.c 3ebeb788a4be
 launches/runner.c e601043133ca
 launches/scratch_pool.c 72d77093bd73
@@ -69,7 +69,7 @@ library/references.c 4ef5ae791dfc
 library/trampolines.cc 1fa6c56e12c7
 library/view.c 12f21e9ef3fc
 library/wait.c 4b9f7936e2ac
-module.c 3de26257489b
+module.c 1bb154703d0c
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
 values/dtypes.c 16fe16e41fdf

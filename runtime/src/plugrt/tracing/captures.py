@@ -95,7 +95,7 @@ def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
     trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
-    tracer = Tracer(value, trace, weak=type(data) is Array and data._signature.weak)
+    tracer = Tracer(value, trace, weak=type(data) is Array and data._aval.weak)
     tracer.scope = root
     trace.captured[id(source)] = Captured(source, data, value, tracer)
     return tracer

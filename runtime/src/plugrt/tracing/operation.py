@@ -40,7 +40,7 @@ _ONE_ARRAY = ("Tracer", "Array")
 _FROM_INSIDE = (*PYTHON_ERRORS, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
-_get_signature = attrgetter("_signature")
+_get_aval = attrgetter("_aval")
 ARRAYS = (Tracer, Array, np.ndarray, np.generic, bool, int, float, complex)
 """The types accepted as arrays."""
 _SCALARS = (float, int, bool, complex)
@@ -55,7 +55,7 @@ _PLAIN = frozenset({bool, int, str, type(None)})
 def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     # The key of a call of arrays, with plain static values by name: such calls need no look at
     # the signature. `AttributeError` where an argument is no array.
-    return (_token(), *map(_get_signature, args), *kwargs.items(), *map(type, kwargs.values()))
+    return (_token(), *map(_get_aval, args), *kwargs.items(), *map(type, kwargs.values()))
 
 
 _UINT64 = "LQ"
@@ -68,7 +68,7 @@ class Operation(Generic[P, R]):
     """A function of arrays that emits StableHLO, callable on arrays and on tracers.
 
     On tracers its body runs in place. On arrays it is staged, compiled and run, and the program is
-    kept for arguments with the same signatures and the same static values: an operation is one
+    kept for arguments with the same avals and the same static values: an operation is one
     launch, however many StableHLO operations it emits.
     """
 
@@ -121,7 +121,7 @@ class Operation(Generic[P, R]):
         try:  # costs nothing unless something is raised
             run: Callable[[Sequence[Any]], R] | None
             try:
-                key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_signature, args))
+                key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_aval, args))
                 run = self.find(key)
             except (AttributeError, TypeError):  # not all are arrays, or hashable
                 run = None

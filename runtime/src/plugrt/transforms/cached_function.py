@@ -49,7 +49,7 @@ class PythonCalls:
             try:
                 if len(args) == 2:  # the usual number, unrolled: a tenth less
                     first, second = args
-                    run = self._find((_token(), first._signature, second._signature))
+                    run = self._find((_token(), first._aval, second._aval))
                 elif len(args) == 1:
                     [first] = args
                     if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
@@ -57,13 +57,13 @@ class PythonCalls:
                         leaves = [*first.values()]
                         run = None
                         if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
-                            avals = [x._signature for x in leaves]
+                            avals = [x._aval for x in leaves]
                             run = self._find((_token(), ((*first,),), (), *avals))
                             args = args if run is None else tuple(leaves)
                     else:  # asked so, what is no array raises nothing
-                        run = self._find((_token(), getattr(first, "_signature", None)))
+                        run = self._find((_token(), getattr(first, "_aval", None)))
                 else:
-                    run = self._find((_token(), *[x._signature for x in args]))
+                    run = self._find((_token(), *[x._aval for x in args]))
             except AttributeError:  # not all are arrays
                 run = None
             return self._general(args, kwargs) if run is None else run(args)

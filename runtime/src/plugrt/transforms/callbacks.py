@@ -297,7 +297,7 @@ def _call_now(
     ordered: bool,
 ) -> Any:
     """Calls a function outside of any trace; its results are where the arguments are."""
-    avals = [array._signature for array in arrays]
+    avals = [array._aval for array in arrays]
     devices, committed = resolve_devices(claims_of(avals, lambda i: names[i]), title)
     if ordered:
         await_ordered(devices)

@@ -236,8 +236,8 @@ def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
 
 
 def _relabel(x: Array, shape: tuple[int, ...], sharding: Sharding) -> Array:
-    signature = intern_aval(shape, x.dtype, sharding, True, x._signature.weak)
-    return share_buffers(x, signature)
+    aval = intern_aval(shape, x.dtype, sharding, True, x._aval.weak)
+    return share_buffers(x, aval)
 
 
 # pmap while another function is traced: each replica computes on its slice of the arguments, and

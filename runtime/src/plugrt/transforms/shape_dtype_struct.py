@@ -120,7 +120,7 @@ def _read_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
 
 def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
     if type(leaf) is Array:
-        return leaf._signature
+        return leaf._aval
     if (
         isinstance(leaf, np.ndarray | np.generic)
         or python_scalar(leaf) is not None

@@ -12,7 +12,7 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.programs import compile_options, load, resolve_launch
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
-from plugrt.execution.placement.result_signatures import result_signatures
+from plugrt.execution.placement.result_avals import result_avals
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.trees import tree
 from plugrt.frames.argument_errors import with_checked_methods
@@ -76,7 +76,7 @@ class Traced(StageInfo):
             types = zip(staged.output_types, staged.weak_outputs, strict=True)
             results = [intern_host_aval(t.shape, t.dtype, weak) for t, weak in types]
         else:
-            results = result_signatures(staged, placed)
+            results = result_avals(staged, placed)
         return tree.unflatten(staged.out_tree, [*map(struct_of, results)])
 
     def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:

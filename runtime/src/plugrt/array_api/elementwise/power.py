@@ -49,7 +49,7 @@ def is_weak_base(x1: Any, x2: Any) -> bool:
 
     In a trace the integer is seen to be one: the power is as weak as its base.
     """
-    return type(x2) in (int, bool) and type(x1) is Array and x1._signature.weak
+    return type(x2) in (int, bool) and type(x1) is Array and x1._aval.weak
 
 
 def check_exponent(base: Any, exponent: Any) -> None:

@@ -39,7 +39,7 @@ def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
     for x in leaves:
         cls = type(x)
         if cls is Array:
-            keep(x._signature)
+            keep(x._aval)
             continue
         if settings is None:
             plain, scalars = settings = _plain_avals(config.token())
@@ -76,7 +76,7 @@ def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
     if not leaves or type(leaves[0]) is not Array:  # the usual case, decided without an exception
         return None
     try:
-        return [x._signature for x in leaves]
+        return [x._aval for x in leaves]
     except AttributeError:
         return None
 
@@ -106,7 +106,7 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
     if type(x) is Array:
         if x._shards is None:
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
-        return x, x._signature
+        return x, x._aval
     if isinstance(x, Array):  # a tracer, which `host_array` would ask for its values
         x._live()
         raise NotAnArray(f"{explain(i)} is traced, and has no values yet: {x!r:.80}")

@@ -34,12 +34,12 @@ class PythonArray:
 
     # `_extra` holds the host copy, after deletion a `Deletion`. It is None at first, since to ask
     # for a slot that is not set takes as long as to set forty.
-    __slots__ = ("_extra", "_shards", "_signature")
+    __slots__ = ("_aval", "_extra", "_shards")
 
     # What launches take and return: `Shards`, or a backend's own object in their place (see
     # `LoadedExecutable.launcher`); `Array._live` returns the `Shards` in either case.
     _shards: Any
-    _signature: Any
+    _aval: Any
     _extra: Any
 
 
@@ -104,7 +104,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
-    _signature: ArrayAval
+    _aval: ArrayAval
     __weakref__: Any  # None where nothing refers to it weakly
 
     def __new__(cls, *_: Never, **__: Never) -> Self:
@@ -115,42 +115,42 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     @property
     def shape(self) -> tuple[int, ...]:
         """The dimensions of the whole array."""
-        return self._signature.shape
+        return self._aval.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, NumPy's or ml_dtypes'."""
-        return self._signature.dtype
+        return self._aval.dtype
 
     @property
     def weak_type(self) -> bool:
         """Whether the dtype yields to other operands', as a Python scalar's does."""
-        return self._signature.weak
+        return self._aval.weak
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._signature.ndim
+        return self._aval.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self._signature.shape)
+        return math.prod(self._aval.shape)
 
     @property
     def itemsize(self) -> int:
         """Bytes an element takes on the host."""
-        return self._signature.dtype.itemsize
+        return self._aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """Bytes that the whole array takes on the host."""
-        return self.size * self._signature.dtype.itemsize
+        return self.size * self._aval.dtype.itemsize
 
     @property
     def sharding(self) -> Sharding:
         """How the data are distributed over devices."""
-        return self._signature.sharding
+        return self._aval.sharding
 
     @property
     def format(self) -> Format:
@@ -159,7 +159,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         The layout is None where the backend does not state it, once the array is deleted, and of
         one without a part in this process.
         """
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         if self.is_deleted() or not self._live():
             return Format(None, sharding)
         try:
@@ -170,27 +170,27 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     @property
     def committed(self) -> bool:
         """Whether the array must stay where it is (`device_put` to a device was asked for)."""
-        return self._signature.committed
+        return self._aval.committed
 
     @property
     def device(self) -> Device | Sharding:
         """The device, or for an array on several devices its sharding (as in JAX)."""
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
 
     def devices(self) -> set[Device]:
         """Returns the devices that hold a part."""
-        return self._signature.sharding.device_set
+        return self._aval.sharding.device_set
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether all of the data are in this process."""
-        return self._signature.sharding.is_fully_addressable
+        return self._aval.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether each device holds all of the data."""
-        return self._signature.sharding.is_fully_replicated
+        return self._aval.sharding.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Shard]:
@@ -206,7 +206,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
         ``replica_id`` numbers the devices that have the same part, in the order of the sharding.
         """
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         shape = sharding.shard_shape(self.shape)
         where = sharding.devices_indices_map(self.shape)
         held = self._held()
@@ -217,8 +217,8 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
             data: Any = None
             if device in buffers:
                 here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
-                layout = self._signature.layout
-                old = self._signature
+                layout = self._aval.layout
+                old = self._aval
                 place = intern_aval(shape, old.dtype, here, old.committed, old.weak, layout)
                 data = new_array((buffers[device],), place)
             index = where[device]
@@ -245,7 +245,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     def _printed(self) -> npt.NDArray[Any]:
         """What printing shows: the contents, or those of all replicas."""
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:
             return sharding.stack(self._live())
         return np.asarray(self)
@@ -272,9 +272,9 @@ blank: Callable[[], Array] = partial(object.__new__, Array)
 """Makes an array whose slots are to be set."""
 
 
-def new_array(shards: Shards, signature: ArrayAval) -> Array:
-    """Returns the array of these buffers. Not checked: they must fit the signature."""
-    return array_holding(launch_form(shards), signature)
+def new_array(shards: Shards, aval: ArrayAval) -> Array:
+    """Returns the array of these buffers. Not checked: they must fit the aval."""
+    return array_holding(launch_form(shards), aval)
 
 
 def launch_form(shards: Shards) -> Any:
@@ -282,11 +282,11 @@ def launch_form(shards: Shards) -> Any:
     return getattr(shards, "held", shards)
 
 
-def array_holding(held: Any, signature: ArrayAval) -> Array:
-    """Returns the array of what a launch gave. Not checked: it must fit the signature."""
+def array_holding(held: Any, aval: ArrayAval) -> Array:
+    """Returns the array of what a launch gave. Not checked: it must fit the aval."""
     array = blank()
     array._shards = held
-    array._signature = signature
+    array._aval = aval
     array._extra = None
     return array
 
@@ -297,6 +297,6 @@ if core is not None:
 
 def duplicate(array: Array) -> Array:
     """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
-    layout = array._signature.layout
+    layout = array._aval.layout
     copies = [copy_in_place(shard, layout) for shard in array._live()]
-    return new_array(copies, array._signature)
+    return new_array(copies, array._aval)

@@ -38,7 +38,7 @@ class Contents(Conversions):
         _shards: Any
         _extra: Any
         _is_there: Any  # a bool of the core's arrays
-        _signature: ArrayAval
+        _aval: ArrayAval
 
         @property
         def sharding(self) -> Sharding: ...
@@ -51,8 +51,8 @@ class Contents(Conversions):
     def _open_shards(self, held: Any) -> Shards:
         if _is_sequence(type(held)):
             return held  # type: ignore[no-any-return]
-        signature = self._signature
-        opener = signature.opener or _keep_opener(signature)
+        aval = self._aval
+        opener = aval.opener or _keep_opener(aval)
         return opener(held)
 
     def _held(self) -> Any:
@@ -71,12 +71,12 @@ class Contents(Conversions):
             if _token().guarded:
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
-            shards, signature = held, self._signature  # not by functions, which take half the time
+            shards, aval = held, self._aval  # not by functions, which take half the time
             if not _is_sequence(type(held)):
-                shards = (signature.opener or _keep_opener(signature))(held)
+                shards = (aval.opener or _keep_opener(aval))(held)
             try:
                 read = None
-                if type(signature.sharding) is SingleDeviceSharding:
+                if type(aval.sharding) is SingleDeviceSharding:
                     # A backend's shards may read at once, and little of it by a shorter way.
                     read = getattr(shards, "read_to_host", None) or getattr(shards, "to_host", None)
                 host = read() if read else self._read(shards)
@@ -93,7 +93,7 @@ class Contents(Conversions):
         return host
 
     def _read(self, shards: Shards) -> npt.NDArray[Any]:
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         if type(sharding) is SingleDeviceSharding:
             return self._first(shards).to_host()
         if sharding.is_fully_replicated and len(sharding.devices) == 1:
@@ -102,32 +102,32 @@ class Contents(Conversions):
 
     def _check_read(self, *, explicit: bool) -> None:
         """Has the transfer guard look at a read, unless that is a view, or was made before."""
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         client = sharding.devices[0].client
         if self._extra is None and not client.capabilities.zero_copy_get:
-            what = f"{self._signature.tensor_type}, from {sharding!r}"
+            what = f"{self._aval.tensor_type}, from {sharding!r}"
             check_transfer("device_to_host", what, explicit=explicit)
 
     def _first(self, shards: Shards) -> Buffer:
         """The first part here; raises `NotAnArray` where other processes have all of them."""
         if not shards:
-            having = sorted({d.process_index for d in self._signature.sharding.devices})
+            having = sorted({d.process_index for d in self._aval.sharding.devices})
             raise NotAnArray(
-                f"{self._signature} has no part in this process: process "
+                f"{self._aval} has no part in this process: process "
                 f"{', '.join(map(str, having))} has it. Read it there; or device_put it, in all "
                 "processes, to devices of this one too"
             )
         return shards[0]
 
     def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
-        sharding = self._signature.sharding
+        sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:
             return sharding.read(shards)
         if sharding.is_fully_replicated:
             return self._first(shards).to_host()
         if not sharding.is_fully_addressable:
             raise NotAnArray(
-                f"{self._signature} has parts in other processes; read .addressable_shards, "
+                f"{self._aval} has parts in other processes; read .addressable_shards, "
                 "or call plugrt.process_allgather(x, tiled=True) in all processes"
             )
         parts = sharding.distinct_parts(self.shape)
@@ -163,7 +163,7 @@ class Contents(Conversions):
         try:
             if wait is not None:
                 wait()
-            elif not await_together(((self._signature, shards),)):
+            elif not await_together(((self._aval, shards),)):
                 for shard in shards:
                     shard.block_until_ready()
         except Internal as error:
@@ -173,7 +173,7 @@ class Contents(Conversions):
             self._raise_deleted(error)
         if core is not None:
             self._is_there = True
-            _keep_waiter(self._signature)
+            _keep_waiter(self._aval)
         if start:
             record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
         return self
@@ -182,7 +182,7 @@ class Contents(Conversions):
         """Whether the contents are there, so that reading them would not wait."""
         ready = all(shard.ready_event().is_ready() for shard in self._live())
         if core is not None:
-            _keep_waiter(self._signature)
+            _keep_waiter(self._aval)
         return ready
 
     def on_device_size_in_bytes(self) -> int:
@@ -198,21 +198,21 @@ class Contents(Conversions):
 _is_sequence: Callable[[type], bool] = cache(lambda cls: issubclass(cls, Sequence))
 
 
-def _keep_waiter(signature: ArrayAval) -> None:
-    """Keeps what the core waits by for the next array of the signature, if its backend has it."""
-    signature.waiter = getattr(signature.sharding.devices[0].client, "waiter", None)
+def _keep_waiter(aval: ArrayAval) -> None:
+    """Keeps what the core waits by for the next array of the aval, if its backend has it."""
+    aval.waiter = getattr(aval.sharding.devices[0].client, "waiter", None)
 
 
-def _keep_opener(signature: ArrayAval) -> Callable[[Any], Shards]:
-    sharding = signature.sharding
+def _keep_opener(aval: ArrayAval) -> Callable[[Any], Shards]:
+    sharding = aval.sharding
     device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
     memory = device.memory(memory_kind) if memory_kind else device.default_memory()
-    shape = sharding.shard_shape(signature.shape)
-    part = TensorType(shape, signature.dtype, signature.layout)
-    signature.opener = device.client.opener(part, memory)
+    shape = sharding.shard_shape(aval.shape)
+    part = TensorType(shape, aval.dtype, aval.layout)
+    aval.opener = device.client.opener(part, memory)
     if type(sharding) is SingleDeviceSharding:
-        signature.reader = compile_reader(device.client, part, memory)
-    return signature.opener
+        aval.reader = compile_reader(device.client, part, memory)
+    return aval.opener
 
 
 def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:

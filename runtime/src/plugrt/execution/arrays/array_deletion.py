@@ -97,7 +97,7 @@ class Deletable(Contents):
         raise DeletedBuffer(self._shared_loss_message(f" ({error})")) from error
 
     def _what(self) -> str:
-        return f"the array {self._signature.tensor_type}"
+        return f"the array {self._aval.tensor_type}"
 
     def _lose(self, loss: Deletion) -> bool:
         """Marks it as lost, and all that end with it; returns whether another has its buffers."""

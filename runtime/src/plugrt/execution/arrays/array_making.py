@@ -18,7 +18,7 @@ from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceShard
 from plugrt.interface import Buffer, Layout, Shards
 
 
-def share_buffers(array: Array, signature: ArrayAval) -> Array:
+def share_buffers(array: Array, aval: ArrayAval) -> Array:
     """Returns another array of the same buffers: deleting or donating one keeps the other.
 
     The memory is freed with the last of them.
@@ -28,7 +28,7 @@ def share_buffers(array: Array, signature: ArrayAval) -> Array:
     """
     with array_deletion.sharers_lock:
         held = array._held()
-        made = array_holding(held, signature)
+        made = array_holding(held, aval)
         keep_sharer(array, made)
     _require_held(array, held)
     return made
@@ -77,8 +77,8 @@ def array_on(
         memory = buffer.memory
         memory_kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
-    signature = intern_aval(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
-    return new_array(device.client.shards((buffer,)), signature)
+    aval = intern_aval(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
+    return new_array(device.client.shards((buffer,)), aval)
 
 
 def array_of_shards(
@@ -97,7 +97,7 @@ def change_layout(x: Array, layout: Layout | None) -> Array:
 
     ``layout`` is one other than the default, None the default.
     """
-    old = x._signature
+    old = x._aval
     if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):
         return x
     [buffer] = x._live()

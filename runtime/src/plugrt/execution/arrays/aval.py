@@ -22,7 +22,7 @@ class PythonAval:
 
 AvalBase = PythonAval
 if core is not None and not TYPE_CHECKING:
-    AvalBase = core.Signature
+    AvalBase = core.Aval
 
 
 class Aval(AvalBase):
@@ -90,7 +90,7 @@ else:
 
 
 if core is not None:
-    core.set_signature_class(Aval)
+    core.set_aval_class(Aval)
 
 _known: BoundedCache[tuple[Any, ...], Any] = BoundedCache(65536, interned=True)
 """Avals by contents. One that is evicted costs compilations, never correctness."""

@@ -64,7 +64,7 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
     if sharers is None:  # those that share are referred to weakly, which is asked at less cost
         return (), False
     lives = {*getattr(array, "_lives", ())}
-    here = array._signature.sharding.device_set
+    here = array._aval.sharding.device_set
     tied: list[Array] = []
     shared = False
     for other in _others(array, sharers):
@@ -73,7 +73,7 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
         if lives and not lives.isdisjoint(getattr(other, "_lives", ())):
             tied.append(other)
         elif not shared:  # what shares with one part knows all, and has nothing of the others
-            shared = not here.isdisjoint(other._signature.sharding.devices)
+            shared = not here.isdisjoint(other._aval.sharding.devices)
     return tied, shared
 
 

@@ -10,17 +10,17 @@ from plugrt.interface import Client
 
 
 def await_together(held: Iterable[tuple[ArrayAval, Any]]) -> bool:
-    """Waits for arrays of these signatures, which hold these shards; whether all are there.
+    """Waits for arrays of these avals, which hold these shards; whether all are there.
 
     False, where the caller has to wait for each in turn: a backend waits for one only, there is
     nothing to wait for any more, or making one failed, which the wait for that one raises.
     """
-    of_signatures: dict[ArrayAval, list[Any]] = {}
-    for signature, shards in held:
-        of_signatures.setdefault(signature, []).append(shards)
+    by_aval: dict[ArrayAval, list[Any]] = {}
+    for aval, shards in held:
+        by_aval.setdefault(aval, []).append(shards)
     of_clients: dict[Client, list[Any]] = {}
-    for signature, shards in of_signatures.items():
-        client = signature.sharding.devices[0].client
+    for aval, shards in by_aval.items():
+        client = aval.sharding.devices[0].client
         of_clients.setdefault(client, []).extend(shards)
     for client, shards in of_clients.items():
         await_shards = getattr(client, "await_shards", None)
@@ -29,9 +29,9 @@ def await_together(held: Iterable[tuple[ArrayAval, Any]]) -> bool:
     return True
 
 
-def await_held(held: list[Any], signatures: list[ArrayAval]) -> bool:
-    """As `await_together`, of arrays of one client; their signatures are all of these."""
-    clients = [signature.sharding.devices[0].client for signature in signatures]
+def await_held(held: list[Any], avals: list[ArrayAval]) -> bool:
+    """As `await_together`, of arrays of one client; their avals are all of these."""
+    clients = [aval.sharding.devices[0].client for aval in avals]
     if not clients or clients.count(clients[0]) != len(clients):
         return False
     await_shards = getattr(clients[0], "await_shards", None)

@@ -33,7 +33,7 @@ from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5
 _token = config.token
-_get_signature = attrgetter("_signature")
+_get_aval = attrgetter("_aval")
 
 
 @with_checked_methods
@@ -96,7 +96,7 @@ if core is not None and not TYPE_CHECKING:
 class CompiledCall(CompiledBase, CompiledCalls):
     """A loaded program that is called with arguments of the types it was compiled for.
 
-    A call with arrays of known signatures is one cache look-up; others are checked first.
+    A call with arrays of known avals is one cache look-up; others are checked first.
     """
 
     _any_place = False
@@ -147,7 +147,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         try:
             if self._takes_flat and not kwargs:
                 try:
-                    run = self._runners.get((_token(), *map(_get_signature, args)))
+                    run = self._runners.get((_token(), *map(_get_aval, args)))
                 except AttributeError:  # not all are arrays
                     run = None
                 if run is not None:

@@ -83,7 +83,7 @@ class Donation:
             if counts and (
                 _is_used(shards, position, taken[-1][2], same) or (tied and _are_used(tied))
             ):
-                keeper = array_holding(shards[position], array._signature)
+                keeper = array_holding(shards[position], array._aval)
             if keeper is not None:
                 shards[position] = duplicate(keeper)._held()
             del keeper  # what this call takes next is not needed by it
@@ -132,7 +132,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
         if held is None:
             raise DeletedBuffer(array._deleted_message())
         tied, shared = find_sharers(array)
-        keeper = share_buffers(array, array._signature) if shared and own is held else None
+        keeper = share_buffers(array, array._aval) if shared and own is held else None
         for lost in tied:
             taken.append((lost, lost._shards, lost._extra, loss))
             lost._mark_lost(loss)

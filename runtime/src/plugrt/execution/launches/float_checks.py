@@ -134,7 +134,7 @@ class _Checks:
             for i in plan.needed
             if _fault(values[i], self.nans, self.infs)
         ] + [
-            f"an array in the closure of {plan.name!r} ({constant._signature.tensor_type})"
+            f"an array in the closure of {plan.name!r} ({constant._aval.tensor_type})"
             for constant in self.program.constants
             if _fault(constant, self.nans, self.infs)
         ]

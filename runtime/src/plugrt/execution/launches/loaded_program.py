@@ -35,7 +35,7 @@ Run = Callable[[Sequence[Any]], list[Array]]
 class LoadedProgram:
     """An executable with the data it closed over, loaded for one `Launch`.
 
-    ``outputs`` are the signatures of the flat outputs, in their order; ``module`` gives the
+    ``outputs`` are the avals of the flat outputs, in their order; ``module`` gives the
     StableHLO module, for the debug checks, or None where it cannot be read.
     """
 
@@ -119,7 +119,7 @@ class LoadedProgram:
         place, execute = self._split_placement(place, avals)
         free, calling = split_launcher(execute)
         explain, fail, make = self.explain, self._fail, blank
-        [signature] = self.outputs
+        [aval] = self.outputs
         two = len(avals) == 2
 
         def run_single(values: Sequence[Any]) -> Array:
@@ -135,7 +135,7 @@ class LoadedProgram:
                 explain(values, error, given)
             array = make()  # as `array_holding`, without the call
             array._shards = shards
-            array._signature = signature
+            array._aval = aval
             array._extra = None
             return array
 
@@ -151,7 +151,7 @@ class LoadedProgram:
                 fail(values, error, taken, given)
             array = make()
             array._shards = shards
-            array._signature = signature
+            array._aval = aval
             array._extra = None
             return array
 
@@ -193,8 +193,8 @@ class LoadedProgram:
         With ``numbered`` it gives a dict of them, under the key that has the number of each.
         """
         fail, make = self._fail, blank
-        signatures = self.outputs
-        nothings = [()] * len(signatures)
+        avals = self.outputs
+        nothings = [()] * len(avals)
         free, calling = split_launcher(execute)
         keys = None if numbered is None else _sort_keys(numbered)
         template: dict[Any, Any] = numbered or {}
@@ -211,15 +211,15 @@ class LoadedProgram:
                 fail(values, error, taken, given)
             made = [*starmap(make, nothings)]
             if keys is None:
-                for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
+                for array, shards, aval in zip(made, outputs, avals):  # noqa: B905  # hot
                     array._shards = shards
-                    array._signature = signature
+                    array._aval = aval
                     array._extra = None
                 return made
             results = template.copy()  # a dict of a zip takes longer
-            for array, shards, signature, key in zip(made, outputs, signatures, keys):  # noqa: B905
+            for array, shards, aval, key in zip(made, outputs, avals, keys):  # noqa: B905
                 array._shards = shards
-                array._signature = signature
+                array._aval = aval
                 array._extra = None
                 results[key] = array
             return results
@@ -228,7 +228,7 @@ class LoadedProgram:
 
     def _make_general(self, place: Placer, donation: Donation | None, avals: Sequence[Aval]) -> Run:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
-        plan, constants, signatures = self.plan, self.constants, self.outputs
+        plan, constants = self.plan, self.constants
         execute = self.executable.launcher if self.executable else _execute_nothing
         free, calling = split_launcher(execute)
         kept, fed, fail = len(plan.kept), plan.fed, self._fail
@@ -237,10 +237,10 @@ class LoadedProgram:
         position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
         for i in range(len(plan.literals)):
             position_of["literal", i] = len(plan.needed) + i
-        results = [s for s, (origin, _) in zip(signatures, plan.sources, strict=True)
+        results = [s for s, (origin, _) in zip(self.outputs, plan.sources, strict=True)
                    if origin == "result"]  # fmt: skip
         forwarded = [
-            (output, *source, position_of.get(source, -1), signatures[output],
+            (output, *source, position_of.get(source, -1), self.outputs[output],
              source[0] == "constant" or self._is_placed_for(source, avals))
             for output, source in enumerate(plan.sources)
             if source[0] != "result"
@@ -261,10 +261,10 @@ class LoadedProgram:
                 shards = place(values)
                 # Before the launch: what takes the buffers from now on finds that they are shared.
                 passed = [
-                    share_buffers((constants if origin == "constant" else values)[i], signature)
+                    share_buffers((constants if origin == "constant" else values)[i], aval)
                     if shared
-                    else _hold_new(shards, position, signature, new)
-                    for _, origin, i, position, signature, shared in forwarded
+                    else _hold_new(shards, position, aval, new)
+                    for _, origin, i, position, aval, shared in forwarded
                 ]
                 if donation:
                     donation.take(values, shards, taken)
@@ -313,15 +313,15 @@ class LoadedProgram:
 
 
 def _hold_new(
-    shards: Sequence[Any], position: int, signature: ArrayAval, new: dict[int, Array]
+    shards: Sequence[Any], position: int, aval: ArrayAval, new: dict[int, Array]
 ) -> Array:
     """Returns a forwarded result: the array of what was put or moved for this call.
 
     ``new`` holds those made so far, by position; another result of the same shares its buffers.
     """
     if position in new:
-        return share_buffers(new[position], signature)
-    made = new[position] = array_holding(shards[position], signature)
+        return share_buffers(new[position], aval)
+    made = new[position] = array_holding(shards[position], aval)
     return made
 
 

@@ -54,7 +54,7 @@ def compile_runner(
     if puts is None:
         return slow
     outputs = core.Outputs(
-        signatures=program.outputs,
+        avals=program.outputs,
         origins=_find_origins(plan),
         constants=program.constants,
         share=share_buffers,
@@ -202,9 +202,9 @@ def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
 def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:
     """Returns how many launches that end late may be kept at once, by what each of them has."""
     shapes = [program.types[i][:2] for i in lent]
-    for signature, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
+    for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":
-            shapes.append((signature.shape, signature.dtype))
+            shapes.append((aval.shape, aval.dtype))
     size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
     count = _KEPT_BYTES // max(size, 1)
     return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0

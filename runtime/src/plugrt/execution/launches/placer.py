@@ -83,7 +83,7 @@ def takes_host_value(launch: Launch, i: int) -> bool:
 
 
 def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
-    """Whether arrays of this signature lie where and as the launch takes argument ``i``."""
+    """Whether arrays of this aval lie where and as the launch takes argument ``i``."""
     target = launch.in_shardings[i]
     return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
         target, aval.ndim

@@ -37,10 +37,10 @@ from plugrt.execution.placement.launch_shardings import (
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
 from plugrt.execution.placement.plan import Plan, takes_one_tuple
-from plugrt.execution.placement.result_signatures import (
+from plugrt.execution.placement.result_avals import (
     check_memories,
     explain_refusal,
-    result_signatures,
+    result_avals,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
@@ -136,7 +136,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     if plan.donated and launch.partitions > 1:
         used = used_donations(plan, launch, traced.types, traced.output_types)
         plan = replace(plan, donated=used)
-    outputs = result_signatures(traced, launch)
+    outputs = result_avals(traced, launch)
     return LoadedProgram(
         plan, traced.types, launch, executable, constants, outputs,
         lambda: traced.module_for(launch),
@@ -168,9 +168,7 @@ def resolve_launch(
     asked = asked or traced.asked
     named = asked.claims(needed) if asked else []
     claims = [*named, *traced.claims]
-    captured = [
-        c._signature if type(c) is Array else None for c in plan.constants if captured_count
-    ]
+    captured = [c._aval if type(c) is Array else None for c in plan.constants if captured_count]
     if (replicas := find_replicas(avals, traced.replicas)) is not None:
         return launch_on_replicas(traced, avals, replicas)
     if traced.replicas > 1:
@@ -219,8 +217,8 @@ def resolve_launch(
     return keep_layouts(launch, plan, avals)
 
 
-def _keeps_sharding(signature: ArrayAval, committed: bool) -> bool:
-    return not committed or not isinstance(signature.sharding, SingleDeviceSharding)
+def _keeps_sharding(aval: ArrayAval, committed: bool) -> bool:
+    return not committed or not isinstance(aval.sharding, SingleDeviceSharding)
 
 
 def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:

@@ -41,7 +41,7 @@ def as_array(x: Any, name: str) -> Array:
     if (plain := python_scalar(x)) is not None:
         here = SingleDeviceSharding(default_device())
         kept = put_scalar(here, plain, scalar_dtype(plain))
-        return share_buffers(kept, kept._signature)
+        return share_buffers(kept, kept._aval)
     return put(host_array(x, name), default_device(), committed=False)
 
 
@@ -81,18 +81,18 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
     Beside an array over a mesh it is on each of its devices, put there once. A fast path of
     `as_array`. Not for a Python -0.0, which equals 0.0 as a dict key.
     """
-    signature = array._signature
+    aval = array._aval
     value = x.tobytes() if isinstance(x, np.generic) else x
-    key = (config.token(), signature, type(x), value)
+    key = (config.token(), aval, type(x), value)
     found = _beside.get(key)
     if found is None:
-        where = beside(signature.sharding)
+        where = beside(aval.sharding)
         if key[0].guarded:
             what = f"the scalar {x!r}, to {where!r}"
             check_transfer("host_to_device", what, explicit=True)
         if isinstance(x, np.generic):
             found = put_whole(host_array(x), where, committed=False)
-        elif isinstance(x, float | complex) and signature.dtype.char in "dD":
+        elif isinstance(x, float | complex) and aval.dtype.char in "dD":
             found = put_scalar(where, x, np.result_type(x, np.float64))
         else:
             found = put_scalar(where, x, scalar_dtype(x))

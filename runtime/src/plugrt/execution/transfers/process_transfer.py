@@ -109,6 +109,6 @@ def transfer(x: Array, plan: TransferPlan, *, share: bool = True) -> Array:
         found |= dict(zip(arriving, made, strict=True))
     devices = target.addressable_devices
     shards = devices[0].client.shards([found[device] for device in devices]) if devices else ()
-    result = array_of_shards(plan.shape, plan.dtype, target, shards, x._signature.weak)
+    result = array_of_shards(plan.shape, plan.dtype, target, shards, x._aval.weak)
     kept = any(found[device] is held.get(device) for device in devices)
     return share_parts(result, x, before) if kept else result

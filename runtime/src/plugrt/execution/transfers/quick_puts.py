@@ -58,7 +58,7 @@ def keep_put(x: Any, device: Any, made: Any) -> None:
         stays = array is leaf
         put = None if stays else _compile(avals[0], array)
         if stays or put is not None:
-            found = put, array._signature
+            found = put, array._aval
             _known.keep(key, found)
             if stays or type(put) in (core.Put, core.Copy):
                 _in_core.keep(key, found)
@@ -66,7 +66,7 @@ def keep_put(x: Any, device: Any, made: Any) -> None:
 
 def _compile(aval: Aval, made: Array) -> Any:
     """Returns what puts such values, None where there is more to do."""
-    if not _is_on_one(made.sharding) or made._signature.layout is not None:
+    if not _is_on_one(made.sharding) or made._aval.layout is not None:
         return None
     [device] = made.sharding.devices
     if is_placed(aval):

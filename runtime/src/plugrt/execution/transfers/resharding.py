@@ -50,7 +50,7 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     except DeletedBuffer as error:  # by another thread, meanwhile
         x._raise_deleted(error)
     if made is None:
-        return put_sharded(np.asarray(x), sharding, x._signature.weak)
+        return put_sharded(np.asarray(x), sharding, x._aval.weak)
     return share_parts(made, x, held) if share and keeps_parts(x, sharding) else made
 
 
@@ -67,8 +67,8 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _widen(x, sharding)
     sharding.check_shape(x.shape)
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
-        signature = intern_aval(x.shape, x.dtype, sharding, True, x._signature.weak)
-        return share_buffers(x, signature)
+        aval = intern_aval(x.shape, x.dtype, sharding, True, x._aval.weak)
+        return share_buffers(x, aval)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:
         # What is not committed is each process's own value: nobody sends it.
@@ -103,12 +103,12 @@ def reshard_globally(x: Array, sharding: Sharding) -> Array:
     key = (shape, dtype, x.sharding, sharding)
     loaded = _loaded.get_or_make(key, lambda: _load(*key))
     if config.distributed_debug:
-        LaunchLog("reshard", loaded, x.sharding.devices, [repr(x._signature)]).write()
+        LaunchLog("reshard", loaded, x.sharding.devices, [repr(x._aval)]).write()
     [shards] = loaded.execute([x._live()])
     by_device = {buffer.device: buffer for buffer in shards}
     devices = sharding.addressable_devices
     parts = devices[0].client.shards([by_device[device] for device in devices])
-    return array_of_shards(shape, dtype, sharding, parts, x._signature.weak)
+    return array_of_shards(shape, dtype, sharding, parts, x._aval.weak)
 
 
 def _load(

@@ -61,7 +61,7 @@ def gather(x: Array) -> npt.NDArray[Any]:
     shards = x._live()
     if not x.sharding.is_fully_addressable:
         raise NotAnArray(
-            f"{x._signature} has parts in other processes, so that it cannot be gathered here; "
+            f"{x._aval} has parts in other processes, so that it cannot be gathered here; "
             "read .addressable_shards, or plugrt.process_allgather(x, tiled=True) in all processes"
         )
     if type(x.sharding) is ReplicaSharding:
@@ -78,4 +78,4 @@ def gather(x: Array) -> npt.NDArray[Any]:
 def join(x: Array, sharding: Sharding, buffers: list[Buffer]) -> Array:
     """Returns the values of ``x`` in these buffers, one for each device of the sharding."""
     shards = buffers[0].device.client.shards(buffers)
-    return array_of_shards(x.shape, x.dtype, sharding, shards, x._signature.weak)
+    return array_of_shards(x.shape, x.dtype, sharding, shards, x._aval.weak)

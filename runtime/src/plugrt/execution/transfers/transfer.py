@@ -132,7 +132,7 @@ def _check_puts(x: Any, device: Any) -> None:
         there = _sharding_of(read_target(target), leaf)
         if type(leaf) is Array:
             if there is not None and moves(leaf.sharding, there):
-                what = f"{leaf._signature.tensor_type}, from {leaf.sharding!r} to {there!r}"
+                what = f"{leaf._aval.tensor_type}, from {leaf.sharding!r} to {there!r}"
                 check_transfer("device_to_device", what, explicit=True)
         elif not isinstance(leaf, Array):
             what = f"{leaf!r:.40}, to {there or default_device()!r}"
@@ -197,7 +197,7 @@ def block_until_ready(x: T) -> T:
             return x
     arrays = [leaf for leaf in tree.flatten(x)[0] if isinstance(leaf, Array)]
     if len(arrays) > 1 and not listening:
-        held = ((array._signature, array._shards) for array in arrays)
+        held = ((array._aval, array._shards) for array in arrays)
         if await_together(held):
             return x
     for array in arrays:

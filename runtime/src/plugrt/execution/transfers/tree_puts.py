@@ -132,8 +132,8 @@ def _put_together(
     put_all = device.client.shards_from_host([host for _, host in numbered], device)
     for (i, host), shards in zip(numbered, put_all, strict=True):
         weak = type(leaves[i]) in (bool, int, float, complex)
-        signature = intern_aval(host.shape, host.dtype, here, committed, weak)
-        results[i] = new_array(shards, signature)
+        aval = intern_aval(host.shape, host.dtype, here, committed, weak)
+        results[i] = new_array(shards, aval)
 
 
 def put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
@@ -182,7 +182,7 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
     held = x._held()
     if isinstance(to, Space):
         to = space_of(x, to)
-    layout = x._signature.layout
+    layout = x._aval.layout
     if isinstance(to, Format) or not x.committed:
         require_here(to)
     if isinstance(to, Device) and not (to.is_addressable and x.sharding.addressable_devices):
@@ -202,7 +202,7 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
         if layout is not None and to.client.capabilities.layouts:
             result = change_layout(result, layout)
     if may_alias is False and result._shards is held:
-        result = new_array(duplicate(x)._shards or (), result._signature)
+        result = new_array(duplicate(x)._shards or (), result._aval)
     return result
 
 

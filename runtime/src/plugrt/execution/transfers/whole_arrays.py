@@ -42,8 +42,8 @@ def put_whole(
     """Returns a host array as an array that each device of a sharding has whole."""
     if isinstance(sharding, SingleDeviceSharding) and sharding.memory_kind is None:
         return put(host, sharding.device, committed, weak)
-    signature = intern_aval(host.shape, host.dtype, sharding, committed, weak)
-    return new_array(put_sharded(host, sharding)._live(), signature)
+    aval = intern_aval(host.shape, host.dtype, sharding, committed, weak)
+    return new_array(put_sharded(host, sharding)._live(), aval)
 
 
 def beside(sharding: Sharding) -> Sharding:
@@ -65,7 +65,7 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     layout. Goes from device to device where the backends can do that, else through the host.
     Raises `NotAnArray` where parts of it are in other processes.
     """
-    held, here, old = x._held(), SingleDeviceSharding(device), x._signature
+    held, here, old = x._held(), SingleDeviceSharding(device), x._aval
     if x.sharding is here:
         kept = intern_aval(old.shape, old.dtype, here, committed, old.weak, old.layout)
         return x if kept is old else share_buffers(x, kept)
@@ -74,6 +74,6 @@ def move(x: Array, device: Device, committed: bool) -> Array:
         held = x._held()
     buffers = exchange(x, here)
     if buffers is None:
-        return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)
-    made = array_on(buffers[0], committed, x._signature.weak)
+        return put(gather(x), device, committed, x._aval.weak, semantics=_ALIAS)
+    made = array_on(buffers[0], committed, x._aval.weak)
     return share_parts(made, x, held) if keeps_parts(x, here) else made

@@ -78,7 +78,7 @@ def launch(
     """Returns ``body(**operands)``, where the leaves of ``operands`` arrive as tracers.
 
     Within a trace the body runs in place. Otherwise it is staged, compiled and launched as one
-    program, kept for the same ``functions``, ``static`` values and argument signatures. With
+    program, kept for the same ``functions``, ``static`` values and argument avals. With
     ``reads_once`` the trace is, too: what the functions close over is what it was at first.
     ``in_python`` runs it operation by operation instead: under ``disable_jit``, and where a debug
     check asks which operation of a launch is at fault. ``place`` decides where it is launched: as

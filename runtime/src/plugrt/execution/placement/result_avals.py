@@ -23,8 +23,8 @@ class TracedResults(Protocol):
     def weak_outputs(self) -> Sequence[bool]: ...
 
 
-def result_signatures(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
-    """Returns the signature of each flat result: of all devices together, as callers get it."""
+def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
+    """Returns the aval of each flat result: of all devices together, as callers get it."""
     return [
         intern_aval(
             sharding.whole_shape(t.shape) if launch.of_parts else t.shape,
