@@ -320,8 +320,8 @@ def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
     assert [t for t in texts if VENDORS.search(t)] == ["cuda"]
     assert [t for t in texts if PRIVATE.search(t)] == ["import jaxlib._jax"]
     assert layer_number("cli") > layer_number("execution")
-    assert is_above("plugrt.execution.launches.programs", "plugrt.execution.trees.tree")
-    assert not is_above("plugrt.execution.trees.tree", "plugrt.execution.launches.programs")
+    assert is_above("plugrt.execution.launches.programs", "plugrt.execution.trees.pytrees")
+    assert not is_above("plugrt.execution.trees.pytrees", "plugrt.execution.launches.programs")
 
 
 @pytest.mark.parametrize(

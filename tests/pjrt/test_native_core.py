@@ -30,7 +30,7 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.native.native_core import core, reason
 from support.alone import alone
 from support.xla_cpu import library_path, needs_library
@@ -466,7 +466,7 @@ def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_
             raise LookupError("no box")
         return Box(*values)
 
-    tree.register_node(Box, lambda box: ((box.value,), None), unflatten)
+    pytrees.register_node(Box, lambda box: ((box.value,), None), unflatten)
     jitted = plugrt.jit(lambda a: Box(a + 1), donate_argnums=0)
     for fails[0] in (False, False, True, True):
         x = _put(client)

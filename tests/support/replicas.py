@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import CompileOptions, DeviceAssignment, TensorType
 from plugrt.plugins.selection import backends
 from plugrt.tracing.entry import Parameter
@@ -35,4 +35,4 @@ def run_replicas(
     ]
     outputs: Sequence[Any] = executable.execute(shards)
     stacked = [np.stack([b.to_host() for b in output]) for output in outputs]
-    return tree.unflatten(staged.out_tree, stacked)
+    return pytrees.unflatten(staged.out_tree, stacked)

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "Array": "plugrt.execution.arrays.array",
-    "PyTreeSpec": "plugrt.execution.trees.tree",
+    "PyTreeSpec": "plugrt.execution.trees.pytrees",
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
     "backends": "plugrt.plugins.selection.backends",
     "block_until_ready": "plugrt.execution.transfers.transfer",
@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     from plugrt.execution.transfers.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfers.transfer import device_get as device_get
     from plugrt.execution.transfers.transfer import device_put as device_put
-    from plugrt.execution.trees.tree import PyTreeSpec as PyTreeSpec
+    from plugrt.execution.trees.pytrees import PyTreeSpec as PyTreeSpec
     from plugrt.lax.sharding_constraint import (
         with_sharding_constraint as with_sharding_constraint,
     )

@@ -65,7 +65,7 @@ def test_a_warm_call_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [repr(f(steps, **more)) for steps, more in calls]
     count = len(traced)
     assert count == len(calls) - 1  # two are the same container
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):
         assert [repr(f(steps, **more)) for steps, more in calls] == wanted
     assert len(traced) == count
@@ -102,7 +102,7 @@ def test_containers_of_the_standard_library_are_opened(monkeypatch: pytest.Monke
     assert wanted[4:6] == [repr([y, x * 2, y * 3])] * 2
     count = len(traced)
     assert count == len(calls) - 2  # of two pairs one is the other, with other values or order
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):
         assert [repr(f(given, n=y)) for given in calls] == wanted
     assert len(traced) == count
@@ -267,6 +267,6 @@ def test_a_compiled_function_takes_nodes(monkeypatch: pytest.MonkeyPatch) -> Non
         plugrt.jit(lambda s, k: s.state - k.rate).lower(Step(x, 1), k=Step(x, 2, y)).compile()
     )
     compiled(Step(x, 1), k=Step(x, 2, y))
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):
         assert compiled(Step(x, 1), k=Step(x, 2, y)).tolist() == [-1, -1]

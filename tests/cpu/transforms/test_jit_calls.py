@@ -33,7 +33,7 @@ from plugrt.errors import (
 )
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.compiles import counting
@@ -304,14 +304,14 @@ class Pair(NamedTuple):
     b: Any
 
 
-@tree.register_dataclass
+@pytrees.register_dataclass
 @dataclasses.dataclass
 class State:
     weights: Any
     step: Any
 
 
-@functools.partial(tree.register_dataclass, meta_fields=("name",))
+@functools.partial(pytrees.register_dataclass, meta_fields=("name",))
 @dataclasses.dataclass
 class Named:
     value: Any

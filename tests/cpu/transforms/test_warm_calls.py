@@ -170,7 +170,7 @@ def test_a_warm_call_with_nested_containers_is_not_flattened(
     x = plugrt.device_put(np.ones(2, np.float32))
     f = plugrt.jit(lambda t: t["a"]["w"][0] - t["b"]["v"][0])
     f({"b": {"v": [x]}, "a": {"w": [x, x]}})
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     assert np.asarray(f({"b": {"v": [x]}, "a": {"w": [x, x]}})).tolist() == [0, 0]
 
 
@@ -186,7 +186,7 @@ def test_a_warm_call_with_none_is_not_flattened(monkeypatch: pytest.MonkeyPatch)
     ]  # fmt: skip
     wanted = [np.asarray(f(*args, **kwargs)) for args, kwargs in calls]
     assert len({value.tobytes() for value in wanted}) == len(calls)
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):  # also as the last call
         for (args, kwargs), value in zip(calls, wanted, strict=True):
             np.testing.assert_array_equal(np.asarray(f(*args, **kwargs)), value)
@@ -198,7 +198,7 @@ def test_a_warm_call_of_a_compiled_function_takes_none(monkeypatch: pytest.Monke
     compiled(x, None, y)
     with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
         compiled(None, x, y)
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):
         assert np.asarray(compiled(x, None, y)).tolist() == [3, 3]
 
@@ -237,7 +237,7 @@ def test_a_warm_call_with_named_tuples_is_not_flattened(monkeypatch: pytest.Monk
     ]  # fmt: skip
     wanted = [f(*args, **kwargs) for args, kwargs in calls]
     assert [*map(type, seen)] == [Point, Vector, tuple, list, Point, Point]
-    monkeypatch.setattr("plugrt.execution.trees.tree.flatten", None)
+    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
     for _ in range(3):
         for (args, kwargs), value in zip(calls, wanted, strict=True):
             found = f(*args, **kwargs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, LeakedTracer, Unimplemented
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.python_control_flow import run_chosen
@@ -95,7 +95,7 @@ class _Composite:
     def add(self, args: Any) -> Any:
         """Adds the operation to the current trace, and returns its results."""
         trace = active_trace()
-        leaves, spec = tree.flatten(args)
+        leaves, spec = pytrees.flatten(args)
         staged = self._stage(leaves, spec)
         note_inner(trace, staged)
         closed_over = [as_tracer(data) for data in staged.plan.constants]
@@ -113,13 +113,13 @@ class _Composite:
             Tracer(value, trace, weak=weak)
             for value, weak in zip(made.operation.results, staged.weak_outputs, strict=True)
         ]
-        return tree.unflatten(staged.out_tree, results)
+        return pytrees.unflatten(staged.out_tree, results)
 
-    def _stage(self, leaves: Sequence[Tracer], spec: tree.PyTreeSpec) -> Staged:
+    def _stage(self, leaves: Sequence[Tracer], spec: pytrees.PyTreeSpec) -> Staged:
         types = [(x.shape, x.dtype, x.weak) for x in leaves]
         names = [f"args[{i}]" for i in range(len(leaves))]
         staged = stage(
-            lambda *flat: self._decompose(*tree.unflatten(spec, flat)),
+            lambda *flat: self._decompose(*pytrees.unflatten(spec, flat)),
             make_parameters(types, names),
             name=self._name,
             axes=active_trace().axes,
@@ -163,7 +163,7 @@ def _check_name(name: Any, version: Any) -> None:
 
 def _check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
     for key, value in attributes.items():
-        for leaf in tree.leaves(value):
+        for leaf in pytrees.leaves(value):
             if isinstance(leaf, Tracer):
                 raise LeakedTracer(
                     f"the attribute {key!r} of the composite {name!r} is a traced array; pass it "

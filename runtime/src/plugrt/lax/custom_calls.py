@@ -11,7 +11,7 @@ import numpy as np
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
@@ -219,13 +219,13 @@ def optimization_barrier(operand: T, /) -> T:
     Any shapes and dtypes. Raises `NotAnArray` for other leaves. As
     ``jax.lax.optimization_barrier``.
     """
-    leaves, spec = tree.flatten(operand)
+    leaves, spec = pytrees.flatten(operand)
     if not leaves:
         return operand
     values = [strong(x).value for x in leaves]
     made = hlo.OptimizationBarrierOp(values, loc=active_trace().location())
     kept = [with_weakness(y, x.weak) for y, x in zip(wrap(made), leaves, strict=True)]
-    result: T = tree.unflatten(spec, kept)
+    result: T = pytrees.unflatten(spec, kept)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, Unimplemented
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.lax.custom_calls import custom_call
 from plugrt.lax.parallel.replica_groups import AxisName, group_size
@@ -51,7 +51,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     require_flag("dce_sink", "prevent_mlir_dce", prevent_mlir_dce)
     _check_arrays("dce_sink", val)
     if prevent_mlir_dce:
-        for leaf in tree.leaves(val):
+        for leaf in pytrees.leaves(val):
             custom_call("dce_sink", [leaf], [], has_side_effect=True, api_version=1)
 
 
@@ -82,7 +82,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
 
 def _check_arrays(function: str, x: Any) -> None:
-    for path, leaf in tree.flatten_with_paths(x):
+    for path, leaf in pytrees.flatten_with_paths(x):
         if not isinstance(leaf, ARRAYS):
             raise NotAnArray(
                 f"{function} takes arrays and numbers; x{path} is {leaf!r:.60} of type "

@@ -12,7 +12,7 @@ from plugrt.array_api.elementwise.exponential import logaddexp
 from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.array_api.sorting import larger, smaller
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
@@ -65,29 +65,29 @@ def reduce(
     """
 
     def run(operands: Any, init_values: Any) -> Any:
-        arrays, spec = tree.flatten(operands)
-        initial, found = tree.flatten(init_values)
+        arrays, spec = pytrees.flatten(operands)
+        initial, found = pytrees.flatten(init_values)
         if spec != found:
             raise StructureError(
                 "operands and init_values of lax.reduce must have one structure; found "
                 f"{describe(spec)} and {describe(found)}"
             )
         combine = flatten_computation("reduce", computation, spec)
-        return tree.unflatten(spec, _emit_reduce(arrays, initial, combine, tuple(dimensions)))
+        return pytrees.unflatten(spec, _emit_reduce(arrays, initial, combine, tuple(dimensions)))
 
     operands_given = {"operands": operands, "init_values": init_values}
     return launch("reduce", (computation,), tuple(dimensions), operands_given, run, reads_once=True)
 
 
 def flatten_computation(
-    title: str, computation: Callable[[Any, Any], Any], spec: tree.PyTreeSpec
+    title: str, computation: Callable[[Any, Any], Any], spec: pytrees.PyTreeSpec
 ) -> Callable[..., list[Tracer]]:
     """Returns a computation on two trees as one on flat scalars."""
 
     def combine(*scalars: Tracer) -> list[Tracer]:
         half = len(scalars) // 2
-        trees = [tree.unflatten(spec, part) for part in (scalars[:half], scalars[half:])]
-        leaves, found = tree.flatten(computation(*trees))
+        trees = [pytrees.unflatten(spec, part) for part in (scalars[:half], scalars[half:])]
+        leaves, found = pytrees.flatten(computation(*trees))
         if found != spec:
             raise StructureError(
                 f"the computation of lax.{title} must return the structure of its operands: "

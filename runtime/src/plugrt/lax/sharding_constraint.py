@@ -16,7 +16,7 @@ from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import NamedSharding, over_devices
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
@@ -50,9 +50,9 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     >>> f(xp.ones((8, 2))).sharding.spec
     PartitionSpec('x')
     """
-    spec = tree.structure(x)
-    given, structure = tree.flatten_with_none(shardings)
-    named = tree.unflatten(structure, map(_read, given))
+    spec = pytrees.structure(x)
+    given, structure = pytrees.flatten_with_none(shardings)
+    named = pytrees.unflatten(structure, map(_read, given))
     found: list[Sharding | None] = spread_prefix(
         named, x, "with_sharding_constraint's shardings", "x"
     )
@@ -60,9 +60,9 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     def constrain(x: T) -> T:
         results: list[Any] = [
             leaf if one is None else _constrain(leaf, one, path)
-            for (path, leaf), one in zip(tree.flatten_with_paths(x), found, strict=True)
+            for (path, leaf), one in zip(pytrees.flatten_with_paths(x), found, strict=True)
         ]
-        constrained: T = tree.unflatten(spec, results)
+        constrained: T = pytrees.unflatten(spec, results)
         return constrained
 
     def place(staged: Staged, avals: Sequence[Aval]) -> Launch:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 
 
@@ -42,7 +42,7 @@ class Token:
         return "Token()" if not self.sent else f"Token(of {len(self.sent)} psend)"
 
 
-tree.register_node(
+pytrees.register_node(
     Token, lambda token: (token.arrays, token.sent), lambda sent, arrays: Token(sent, arrays)
 )
 

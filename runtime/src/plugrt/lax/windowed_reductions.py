@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
@@ -83,8 +83,8 @@ def reduce_window(
     """
 
     def run(operand: Any, init_value: Any) -> Any:
-        arrays, spec = tree.flatten(operand)
-        initial = tree.flatten(init_value)[0]
+        arrays, spec = pytrees.flatten(operand)
+        initial = pytrees.flatten(init_value)[0]
         starts = check_initial("reduce_window", arrays, initial)
         windows = read_windows(
             arrays[0].shape,
@@ -97,7 +97,7 @@ def reduce_window(
         combine = flatten_computation("reduce_window", computation, spec)
         made = _emit_reduce_window(arrays, starts, windows, combine)
         weak = [x.weak and first.weak for x, first in zip(arrays, initial, strict=True)]
-        return tree.unflatten(spec, list(map(with_weakness, made, weak)))
+        return pytrees.unflatten(spec, list(map(with_weakness, made, weak)))
 
     static = tuple(
         repr(x)

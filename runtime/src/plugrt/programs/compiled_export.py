@@ -22,7 +22,7 @@ from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     Device,
@@ -88,7 +88,7 @@ class CompiledExport(SavableCall):
         self._follows = follows and len(self.devices) == 1
         self._overrides = tuple(sorted(env_overrides.items()))
         in_tree = exported.in_tree.build()
-        paths = [path for path, _ in tree.flatten_with_paths(in_tree)]
+        paths = [path for path, _ in pytrees.flatten_with_paths(in_tree)]
         self._names = tuple(map(_name_argument, paths))
         self._shapes: BoundedCache[Any, LoadedProgram] = BoundedCache(_MOST_SHAPES)
         types: list[ParameterType] | None = None
@@ -101,8 +101,8 @@ class CompiledExport(SavableCall):
             require_bindings(exported)
         super().__init__(
             loaded,
-            tree.flatten(in_tree)[1],
-            tree.flatten(exported.out_tree.build())[1],
+            pytrees.flatten(in_tree)[1],
+            pytrees.flatten(exported.out_tree.build())[1],
             types,
             f"export {exported.fun_name!r}",
         )
@@ -153,11 +153,11 @@ class CompiledExport(SavableCall):
                 f"{self._title} takes {len(self._names)} arguments ({self._describe_types()}); "
                 f"called with {len(arrays)}"
             )
-        args, kwargs = tree.unflatten(self._spec, arrays)
-        return tuple(tree.leaves(self(*args, **kwargs)))
+        args, kwargs = pytrees.unflatten(self._spec, arrays)
+        return tuple(pytrees.leaves(self(*args, **kwargs)))
 
     @property
-    def _spec(self) -> tree.PyTreeSpec:
+    def _spec(self) -> pytrees.PyTreeSpec:
         assert self._in_tree is not None
         return self._in_tree
 
@@ -256,7 +256,7 @@ class CompiledExport(SavableCall):
         return ", ".join(f"{name}: {aval}" for name, aval in named)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        leaves, spec = tree.flatten((args, kwargs))
+        leaves, spec = pytrees.flatten((args, kwargs))
         if spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} takes {self._describe_types()}, in the structure (args, kwargs) = "

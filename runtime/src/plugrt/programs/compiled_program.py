@@ -22,7 +22,7 @@ from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.launch_layouts import read_layouts
 from plugrt.execution.placement.placement import single_device_launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import (
     CompileOptions,
@@ -230,7 +230,7 @@ class CompiledProgram(CompiledCall):
         self._launched = leave_tokens_out(executable, input_types or ())
         types = None if arrays is None else [(t.shape, t.dtype, False) for t in arrays]
         count = len(self.output_types)
-        spec = tree.flatten(0 if count == 1 else (0,) * count)[1]
+        spec = pytrees.flatten(0 if count == 1 else (0,) * count)[1]
         loaded = self._load(types or ())
         super().__init__(loaded, None, spec, types, f"program {program.name!r}")
 

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class ExportedTree:
         Raises `StructureError` for a class that is not registered here.
         """
         built = _build(self, count())
-        leaves, spec = tree.flatten(built)
+        leaves, spec = pytrees.flatten(built)
         if leaves != list(range(self.num_leaves)):
             raise StructureError(
                 f"the export's pytree {spec} has its leaves in another order here: {leaves}"

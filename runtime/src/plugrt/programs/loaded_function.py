@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.launches.compiled import CompiledCall
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, TensorType
 from plugrt.programs.saved_function import SavedFunction
@@ -24,14 +24,14 @@ class LoadedFunction(CompiledCall):
     def __init__(
         self,
         function: SavedFunction,
-        in_tree: tree.PyTreeSpec | None = None,
-        out_tree: tree.PyTreeSpec | None = None,
+        in_tree: pytrees.PyTreeSpec | None = None,
+        out_tree: pytrees.PyTreeSpec | None = None,
     ) -> None:
         program = function.program
         self._content = function.executable
         count = len(program.outputs)
-        in_tree = in_tree or tree.flatten((tuple(range(len(function.types))), {}))[1]
-        out_tree = out_tree or tree.flatten(0 if count == 1 else (0,) * count)[1]
+        in_tree = in_tree or pytrees.flatten((tuple(range(len(function.types))), {}))[1]
+        out_tree = out_tree or pytrees.flatten(0 if count == 1 else (0,) * count)[1]
         self.in_tree = in_tree
         """The structure of ``(args, kwargs)``."""
         self.out_tree = out_tree
@@ -67,8 +67,8 @@ class LoadedFunction(CompiledCall):
                 f"{self._title} takes {self.in_tree.num_leaves} arguments ({takes}); called with "
                 f"{len(arrays)}"
             )
-        args, kwargs = tree.unflatten(self.in_tree, arrays)
-        return tuple(tree.leaves(self(*args, **kwargs)))
+        args, kwargs = pytrees.unflatten(self.in_tree, arrays)
+        return tuple(pytrees.leaves(self(*args, **kwargs)))
 
     def serialize(self) -> bytes:
         """Returns the executable as it was saved, for `plugrt.compile`."""

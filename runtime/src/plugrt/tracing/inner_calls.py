@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.execution.arrays.arguments import ParameterType, widen_numbers
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
@@ -74,7 +74,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     if staged.out_memory_kinds:
         placed = zip(outputs, staged.out_memory_kinds, strict=True)
         outputs = [output.in_memory(kind) for output, kind in placed]
-    return tree.unflatten(staged.out_tree, outputs)
+    return pytrees.unflatten(staged.out_tree, outputs)
 
 
 def note_inner(trace: Trace, staged: Staged) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plugrt.errors import PlugrtError, ProgramError, UnsupportedDtype, describe
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import HostCallback, TensorType
 from plugrt.plugins.plugin import LoweringContext
 from plugrt.stablehlo.attributes import (
@@ -226,7 +226,7 @@ def _trace_rule(
 
 def _check_results(rule: Rule, context: LoweringContext, returned: Any) -> list[ir.Value]:
     """Returns the values of a rule's results; `ProgramError` unless they are those of its type."""
-    leaves = tree.flatten(returned)[0]
+    leaves = pytrees.flatten(returned)[0]
     expected = ", ".join(map(str, context.result_types))
     try:
         tracers = [strong(as_tracer(leaf, "a result")) for leaf in leaves]

@@ -11,7 +11,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.shardy_text import sharding_body
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
 from plugrt.stablehlo.regions import inline_block
 from plugrt.tracing.trace import Scope, Trace
@@ -52,7 +52,7 @@ def manual_region(
     def build(scope: Scope) -> tuple[list[Any], Any, Specs, list[Any]]:
         values = zip(block.arguments, operands, strict=True)
         returned, out_specs = body(*[Tracer(value, trace, weak=x.weak) for value, x in values])
-        results, structure = tree.flatten(returned)
+        results, structure = pytrees.flatten(returned)
         shardy().ReturnOp([x.value for x in results], loc=location)
         if check is not None:
             check(block, out_specs)
@@ -99,7 +99,7 @@ def _results(
 ) -> Any:
     """Returns the pytree of results, each weak where its part on one device is."""
     pairs = zip(values, parts, strict=True)
-    return tree.unflatten(structure, [Tracer(value, trace, weak=x.weak) for value, x in pairs])
+    return pytrees.unflatten(structure, [Tracer(value, trace, weak=x.weak) for value, x in pairs])
 
 
 def _per_value(

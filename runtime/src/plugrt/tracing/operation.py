@@ -18,7 +18,7 @@ from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.settings.declarations import config
@@ -154,7 +154,7 @@ class Operation(Generic[P, R]):
                 continue
             if type(value) in _CONTAINERS and name in self._single:
                 raise self._not_an_array(name, value)
-            flat, spec = tree.flatten(value)
+            flat, spec = pytrees.flatten(value)
             for leaf in flat:
                 if not isinstance(leaf, ARRAYS) and not is_registered(leaf):
                     raise self._not_an_array(name, leaf)
@@ -243,7 +243,7 @@ class Operation(Generic[P, R]):
         if kwargs or not self._all_decide:
             deciding = [x for n, x in self._bind_names(tuple(args), kwargs) if n in self._weak_by]
         if self._has_containers:
-            deciding = tree.flatten(deciding)[0]
+            deciding = pytrees.flatten(deciding)[0]
         for x in deciding:
             if type(x) is Tracer and (x.weak or x.dtype.char in _UINT64):
                 return is_weak_result([(x.dtype, x.weak) for x in deciding if type(x) is Tracer])
@@ -257,7 +257,7 @@ class Operation(Generic[P, R]):
         if value is None or isinstance(value, tuple | list | dict):
             if name in self._single:
                 raise self._not_an_array(name, value)
-            return tree.map(lambda leaf: self._convert_leaves(name, leaf), value)
+            return pytrees.map(lambda leaf: self._convert_leaves(name, leaf), value)
         if not isinstance(value, ARRAYS) and not is_registered(value):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
@@ -275,7 +275,7 @@ class Operation(Generic[P, R]):
             def substitute(name: str, value: Any) -> Any:
                 if name in self._static:
                     return value
-                return tree.map(lambda _: next(pending), value)
+                return pytrees.map(lambda _: next(pending), value)
 
             new_args = [
                 substitute(self._names[i] if i < len(self._names) else self._rest, a)

@@ -17,7 +17,7 @@ from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.monitoring.stages import record_stage
 from plugrt.stablehlo.bindings import ir
@@ -45,7 +45,7 @@ class Staged:
     """The types of all flat outputs."""
     weak_outputs: tuple[bool, ...]
     """Whether each flat output stands for a Python scalar."""
-    out_tree: tree.PyTreeSpec
+    out_tree: pytrees.PyTreeSpec
     out_memory_kinds: tuple[str | None, ...] = ()
     """The kind of memory that each flat output was put in; empty: all in the default."""
     callbacks: Mapping[int, HostCallback] = field(default_factory=dict)

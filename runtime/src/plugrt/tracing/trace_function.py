@@ -11,7 +11,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.monitoring.stages import record_stage
 from plugrt.stablehlo.bindings import func, ir
@@ -144,7 +144,7 @@ def _fill_block(
     trace: Trace,
     block: ir.Block,
     name: str,
-) -> tuple[list[Tracer], tree.PyTreeSpec]:
+) -> tuple[list[Tracer], pytrees.PyTreeSpec]:
     """Calls the function on the arguments of the block, which then returns its flat outputs."""
     tracers = [
         Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
@@ -155,19 +155,19 @@ def _fill_block(
     return outputs, out_tree
 
 
-def flatten_outputs(returned: Any, name: str) -> tuple[list[Tracer], tree.PyTreeSpec]:
+def flatten_outputs(returned: Any, name: str) -> tuple[list[Tracer], pytrees.PyTreeSpec]:
     """Returns what a traced function returned as tracers, and their structure.
 
     Raises `NotAnArray` with the path of an output that is no array.
     """
-    leaves, out_tree = tree.flatten(returned)
+    leaves, out_tree = pytrees.flatten(returned)
     if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
-        _check_outputs(tree.unflatten(out_tree, leaves), name)
+        _check_outputs(pytrees.unflatten(out_tree, leaves), name)
     return [as_tracer(leaf) for leaf in leaves], out_tree
 
 
 def _check_outputs(out: Any, name: str) -> None:
-    for path, leaf in tree.flatten_with_paths(out):
+    for path, leaf in pytrees.flatten_with_paths(out):
         try:
             as_tracer(leaf)
         except NotAnArray as error:

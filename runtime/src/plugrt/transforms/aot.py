@@ -15,7 +15,7 @@ from plugrt.execution.executables.calling_launch import refuse_callbacks
 from plugrt.execution.launches.compiled import CompiledBase
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     CompileOptions,
@@ -74,8 +74,8 @@ def compile_ahead(
             launch, plan, staged.types, staged.output_types, compiled, runs=False
         )
         shardings = (
-            tree.unflatten(traced._in_tree, launch.in_shardings),
-            tree.unflatten(staged.out_tree, launch.out_shardings),
+            pytrees.unflatten(traced._in_tree, launch.in_shardings),
+            pytrees.unflatten(staged.out_tree, launch.out_shardings),
         )
     return AheadOfTime(program, target, executable, inputs, traced._out_info(launch), shardings)
 

@@ -15,7 +15,7 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.native.native_core import core
@@ -81,7 +81,7 @@ if core is not None and not TYPE_CHECKING:
         _call_in_python = PythonCalls.__call__
 
     CallBase = CoreCalls
-    core.set_call_hooks(_state, _filter_outside_traces, static_key, tree.registered)
+    core.set_call_hooks(_state, _filter_outside_traces, static_key, pytrees.registered)
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
 runners of calls with arrays, host values and static ones, and leaves others to `PythonCalls`."""
 

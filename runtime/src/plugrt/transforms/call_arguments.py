@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.tracing.static_args import static_key
 
@@ -21,17 +21,19 @@ class Bound:
     """A call's flat dynamic leaves, their structure, and its static values."""
 
     leaves: list[Any]
-    spec: tree.PyTreeSpec
+    spec: pytrees.PyTreeSpec
     statics: tuple[tuple[int | str, Any], ...]
 
     @property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that are not static, as they were flattened: they may have changed."""
-        given: tuple[tuple[Any, ...], dict[str, Any]] = tree.unflatten(self.spec, self.leaves)
+        given: tuple[tuple[Any, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
         return given
 
     @property
-    def parts(self) -> tuple[list[tuple[int, tree.PyTreeSpec]], list[tuple[str, tree.PyTreeSpec]]]:
+    def parts(
+        self,
+    ) -> tuple[list[tuple[int, pytrees.PyTreeSpec]], list[tuple[str, pytrees.PyTreeSpec]]]:
         """The structures of the arguments that are not static, with the number or name of each."""
         args, kwargs = self.spec.children()
         skipped = [where for where, _ in self.statics if isinstance(where, int)]
@@ -44,7 +46,7 @@ class Bound:
     def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
         # Sorted, since traces are found by structures that do not tell one order from another.
-        args, kwargs = tree.sort_dicts(tree.unflatten(self.spec, leaves))
+        args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
         args = list(args)
         for where, value in self.statics:
             if isinstance(where, int):
@@ -233,7 +235,7 @@ class ArgumentRules:
             statics += [(k, kwargs[k]) for k in sorted(self.static_names & set(kwargs))]
         for where, value in statics:
             self._must_hash(where, value)
-        leaves, spec = tree.flatten(copy_containers((dynamic, named)))
+        leaves, spec = pytrees.flatten(copy_containers((dynamic, named)))
         return Bound(leaves, spec, tuple(statics))
 
     def _must_hash(self, where: int | str, value: Any) -> None:
@@ -258,9 +260,9 @@ class ArgumentRules:
         for number, part in args:
             base = self._argument(number).strip("'")
             base = f"args[{base}]" if base.isdigit() else base
-            result += [f"{base}{path}" for path in tree.paths(part)]
+            result += [f"{base}{path}" for path in pytrees.paths(part)]
         for key, part in kwargs:
-            result += [f"{key}{path}" for path in tree.paths(part)]
+            result += [f"{key}{path}" for path in pytrees.paths(part)]
         return result
 
     def donated(self, bound: Bound) -> frozenset[int]:

@@ -30,7 +30,7 @@ from plugrt.execution.shardings.replica_sharding import current_replicas
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.whole_arrays import put_beside
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import TensorType
@@ -54,8 +54,8 @@ class ResultTypes:
     """
 
     def __init__(self, title: str, promised: Any) -> None:
-        named = tree.flatten_with_paths(promised)
-        self.spec = tree.flatten(promised)[1]
+        named = pytrees.flatten_with_paths(promised)
+        self.spec = pytrees.flatten(promised)[1]
         self._paths = [path for path, _ in named]
         self.types = [read_result_type(f"result_shape_dtypes{p} of {title}", x) for p, x in named]
 
@@ -69,7 +69,7 @@ class ResultTypes:
         Number, shapes and dtypes are compared; the structure is the promised one, as in JAX.
         Numbers of 64 bits pass for those of 32, Python's among them, unless ``enable_x64`` is on.
         """
-        leaves = tree.leaves(returned)
+        leaves = pytrees.leaves(returned)
         if len(leaves) != len(self.types):
             raise StructureError(
                 f"it returned {len(leaves)} arrays, {returned!r:.{_MOST}}; result_shape_dtypes "
@@ -199,12 +199,14 @@ def _call(
         raise ArgumentTypeError(
             f"sharding of {title} is None or a SingleDeviceSharding; got {sharding!r:.60}"
         )
-    leaves, spec = tree.flatten((args, kwargs))
-    names = [f"argument {path} of {title}" for path, _ in tree.flatten_with_paths((args, kwargs))]
+    leaves, spec = pytrees.flatten((args, kwargs))
+    names = [
+        f"argument {path} of {title}" for path, _ in pytrees.flatten_with_paths((args, kwargs))
+    ]
     results = ResultTypes(title, promised)
 
     def call(*values: Any) -> Any:
-        args, kwargs = tree.unflatten(spec, values)
+        args, kwargs = pytrees.unflatten(spec, values)
         return callback(*args, **kwargs)
 
     call.__name__ = getattr(callback, "__name__", repr(callback))
@@ -285,7 +287,7 @@ def _add_call(
         ordered=callback.ordered,
         location=trace.location(),
     )
-    return tree.unflatten(results.spec, [Tracer(value, trace) for value in made.results])
+    return pytrees.unflatten(results.spec, [Tracer(value, trace) for value in made.results])
 
 
 def _call_now(
@@ -304,4 +306,6 @@ def _call_now(
     returned = results.check(function(*[np.array(array) for array in arrays]))
     here = SingleDeviceSharding(devices[0])
     where = next((a.sharding for a in avals if is_divided(a.sharding)), here)
-    return tree.unflatten(results.spec, [put_beside(host, where, committed) for host in returned])
+    return pytrees.unflatten(
+        results.spec, [put_beside(host, where, committed) for host in returned]
+    )

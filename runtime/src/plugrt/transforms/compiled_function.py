@@ -15,7 +15,7 @@ from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Executable, Layout, LoadedExecutable, OptionValue, Program, TensorType
 from plugrt.plugins.selection.backends import process_backends
@@ -80,12 +80,12 @@ class Compiled(StageInfo, SavableCall):
     @property
     def out_info(self) -> Any:
         """The results as a pytree of `ShapeDtypeStruct`, with their shardings and layouts."""
-        return tree.unflatten(self.out_tree, [*map(struct_of, self._program.outputs)])
+        return pytrees.unflatten(self.out_tree, [*map(struct_of, self._program.outputs)])
 
     @property
     def input_shardings(self) -> Any:
         """Where each argument is taken, as the pytree ``(args, kwargs)`` of shardings."""
-        return tree.unflatten(self.in_tree, self._program.launch.in_shardings)
+        return pytrees.unflatten(self.in_tree, self._program.launch.in_shardings)
 
     @property
     def input_formats(self) -> Any:
@@ -95,17 +95,17 @@ class Compiled(StageInfo, SavableCall):
         does not need, and one on a backend without layouts, has none. As in JAX.
         """
         formats = argument_formats(self._program)
-        return tree.unflatten(self.in_tree, formats)
+        return pytrees.unflatten(self.in_tree, formats)
 
     @property
     def output_formats(self) -> Any:
         """Where each result is and how it lies, a `Format` each, as the results. As in JAX."""
-        return tree.unflatten(self.out_tree, result_formats(self._program))
+        return pytrees.unflatten(self.out_tree, result_formats(self._program))
 
     @property
     def output_shardings(self) -> Any:
         """Where each result lies, as a pytree of shardings."""
-        return tree.unflatten(self.out_tree, self._program.launch.out_shardings)
+        return pytrees.unflatten(self.out_tree, self._program.launch.out_shardings)
 
     def __repr__(self) -> str:
         return f"<{self._title}>"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.operation import ARRAYS
 from plugrt.transforms.callbacks import ResultTypes, call_python, require_function
@@ -92,14 +92,14 @@ def _call(
     partitioned: bool,
 ) -> None:
     require_function(title, function)
-    leaves, spec = tree.flatten((args, kwargs))
+    leaves, spec = pytrees.flatten((args, kwargs))
     traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
 
     def call(*values: Any) -> None:
         given = list(leaves_kept)
         for i, value in zip(traced, values, strict=True):
             given[i] = value
-        args, kwargs = tree.unflatten(spec, given)
+        args, kwargs = pytrees.unflatten(spec, given)
         function(*args, **kwargs)
 
     # Without the arrays: a program keeps the function, and those of a trace are no one's.

@@ -17,7 +17,7 @@ from plugrt.execution.shardings.pmap_sharding import divide_axis
 from plugrt.execution.transfers.array_parts import make_array_from_single_device_arrays
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device, TensorType
 from plugrt.transforms.pmap_axes import insert_axis
@@ -39,13 +39,13 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
             f"device_put_sharded takes one shard for each device; got {len(shards)} shards for "
             f"{len(devices)} devices"
         )
-    flat = [tree.flatten(shard) for shard in shards]
+    flat = [pytrees.flatten(shard) for shard in shards]
     spec = flat[0][1]
     for i, (_, other) in enumerate(flat):
         if other != spec:
             raise StructureError(f"shards 0 and {i} differ in structure: {spec} and {other}")
     rows = zip(*[leaves for leaves, _ in flat], strict=True)
-    return tree.unflatten(spec, [_stack(row, divide_axis(devices, 0)) for row in rows])
+    return pytrees.unflatten(spec, [_stack(row, divide_axis(devices, 0)) for row in rows])
 
 
 def _stack(row: Sequence[Any], to: NamedSharding) -> Array:
@@ -76,11 +76,11 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     """
     if not len(devices):
         raise ArgumentError("device_put_replicated takes at least one device; got none")
-    first = tree.map(lambda x: insert_axis(x) if type(x) is Array else host_array(x)[None], x)
+    first = pytrees.map(lambda x: insert_axis(x) if type(x) is Array else host_array(x)[None], x)
     apart = divide_axis(devices, 0)
 
     def spread(placed: Array) -> Array:
         shape = apart.whole_shape(placed.shape)
         return share_buffers(placed, intern_aval(shape, placed.dtype, apart, True))
 
-    return tree.map(spread, device_put(first, divide_axis(devices, None)))
+    return pytrees.map(spread, device_put(first, divide_axis(devices, None)))

@@ -21,7 +21,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding, is_abstract
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.traceback_filter import filter_traceback, warn_user
 from plugrt.interface import Client
 from plugrt.plugins.selection.backends import process_backends
@@ -50,10 +50,10 @@ def adopt_classes(value: Any) -> bool:
     Returns whether there were any. They stay registered, so that `plugrt.jit` takes them as well.
     """
     found = False
-    while new := {type(leaf): leaf for leaf in tree.leaves(value) if _is_container(leaf)}:
+    while new := {type(leaf): leaf for leaf in pytrees.leaves(value) if _is_container(leaf)}:
         found = True
         for cls in new:
-            tree.register_node(cls, _flatten, jax.tree_util.tree_unflatten)
+            pytrees.register_node(cls, _flatten, jax.tree_util.tree_unflatten)
     return found
 
 
@@ -229,7 +229,7 @@ class JaxFunction(JitFunction[P, R]):
             if module.division is not None:
                 named = [*zip(dynamic, module.division.arguments, strict=True)]
                 named += zip(results, module.division.results, strict=True)
-                self._ask(trace, module.division, named, leaves, tree.leaves(out))
+                self._ask(trace, module.division, named, leaves, pytrees.leaves(out))
             return out
 
         return call

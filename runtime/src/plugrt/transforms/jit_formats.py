@@ -17,7 +17,7 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
@@ -32,8 +32,8 @@ class FormatPrefix:
 
     def __init__(self, prefix: Any, what: str) -> None:
         """Raises `InvalidArgument` for other leaves."""
-        found, spec = tree.flatten_with_none(prefix)
-        self._what, self._prefix = what, tree.unflatten(spec, found)
+        found, spec = pytrees.flatten_with_none(prefix)
+        self._what, self._prefix = what, pytrees.unflatten(spec, found)
         self._leaves = [_read(leaf, what) for leaf in found]
         self.key = (tuple(self._leaves), spec)
         """What is equal for equal prefixes."""
@@ -48,7 +48,7 @@ class FormatPrefix:
         if not any(isinstance(leaf, PartitionSpec) for leaf in self._leaves):
             return self
         named = [name_in_context(leaf, f"jit's {self._what}") for leaf in self._leaves]
-        return FormatPrefix(tree.unflatten(self.key[1], named), self._what)
+        return FormatPrefix(pytrees.unflatten(self.key[1], named), self._what)
 
     @property
     def is_plain(self) -> bool:
@@ -120,10 +120,10 @@ def constrain_arguments(
 
 def constrain_results(after: FormatPrefix, results: Any, title: str) -> Any:
     """Returns the results of such a call, divided as ``out_shardings`` say."""
-    leaves, spec = tree.flatten(results)
+    leaves, spec = pytrees.flatten(results)
     asked = after.in_context().spread(results, "the results")
     what = f"out_shardings of jitted {title!r}"
-    return tree.unflatten(spec, _constrain(leaves, [*map(_sharding_of, asked)], what))
+    return pytrees.unflatten(spec, _constrain(leaves, [*map(_sharding_of, asked)], what))
 
 
 def _constrain(

@@ -14,7 +14,7 @@ from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
@@ -104,7 +104,7 @@ class JitFunction(StagedFunction[P, R]):
         if self._formats is not None:
             results = constrain_results(self._formats[1], results, title)
         if self._device is not None:
-            results = tree.map(lambda tracer: tracer.constrained(here, what), results)
+            results = pytrees.map(lambda tracer: tracer.constrained(here, what), results)
         return results
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
@@ -139,7 +139,7 @@ class JitFunction(StagedFunction[P, R]):
             ) from None
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
-        asked, results = None, tree.unflatten(staged.out_tree, staged.output_types)
+        asked, results = None, pytrees.unflatten(staged.out_tree, staged.output_types)
         formats = self._formats
         if formats is not None:
             formats = formats[0].in_context(), formats[1].in_context()

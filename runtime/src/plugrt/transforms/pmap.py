@@ -23,7 +23,7 @@ from plugrt.execution.shardings.replica_sharding import (
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import Device, TensorType
@@ -207,13 +207,13 @@ def run_by_operation(
     here = ReplicaSharding(mapping.available[: mapping.size], axis_name)
     parts = [_take(x, axis, here) for x, axis in zip(leaves, mapping.axes, strict=True)]
     returned = run_replicas(here, lambda: function(*parts))
-    outputs, structure = tree.flatten(returned)
+    outputs, structure = pytrees.flatten(returned)
     axes = out_axes.broadcast(returned, f"the results of {mapping.title!r}, {structure}")
     made = [
         _give(as_array(x, f"result {i} of {mapping.title!r}"), axis, here, f"result {i}")
         for i, (x, axis) in enumerate(zip(outputs, axes, strict=True))
     ]
-    return tree.unflatten(structure, made)
+    return pytrees.unflatten(structure, made)
 
 
 def _take(x: Any, axis: Axis, here: ReplicaSharding) -> Array:
@@ -265,13 +265,13 @@ def map_within(
         returned = function(*parts)
         for claim in [*trace.claims][claims:]:
             refuse_claim(claim.source(), inner.what)
-        leaves, structure = tree.flatten(returned)
+        leaves, structure = pytrees.flatten(returned)
         ats = out_axes.broadcast(returned, f"the results of {inner.what}")
         gathered = [
             _gather(as_tracer(x, f"result {i} of {inner.what}"), at, inner, i, key)
             for i, (x, at) in enumerate(zip(leaves, ats, strict=True))
         ]
-    return tree.unflatten(structure, gathered)
+    return pytrees.unflatten(structure, gathered)
 
 
 def _check_surroundings(trace: Trace, inner: InnerPmap) -> None:

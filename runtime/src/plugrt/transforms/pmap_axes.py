@@ -13,7 +13,7 @@ from plugrt.errors import (
     StructureError,
 )
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
@@ -43,7 +43,7 @@ class AxisPrefix:
         """Raises `TypeError` (as JAX) for a leaf that is neither an integer nor None."""
         self.what = what
         self.tree = axes
-        leaves, spec = tree.flatten_with_none(axes)
+        leaves, spec = pytrees.flatten_with_none(axes)
         for leaf in leaves:
             if leaf is not None and type(leaf) is not int:
                 raise ArgumentTypeError(

@@ -11,7 +11,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.shardings.pmap_sharding import divide_axis
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
 from plugrt.stablehlo.bindings import hlo
@@ -126,7 +126,7 @@ class ReplicaMapping:
             ]
             outputs, structure = flatten_outputs(function(*replica), title)
             axes = out_axes.broadcast(
-                tree.unflatten(structure, outputs), f"the results of {title!r}"
+                pytrees.unflatten(structure, outputs), f"the results of {title!r}"
             )
             many = len(outputs) > 1
             results = []
@@ -135,7 +135,7 @@ class ReplicaMapping:
                 at = output_axis(axis, TensorType(x.shape, x.dtype), where)
                 shape = x.shape if at is None else (*x.shape[:at], 1, *x.shape[at:])
                 results.append(_reshape(x, shape))
-            return tree.unflatten(structure, results)
+            return pytrees.unflatten(structure, results)
 
         return call
 
@@ -149,7 +149,7 @@ class ReplicaMapping:
         title, types = self.title, staged.output_types
         for claim in staged.claims:
             refuse_claim(claim.source(), f"pmap of {title!r}")
-        full = tree.unflatten(staged.out_tree, range(len(types)))
+        full = pytrees.unflatten(staged.out_tree, range(len(types)))
         ats = [
             axis if axis is None else axis % len(part.shape)
             for axis, part in zip(

@@ -23,7 +23,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import AxisName, PartitionSpec
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.frames.traceback_filter import describe_call_site
@@ -197,7 +197,7 @@ class _Mapped:
 
     def _read_specs(self, what: str, specs: Any) -> Any:
         """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
-        leaves, structure = tree.flatten_with_none(specs)
+        leaves, structure = pytrees.flatten_with_none(specs)
         for spec in leaves:
             if not isinstance(spec, PartitionSpec):
                 raise ArgumentTypeError(
@@ -212,7 +212,7 @@ class _Mapped:
                     )
             if any(map(spec.is_unconstrained, range(len(spec)))):
                 raise InvalidArgument(f"shard_map's {what} has {spec!r}, which says no part")
-        return tree.unflatten(structure, leaves)
+        return pytrees.unflatten(structure, leaves)
 
     def __call__(self, *args: Any) -> Any:
         if current_trace() is not None:
@@ -229,7 +229,7 @@ class _Mapped:
         if len(self._names) == len(self._mesh.axis_names):
             specs = self._spread("out_specs", self._outs, returned)
             active_trace().asked = AskedShardings(
-                (None,) * len(tree.flatten(args)[0]),
+                (None,) * len(pytrees.flatten(args)[0]),
                 tuple(NamedSharding(self._mesh, spec) for spec in specs),
                 from_program=True,
             )
@@ -238,7 +238,7 @@ class _Mapped:
     def _add(self, *args: Any) -> Any:
         trace = active_trace()
         self._check_surroundings(trace)
-        leaves, structure = tree.flatten(args)
+        leaves, structure = pytrees.flatten(args)
         specs = self._spread("in_specs", self._ins, args)
         operands = [as_tracer(x, f"an argument of shard_map of {self._title}") for x in leaves]
         for i, (x, spec) in enumerate(zip(operands, specs, strict=True)):
@@ -253,7 +253,7 @@ class _Mapped:
 
         def body(*parts: Tracer) -> tuple[Any, list[PartitionSpec]]:
             with trace.mapped(self._mesh, self._names):
-                return self._result_parts(self._function(*tree.unflatten(structure, parts)))
+                return self._result_parts(self._function(*pytrees.unflatten(structure, parts)))
 
         def check(block: ir.Block, out_specs: Sequence[PartitionSpec]) -> None:
             self._check_results(trace, block, [frozenset(s.axis_names) for s in specs], out_specs)
@@ -265,7 +265,7 @@ class _Mapped:
 
     def _result_parts(self, returned: Any) -> tuple[Any, list[PartitionSpec]]:
         """Returns what the function returned, as tracers, and the spec of each leaf."""
-        outputs, structure = tree.flatten(returned)
+        outputs, structure = pytrees.flatten(returned)
         specs = self._spread("out_specs", self._outs, returned)
         made = [as_tracer(x, f"a result of shard_map of {self._title}") for x in outputs]
         for i, (x, spec) in enumerate(zip(made, specs, strict=True)):
@@ -274,7 +274,7 @@ class _Mapped:
                     f"result {i} of shard_map of {self._title} has {x.ndim} dimensions on each "
                     f"device; its spec {spec!r} names {len(spec)}"
                 )
-        return tree.unflatten(structure, made), specs
+        return pytrees.unflatten(structure, made), specs
 
     def _check_surroundings(self, trace: Trace) -> None:
         """Raises where it cannot be within what is mapped already: but over further axes."""

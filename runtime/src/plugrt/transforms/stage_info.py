@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Device
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, struct_of
@@ -38,7 +38,7 @@ class TracedFunction(Protocol):
         """The option ``device`` of `jit`."""
 
     @property
-    def _in_tree(self) -> tree.PyTreeSpec: ...
+    def _in_tree(self) -> pytrees.PyTreeSpec: ...
     @property
     def _rerun(self) -> Rerun | None:
         """Makes a call again operation by operation, for the debug checks."""
@@ -66,12 +66,12 @@ class StageInfo:
         raise NotImplementedError
 
     @property
-    def in_tree(self) -> tree.PyTreeSpec:
+    def in_tree(self) -> pytrees.PyTreeSpec:
         """The structure of ``(args, kwargs)``."""
         return self._stage._in_tree
 
     @property
-    def out_tree(self) -> tree.PyTreeSpec:
+    def out_tree(self) -> pytrees.PyTreeSpec:
         """The structure of the results."""
         return self._stage.staged.out_tree
 
@@ -81,7 +81,9 @@ class StageInfo:
 
         Those that were committed to devices have their shardings.
         """
-        return tree.unflatten(self.in_tree, [_argument_struct(aval) for aval in self._stage.avals])
+        return pytrees.unflatten(
+            self.in_tree, [_argument_struct(aval) for aval in self._stage.avals]
+        )
 
     @property
     def args_info(self) -> Any:
@@ -89,7 +91,7 @@ class StageInfo:
         types = [aval.tensor_type for aval in self._stage.avals]
         donated = [parameter.donated for parameter in self._stage.staged.parameters]
         infos = [ArgInfo(t.shape, t.dtype, d) for t, d in zip(types, donated, strict=True)]
-        return tree.unflatten(self.in_tree, infos)
+        return pytrees.unflatten(self.in_tree, infos)
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:

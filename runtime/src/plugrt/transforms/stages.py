@@ -14,7 +14,7 @@ from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.placement.result_avals import result_avals
 from plugrt.execution.shardings.divided import is_divided
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
     Client,
@@ -46,7 +46,7 @@ class Traced(StageInfo):
     """A function traced for one combination of argument types."""
 
     staged: Staged
-    _in_tree: tree.PyTreeSpec
+    _in_tree: pytrees.PyTreeSpec
     avals: tuple[Aval, ...]
     device: Device | None
     compiler_options: CompilerOptions = field(default=(), kw_only=True)
@@ -77,7 +77,7 @@ class Traced(StageInfo):
             results = [intern_host_aval(t.shape, t.dtype, weak) for t, weak in types]
         else:
             results = result_avals(staged, placed)
-        return tree.unflatten(staged.out_tree, [*map(struct_of, results)])
+        return pytrees.unflatten(staged.out_tree, [*map(struct_of, results)])
 
     def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:
         """Returns the next stage: the StableHLO module.

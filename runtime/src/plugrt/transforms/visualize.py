@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from plugrt.errors import ArgumentTypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.sharding_base import Index, Sharding, read_shape
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 
 ColorMap = Callable[[float], Sequence[float]]
@@ -163,7 +163,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
     >>> plugrt.debug.inspect_array_sharding(xp.ones(3), callback=lambda s: print(s.num_devices))
     1
     """
-    for x in tree.leaves(value):
+    for x in pytrees.leaves(value):
         if type(x) is not Array:
             raise NotAnArray(
                 f"inspect_array_sharding takes arrays on devices; got {x!r:.60}"

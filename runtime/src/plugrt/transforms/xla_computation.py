@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError, UnknownPlatform
 from plugrt.execution.arrays.arguments import parameter_types
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.frames.traceback_filter import with_user_frames
@@ -136,7 +136,7 @@ def xla_computation(
         if not return_shape:
             return computation
         shapes = [ShapeDtypeStruct(t.shape, t.dtype) for t in staged.output_types]
-        return computation, tree.unflatten(staged.out_tree, shapes)
+        return computation, pytrees.unflatten(staged.out_tree, shapes)
 
     return make
 
@@ -175,13 +175,13 @@ def _state_parts(staged: Staged, bound: Bound, in_parts: Any, out_parts: Any) ->
     arguments = results = None
     if in_parts is not None:
         types = [p.type for p in staged.parameters]
-        leaves = tree.unflatten(bound.spec, range(len(types)))[0]
-        types = types[: len(tree.leaves(leaves))]
+        leaves = pytrees.unflatten(bound.spec, range(len(types)))[0]
+        types = types[: len(pytrees.leaves(leaves))]
         found = read_parts("in_parts", in_parts, leaves, types)
         arguments = [*found, *[None] * (len(staged.parameters) - len(found))]
     if out_parts is not None:
         types = list(staged.output_types)
-        leaves = tree.unflatten(staged.out_tree, range(len(types)))
+        leaves = pytrees.unflatten(staged.out_tree, range(len(types)))
         results = read_parts("out_parts", out_parts, leaves, types)
     state_parts(staged.module, arguments, results)
 
@@ -234,7 +234,7 @@ def read_parts(what: str, prefix: Any, full: Any, types: Sequence[TensorType]) -
     A leaf of the prefix is None or a tuple of positive integers, one for each dimension. Raises
     `ArgumentTypeError`, `StructureError` and `ShapeError`, which name ``what`` was wrong.
     """
-    for leaf in tree.flatten_with_none(prefix, _is_parts)[0]:
+    for leaf in pytrees.flatten_with_none(prefix, _is_parts)[0]:
         if leaf is not None and not _is_parts(leaf):
             raise ArgumentTypeError(
                 f"{what} takes None or a tuple of positive integers, such as (2, 1), for each "

@@ -23,7 +23,7 @@ from plugrt.execution.launches.short_calls import find_short_call, match_short_c
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import filter_traceback
@@ -111,8 +111,8 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def __init__(
         self,
         program: LoadedProgram,
-        in_tree: tree.PyTreeSpec | None,
-        out_tree: tree.PyTreeSpec,
+        in_tree: pytrees.PyTreeSpec | None,
+        out_tree: pytrees.PyTreeSpec,
         types: Sequence[ParameterType] | None,
         title: str,
     ) -> None:
@@ -202,7 +202,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        leaves, spec = tree.flatten(copy_containers((args, kwargs)))
+        leaves, spec = pytrees.flatten(copy_containers((args, kwargs)))
         if spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} was compiled for arguments of the structure "
@@ -346,9 +346,9 @@ def _follows(aval: ArrayAval, target: Sharding) -> bool:
     return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
 
 
-def _is_flat(spec: tree.PyTreeSpec) -> bool:
+def _is_flat(spec: pytrees.PyTreeSpec) -> bool:
     count = spec.num_leaves
-    args, kwargs = tree.unflatten(spec, range(count))
+    args, kwargs = pytrees.unflatten(spec, range(count))
     return args == tuple(range(count)) and not kwargs
 
 

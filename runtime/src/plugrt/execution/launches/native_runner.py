@@ -18,7 +18,7 @@ from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.placer import is_placed_for, takes_host_value
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import LoadedExecutable
 from plugrt.native.native_core import KNOWN_DTYPES, core
 
@@ -36,7 +36,7 @@ Where the bytes are too many for four, none is kept.
 
 def compile_runner(
     program: LoadedProgram,
-    out_tree: tree.PyTreeSpec,
+    out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
     slow: Callable[[Sequence[Any]], Any],
 ) -> Callable[[Sequence[Any]], Any]:
@@ -226,11 +226,11 @@ def _find_origins(plan: Plan) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _compile_tree(spec: tree.PyTreeSpec) -> Any:
+def _compile_tree(spec: pytrees.PyTreeSpec) -> Any:
     """Returns what makes a pytree of its leaves, None for a leaf."""
-    if tree.is_leaf_spec(spec):
+    if pytrees.is_leaf_spec(spec):
         return None
     count = spec.num_leaves
-    if tree.is_of_builtins(spec):
-        return core.Tree(count, tree.unflatten(spec, range(count)), None)
-    return core.Tree(count, None, partial(tree.unflatten, spec))
+    if pytrees.is_of_builtins(spec):
+        return core.Tree(count, pytrees.unflatten(spec, range(count)), None)
+    return core.Tree(count, None, partial(pytrees.unflatten, spec))

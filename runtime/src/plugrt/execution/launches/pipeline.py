@@ -18,7 +18,7 @@ from plugrt.execution.launches.loaded_program import LoadedProgram, Run
 from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.settings.declarations import config
 
 T = TypeVar("T", bound=TracedProgram)
@@ -103,7 +103,7 @@ class Pipeline(Generic[T]):
 
 def make_runner(
     program: LoadedProgram,
-    out_tree: tree.PyTreeSpec,
+    out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None = None,
@@ -150,7 +150,7 @@ def _log_launches(run: Runner, program: LoadedProgram, avals: Sequence[Aval]) ->
 
 def _make_unrecorded(
     program: LoadedProgram,
-    out_tree: tree.PyTreeSpec,
+    out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None,
@@ -170,27 +170,29 @@ def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
     return lambda values: run(as_arrays(values))
 
 
-def _make_plain(program: LoadedProgram, out_tree: tree.PyTreeSpec, avals: Sequence[Aval]) -> Runner:
-    if tree.is_leaf_spec(out_tree) and (single := program.make_single_runner(avals)):
+def _make_plain(
+    program: LoadedProgram, out_tree: pytrees.PyTreeSpec, avals: Sequence[Aval]
+) -> Runner:
+    if pytrees.is_leaf_spec(out_tree) and (single := program.make_single_runner(avals)):
         return single
     if (numbered := _number_keys(out_tree)) is not None:
         return program.make_dict_runner(avals, numbered)
     return _unflatten_results(out_tree, program.make_runner(avals))
 
 
-def _unflatten_results(spec: tree.PyTreeSpec, run: Run) -> Runner:
-    if tree.is_leaf_spec(spec):
+def _unflatten_results(spec: pytrees.PyTreeSpec, run: Run) -> Runner:
+    if pytrees.is_leaf_spec(spec):
         return lambda values: run(values)[0]
-    if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
+    if spec.type is tuple and all(pytrees.is_leaf_spec(s) for s in spec.children()):
         return lambda values: tuple(run(values))
-    return lambda values: tree.unflatten(spec, run(values))
+    return lambda values: pytrees.unflatten(spec, run(values))
 
 
-def _number_keys(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
+def _number_keys(spec: pytrees.PyTreeSpec) -> dict[Any, int] | None:
     """Returns a dict of leaves with the number of each; None for any other structure."""
-    if spec.type is not dict or not all(tree.is_leaf_spec(s) for s in spec.children()):
+    if spec.type is not dict or not all(pytrees.is_leaf_spec(s) for s in spec.children()):
         return None
-    numbered: dict[Any, int] = tree.unflatten(spec, range(spec.num_leaves))
+    numbered: dict[Any, int] = pytrees.unflatten(spec, range(spec.num_leaves))
     return numbered
 
 

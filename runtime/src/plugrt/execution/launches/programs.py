@@ -47,7 +47,7 @@ from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceShard
 from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Client, CompileOptions, Device, LoadedExecutable, Program, TensorType
 from plugrt.plugins.selection.backends import process_backends
 
@@ -72,7 +72,7 @@ class TracedProgram(Protocol):
     @property
     def weak_outputs(self) -> tuple[bool, ...]: ...
     @property
-    def out_tree(self) -> tree.PyTreeSpec: ...
+    def out_tree(self) -> pytrees.PyTreeSpec: ...
     @property
     def loaded(self) -> BoundedCache[Any, Any]:
         """The executables compiled from it, by launch and the settings that count."""

@@ -10,7 +10,7 @@ from typing import Any
 from plugrt.execution.arrays.arguments import avals_of_arrays, quick_avals
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.leaf_order import order_leaves
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
@@ -56,7 +56,7 @@ def match_short_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     statics: tuple[Any, ...],
-    spec: tree.PyTreeSpec,
+    spec: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
 ) -> tuple[tuple[Any, ...], list[int], int] | None:
     """Returns the key of a call that was flattened, and what `reorder_leaves` takes.
@@ -211,17 +211,19 @@ def open_node(x: Any) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
     flattening of pytrees knows what to do.
     """
     cls = type(x)
-    if (opener := tree.registered.get(cls)) is not None:
+    if (opener := pytrees.registered.get(cls)) is not None:
         return _open_registered(x, opener)
     if not issubclass(cls, tuple):
         return None
     if (is_named := _named.get(cls)) is None:  # classes may be registered otherwise with optree
-        is_named = _named[cls] = tree.is_named_tuple(x)
+        is_named = _named[cls] = pytrees.is_named_tuple(x)
     parts = [*tuple.__iter__(x)]  # as optree does: the class may have another way to iterate
     return (parts, (cls, len(parts))) if is_named else None
 
 
-def _open_registered(x: Any, opener: tree.Opener) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
+def _open_registered(
+    x: Any, opener: pytrees.Opener
+) -> tuple[Sequence[Any], tuple[Any, ...]] | None:
     metadata: Any
     if isinstance(opener, tuple):
         data, meta = opener

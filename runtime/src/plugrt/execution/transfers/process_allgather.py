@@ -15,7 +15,7 @@ from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.array_parts import make_array_from_process_local_data
 from plugrt.execution.transfers.resharding import reshard
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection import backends
 
@@ -34,7 +34,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     >>> plugrt.process_allgather(np.float32([1, 2]))
     array([[1., 2.]], dtype=float32)
     """
-    return tree.map(lambda leaf: _gather(leaf, tiled), in_tree)
+    return pytrees.map(lambda leaf: _gather(leaf, tiled), in_tree)
 
 
 def _gather(leaf: Any, tiled: bool) -> npt.NDArray[Any]:
@@ -104,7 +104,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     def broadcast(leaf: Any) -> Any:
         return read_everywhere(leaf) if is_everywhere(leaf) else _pick(leaf, sources[0])
 
-    return tree.map(broadcast, in_tree)
+    return pytrees.map(broadcast, in_tree)
 
 
 def _pick(leaf: Any, source: int) -> Any:

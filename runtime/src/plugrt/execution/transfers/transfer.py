@@ -25,7 +25,7 @@ from plugrt.execution.transfers.tree_puts import (
     put_tree,
     space_of,
 )
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
@@ -126,7 +126,7 @@ def device_put(
 
 def _check_puts(x: Any, device: Any) -> None:
     """Has the transfer guard look at what `device_put` is asked for."""
-    leaves = tree.flatten(x)[0]
+    leaves = pytrees.flatten(x)[0]
     targets = spread(device, x, len(leaves), "device", is_target)
     for leaf, target in zip(leaves, targets, strict=True):
         there = _sharding_of(read_target(target), leaf)
@@ -164,7 +164,7 @@ def device_get(x: Any) -> Any:
     """
     if not config.token().guarded:
         return _get(x)
-    for leaf in tree.flatten(x)[0]:
+    for leaf in pytrees.flatten(x)[0]:
         if type(leaf) is Array:
             leaf._check_read(explicit=True)
     with config.override(transfer_guard_device_to_host="allow"):
@@ -172,11 +172,11 @@ def device_get(x: Any) -> Any:
 
 
 def _get(x: Any) -> Any:
-    leaves, spec = tree.flatten(x)
+    leaves, spec = pytrees.flatten(x)
     for leaf in leaves:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
-    return tree.unflatten(
+    return pytrees.unflatten(
         spec, [np.asarray(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves]
     )
 
@@ -195,7 +195,7 @@ def block_until_ready(x: T) -> T:
         found = core.collect_held(x)
         if found is not None and await_held(*found):
             return x
-    arrays = [leaf for leaf in tree.flatten(x)[0] if isinstance(leaf, Array)]
+    arrays = [leaf for leaf in pytrees.flatten(x)[0] if isinstance(leaf, Array)]
     if len(arrays) > 1 and not listening:
         held = ((array._aval, array._shards) for array in arrays)
         if await_together(held):

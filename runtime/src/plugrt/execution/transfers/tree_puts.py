@@ -35,7 +35,7 @@ from plugrt.execution.transfers.exchanges import moved_bytes
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move, put
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag
 from plugrt.interface import Device, HostBufferSemantics, TensorType
 from plugrt.monitoring.listeners import listening
@@ -45,7 +45,7 @@ _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
 def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tuple[Any, int]:
     """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
-    leaves, spec = tree.flatten(x)
+    leaves, spec = pytrees.flatten(x)
     count = len(leaves)
     asked = spread(device, x, count, "device", is_target)
     targets = [read_target(t) for t in asked]
@@ -74,12 +74,12 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
             else:
                 hosts.setdefault(to, []).append((i, host_array(leaf)))
     except NotAnArray:
-        for path, leaf in tree.flatten_with_paths(x):  # the error with its path
+        for path, leaf in pytrees.flatten_with_paths(x):  # the error with its path
             if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
     except ShapeError as error:
-        path = tree.flatten_with_paths(x)[i][0]
+        path = pytrees.flatten_with_paths(x)[i][0]
         raise ShapeError(f"the value at {path}: {error}" if path else str(error)) from None
     for target, numbered in hosts.items():
         require_here(target)
@@ -89,13 +89,13 @@ def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tupl
             # Not deleted, since the result may share buffers; unshared ones are freed here.
             leaf._lose(Deletion("device_put"))
     if not heard:
-        return tree.unflatten(spec, results), 0
+        return pytrees.unflatten(spec, results), 0
     made = [
         bytes_of_move(leaf, a, alias)
         for leaf, a, old, alias in zip(leaves, results, before, aliasing, strict=True)
         if type(a) is Array and a._shards is not old
     ]
-    return tree.unflatten(spec, results), sum(made)
+    return pytrees.unflatten(spec, results), sum(made)
 
 
 def bytes_of_move(source: Any, made: Array, alias: bool | None) -> int:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 
 _NONE = type(None)
 
 
-def order_leaves(marks: Sequence[Any], spec: tree.PyTreeSpec) -> list[int] | None:
+def order_leaves(marks: Sequence[Any], spec: pytrees.PyTreeSpec) -> list[int] | None:
     """Returns for each leaf of the pytree its number among those that `nested_leaves` found.
 
     ``marks`` are what it returned for the containers. Those of dicts have another order in the

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 
 
 def spread_prefix(
@@ -18,19 +18,19 @@ def spread_prefix(
     where it is none.
     """
     try:
-        return tree.broadcast_prefix(prefix, full, is_leaf)
+        return pytrees.broadcast_prefix(prefix, full, is_leaf)
     except ValueError as error:
-        leaves, spec = tree.flatten_with_none(prefix, is_leaf)
-        difference = _describe_difference(tree.unflatten(spec, range(len(leaves))), full, "")
+        leaves, spec = pytrees.flatten_with_none(prefix, is_leaf)
+        difference = _describe_difference(pytrees.unflatten(spec, range(len(leaves))), full, "")
         raise StructureError(
-            f"{what}={prefix!r:.300} is not a pytree prefix of {of}, {tree.structure(full)}"
+            f"{what}={prefix!r:.300} is not a pytree prefix of {of}, {pytrees.structure(full)}"
             f"{difference or f': {error}'}"
         ) from error
 
 
 def _describe_difference(prefix: Any, full: Any, path: str) -> str:
     """Returns where a pytree is no prefix of another, without the values: they may be large."""
-    ours, theirs = tree.entries(prefix), tree.entries(full)
+    ours, theirs = pytrees.entries(prefix), pytrees.entries(full)
     if ours is None:
         return ""
     if theirs is None or [*ours] != [*theirs]:

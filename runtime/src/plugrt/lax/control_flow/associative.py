@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.dimension_arguments import normalize_dimension
@@ -37,7 +37,7 @@ def associative_scan(
     """
 
     def run(elems: Any) -> Any:
-        leaves, spec = tree.flatten(elems)
+        leaves, spec = pytrees.flatten(elems)
         if not leaves:
             raise ArgumentError("lax.associative_scan needs at least one array")
         at = normalize_dimension("associative_scan", axis, leaves[0].ndim)
@@ -49,12 +49,12 @@ def associative_scan(
             )
 
         def combine(a: list[Tracer], b: list[Tracer]) -> list[Tracer]:
-            flat = tree.flatten(fn(tree.unflatten(spec, a), tree.unflatten(spec, b)))[0]
+            flat = pytrees.flatten(fn(pytrees.unflatten(spec, a), pytrees.unflatten(spec, b)))[0]
             return [as_tracer(x, "what fn of associative_scan returns") for x in flat]
 
         given = [_reverse(x, at) if reverse else x for x in leaves]
         found = _scan_pairs(combine, given, at)
-        return tree.unflatten(spec, [_reverse(x, at) if reverse else x for x in found])
+        return pytrees.unflatten(spec, [_reverse(x, at) if reverse else x for x in found])
 
     return launch(
         "associative_scan", (fn,), (bool(reverse), axis), {"elems": elems}, run, reads_once=False

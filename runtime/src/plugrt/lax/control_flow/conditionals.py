@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch, require_array
@@ -147,13 +147,13 @@ def trace_branches(
     make: Callable[[Sequence[Any]], Any],
 ) -> Any:
     """Traces each function into a region of the operation that ``make`` gives for its types."""
-    specs: list[tree.PyTreeSpec] = []
+    specs: list[pytrees.PyTreeSpec] = []
     paths: list[str] = []
 
     def call(name: str, function: Callable[..., Any]) -> list[Tracer]:
         returned = function(*operands)
-        named = tree.flatten_with_paths(returned)
-        specs.append(tree.flatten(returned)[1])
+        named = pytrees.flatten_with_paths(returned)
+        specs.append(pytrees.flatten(returned)[1])
         paths[:] = [path for path, _ in named]
         return [as_tracer(x, f"output{path} of {name} of {title}") for path, x in named]
 
@@ -175,7 +175,7 @@ def trace_branches(
             with_weakness(output, all(body.outputs[i].weak for body in bodies))
             for i, output in enumerate(wrap(operation))
         ]
-        return tree.unflatten(specs[0], outputs)
+        return pytrees.unflatten(specs[0], outputs)
 
 
 def _join_types(

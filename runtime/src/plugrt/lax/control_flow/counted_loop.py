@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.lax.control_flow.loop_carry import Carry, describe
 from plugrt.lax.control_flow.regions import Body, new_argument, region_holder
 from plugrt.tracing.captures import as_tracer
@@ -60,7 +60,7 @@ def emit_loop(
     assert steps.outputs is not None
     stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
     ended = steps.carry.finish(values)
-    return steps.carry.rebuild(ended), tree.unflatten(steps.outputs, stacked)
+    return steps.carry.rebuild(ended), pytrees.unflatten(steps.outputs, stacked)
 
 
 def steps_per_round(unroll: int | bool, length: int) -> int:
@@ -83,9 +83,9 @@ class _LoopSteps:
         self._title, self._step = title, step
         self.length, self._reverse = length, reverse
         self.carry = Carry(title, init)
-        flat, self._xs_spec = tree.flatten(xs)
+        flat, self._xs_spec = pytrees.flatten(xs)
         self._xs = [as_tracer(x) for x in flat]
-        self.outputs: tree.PyTreeSpec | None = None
+        self.outputs: pytrees.PyTreeSpec | None = None
         self.weak: list[bool] = []
         """Whether each output of a step is weakly typed; so are the stacked outputs."""
 
@@ -94,7 +94,7 @@ class _LoopSteps:
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
         rows = [with_weakness(_read_row(leaf, at), leaf.weak) for leaf in self._xs]
-        x = tree.unflatten(self._xs_spec, rows)
+        x = pytrees.unflatten(self._xs_spec, rows)
         index = constant(i, _INDEX) if isinstance(i, int) else i
         returned = self._step(index, self.carry.rebuild(values), x)
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -102,7 +102,7 @@ class _LoopSteps:
                 f"the body of {self._title} must return a pair (carry, y); found {returned!r:.80} "
                 f"of type {type(returned).__qualname__}"
             )
-        flat, spec = tree.flatten(returned[1])
+        flat, spec = pytrees.flatten(returned[1])
         if self.outputs is not None and spec != self.outputs:
             raise StructureError(
                 f"the body of {self._title} returned outputs of different structures: "

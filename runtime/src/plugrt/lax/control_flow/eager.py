@@ -24,7 +24,7 @@ from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.replica_sharding import current_replicas
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.lax.parallel.replica_calls import replica_axes
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
@@ -97,15 +97,15 @@ def launch(
             if here is None:
                 raise
             # Replicas go different ways: then it is one operation.
-    leaves, spec = tree.flatten(tuple(operands.values()))
+    leaves, spec = pytrees.flatten(tuple(operands.values()))
     parts = zip(operands, spec.children(), strict=True)
-    names = [f"{name}{path}" for name, part in parts for path in tree.paths(part)]
+    names = [f"{name}{path}" for name, part in parts for path in pytrees.paths(part)]
     values, avals = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
 
     def trace(types: Sequence[ParameterType]) -> Staged:
         return stage(
             lambda *tracers: body(
-                **dict(zip(operands, tree.unflatten(spec, tracers), strict=True))
+                **dict(zip(operands, pytrees.unflatten(spec, tracers), strict=True))
             ),
             make_parameters(types, names),
             name=title,
@@ -125,7 +125,7 @@ def _make_rerun(
     in_python: InPython,
     functions: Sequence[Callable[..., Any]],
     names: Sequence[str],
-    spec: tree.PyTreeSpec,
+    spec: pytrees.PyTreeSpec,
 ) -> Rerun:
     """Returns what makes a call again operation by operation; it holds the functions weakly."""
     held = [_refer(function) for function in functions]
@@ -133,7 +133,7 @@ def _make_rerun(
     def rerun(values: Sequence[Any]) -> None:
         alive = [function() for function in held]
         if None not in alive:
-            operands = tree.unflatten(spec, put_host_arrays(values))
+            operands = pytrees.unflatten(spec, put_host_arrays(values))
             with config.override(disable_jit=True):
                 in_python(alive, **dict(zip(names, operands, strict=True)))
 
@@ -157,7 +157,7 @@ def require_array(title: str, name: str, x: Any) -> None:
 
 
 def _trace_leaves(title: str, name: str, value: Any) -> Any:
-    leaves, spec = tree.flatten(value)
-    return tree.unflatten(
+    leaves, spec = pytrees.flatten(value)
+    return pytrees.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]
     )

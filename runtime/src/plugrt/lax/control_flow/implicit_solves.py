@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError, ShapeError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
@@ -110,31 +110,31 @@ def _main(title: str, found: Any) -> Any:
 
 def _results(title: str, function: Function, given: Any) -> Any:
     """Returns the types that a function gives, without adding anything to the trace."""
-    leaves, spec = tree.flatten(given)
+    leaves, spec = pytrees.flatten(given)
     types = [(x.shape, x.dtype, x.weak) for x in leaves]
     staged: Staged = stage(
-        lambda *flat: function(tree.unflatten(spec, flat)),
+        lambda *flat: function(pytrees.unflatten(spec, flat)),
         make_parameters(types, [f"x[{i}]" for i in range(len(types))]),
         name=title,
         axes=active_trace().axes,
         keep_unused=True,
         forward=False,
     )
-    return tree.unflatten(staged.out_tree, staged.result_types)
+    return pytrees.unflatten(staged.out_tree, staged.result_types)
 
 
 def _check(
     title: str, name: str, found: Any, like: Any, argument: str, *, shapes: bool = False
 ) -> None:
     """Raises unless what a function returned has the structure of an argument, and its shapes."""
-    structures = tree.structure(found), tree.structure(like)
+    structures = pytrees.structure(found), pytrees.structure(like)
     if structures[0] != structures[1]:
         raise StructureError(
             f"what {name} of {title} returns has the structure of {argument}, {structures[1]}; it "
             f"returned {structures[0]}"
         )
     shape = functools.partial(_shape, f"what {name} of {title} returns")
-    ours, wanted = ([shape(x) for x in tree.leaves(t)] for t in (found, like))
+    ours, wanted = ([shape(x) for x in pytrees.leaves(t)] for t in (found, like))
     if shapes and ours != wanted:
         raise ShapeError(
             f"what {name} of {title} returns has the shapes of {argument}, {wanted}; it returned "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.captures import as_tracer
@@ -24,8 +24,8 @@ class Carry:
 
     def __init__(self, title: str, initial: Any) -> None:
         self.title = title
-        self.spec = tree.flatten(initial)[1]
-        named = tree.flatten_with_paths(initial)
+        self.spec = pytrees.flatten(initial)[1]
+        named = pytrees.flatten_with_paths(initial)
         self.paths = [f"carry{path}" for path, _ in named]
         self.leaves = [
             as_tracer(x, f"{p} of {title}") for p, (_, x) in zip(self.paths, named, strict=True)
@@ -34,7 +34,7 @@ class Carry:
 
     def rebuild(self, leaves: Sequence[Tracer]) -> Any:
         """Returns the carried value with these leaves."""
-        return tree.unflatten(self.spec, leaves)
+        return pytrees.unflatten(self.spec, leaves)
 
     def finish(self, leaves: Sequence[Tracer]) -> list[Tracer]:
         """Returns the loop's final values, weak where the initial ones are, once settled."""
@@ -43,7 +43,7 @@ class Carry:
 
     def check_returned(self, returned: Any) -> list[Tracer]:
         """Returns the leaves of what the body returned, checked against those that went in."""
-        flat, spec = tree.flatten(returned)
+        flat, spec = pytrees.flatten(returned)
         if spec != self.spec:
             raise StructureError(
                 f"the body of {self.title} must return the carry in the structure in which it got "
@@ -93,7 +93,7 @@ class Carry:
         return is_settled
 
 
-def describe(spec: tree.PyTreeSpec) -> str:
+def describe(spec: pytrees.PyTreeSpec) -> str:
     """Returns a structure as text, without the library's name."""
     return (
         str(spec)
@@ -105,8 +105,8 @@ def describe(spec: tree.PyTreeSpec) -> str:
 
 def scalar_predicate(returned: Any, what: str) -> Tracer:
     """Returns the 0-d boolean that a predicate function returned; else raises, naming ``what``."""
-    leaves, spec = tree.flatten(returned)
-    if not tree.is_leaf_spec(spec):
+    leaves, spec = pytrees.flatten(returned)
+    if not pytrees.is_leaf_spec(spec):
         raise StructureError(f"{what} must be one boolean; found {describe(spec)}")
     try:
         found = as_tracer(leaves[0], what)

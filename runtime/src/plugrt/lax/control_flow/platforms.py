@@ -8,7 +8,7 @@ from typing import Any
 from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.default_device import default_device
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.conditionals import trace_branches
 from plugrt.lax.control_flow.eager import launch
@@ -90,6 +90,6 @@ def _join(
 
 def _platforms(args: Any) -> tuple[str, ...]:
     """Returns the names of the platform that a computation on these arguments runs on."""
-    arrays = [x for x in tree.leaves(args) if type(x) is Array and x.committed]
+    arrays = [x for x in pytrees.leaves(args) if type(x) is Array and x.committed]
     device = arrays[0].sharding.devices[0] if arrays else default_device()
     return process_backends().platforms_of(device.client)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.execution.transfers.host_values import as_array
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.lax.shapes import concatenate, expand_dims
 from plugrt.lax.slicing import index_in_dim
 
@@ -23,7 +23,7 @@ Functions = Sequence[Callable[..., Any]]
 
 def to_arrays(title: str, value: T) -> T:
     """Returns a pytree with its leaves as arrays."""
-    found: T = tree.map(lambda x: as_array(x, f"a value in {title}"), value)
+    found: T = pytrees.map(lambda x: as_array(x, f"a value in {title}"), value)
     return found
 
 
@@ -55,10 +55,10 @@ def run_scan(
     carry, xs = to_arrays("scan", init), to_arrays("scan", xs)
     rows: list[tuple[int, Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
+        carry, y = f(carry, pytrees.map(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
         rows.append((i, to_arrays("scan", y)))
     ordered = [y for _, y in sorted(rows, key=lambda row: row[0])]
-    return to_arrays("scan", carry), tree.map(_stack, *ordered)
+    return to_arrays("scan", carry), pytrees.map(_stack, *ordered)
 
 
 def run_map(functions: Functions, xs: Any, length: int) -> Any:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
@@ -77,7 +77,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 def _length(xs: Any, length: int | None) -> int:
     """Returns the number of steps; all leaves must agree with it."""
-    found = [(f"xs{path}", getattr(x, "shape", None)) for path, x in tree.flatten_with_paths(xs)]
+    found = [(f"xs{path}", getattr(x, "shape", None)) for path, x in pytrees.flatten_with_paths(xs)]
     for name, shape in found:
         if not shape:
             what = "is a scalar" if shape == () else "has no shape"

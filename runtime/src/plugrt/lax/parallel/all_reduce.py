@@ -15,7 +15,7 @@ from plugrt.array_api.elementwise import arithmetic
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.lax.parallel.replica_calls import collective
 from plugrt.lax.parallel.replica_groups import (
     AxisName,
@@ -71,7 +71,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
         v = count_booleans(as_tracer(v, "argument x of psum"))
         return _all_reduce(v, names, axis_index_groups, hlo.add)
 
-    result: T = x if axis_name == () else tree.map(leaf, x)
+    result: T = x if axis_name == () else pytrees.map(leaf, x)
     return result
 
 
@@ -105,7 +105,7 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
         plain = type(total) in (int, float, complex)
         return total / count if plain else arithmetic.divide(total, count)
 
-    result: T = tree.map(leaf, x)
+    result: T = pytrees.map(leaf, x)
     return result
 
 
@@ -147,7 +147,7 @@ def _extremum(
             raise DtypeError(f"{name} takes ordered dtypes; argument x is {v.dtype.name}")
         return strong(v) if names == () else _all_reduce(v, names, groups, combine)
 
-    result: T = tree.map(leaf, x)
+    result: T = pytrees.map(leaf, x)
     return result
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.all_reduce import axis_size, count_booleans
 from plugrt.lax.parallel.replica_calls import collective
@@ -258,7 +258,7 @@ def _on_leaves(
         found = as_tracer(v, f"argument x of {function}")
         return with_weakness(leaf(strong(found)), keeps_weak and found.weak)
 
-    result: T = tree.map(apply, x)
+    result: T = pytrees.map(apply, x)
     return result
 
 

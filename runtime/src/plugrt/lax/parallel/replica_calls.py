@@ -15,7 +15,7 @@ from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
 from plugrt.tracing.staged import Staged
@@ -60,7 +60,7 @@ def call_on_replicas(
 
     Without arrays among the arguments, results that are no arrays either stay what they are.
     """
-    leaves, spec = tree.flatten((tuple(args), kwargs))
+    leaves, spec = pytrees.flatten((tuple(args), kwargs))
     arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array | np.ndarray)]
     found: list[R] = []
     title = getattr(function, "__name__", "function")
@@ -70,7 +70,7 @@ def call_on_replicas(
         given = [*leaves]
         for i, operand in zip(arrays, operands, strict=True):
             given[i] = operand
-        given_args, given_kwargs = tree.unflatten(spec, given)
+        given_args, given_kwargs = pytrees.unflatten(spec, given)
         found.append(function(*given_args, **given_kwargs))
         return found[-1]
 
@@ -80,7 +80,7 @@ def call_on_replicas(
 
     if not arrays:
         staged = trace(())
-        if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(found[-1])[0]):
+        if not any(isinstance(leaf, Tracer) for leaf in pytrees.flatten(found[-1])[0]):
             return found[-1]
         run = pipeline.get_runner(object(), (), lambda _: staged, _place, title)
         return run(())

@@ -11,7 +11,7 @@ from plugrt.array_api.manipulation import expand_dims
 from plugrt.array_api.searching import where
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.loops import fori_loop
 from plugrt.lax.parallel.all_reduce import axis_size
@@ -44,7 +44,7 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
             f"pbroadcast over axis {axis_name!r} of size {size} has a source from 0 to {size - 1}; "
             f"got {index}"
         )
-    result: T = tree.map(lambda v: v[index], all_gather(x, axis_name))
+    result: T = pytrees.map(lambda v: v[index], all_gather(x, axis_name))
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, Unimplemented
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.exchanges import ppermute, read_pairs
 from plugrt.lax.parallel.replica_calls import collective
@@ -36,7 +36,7 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     Array([2., 1.], dtype=float32)
     """
     sent = _describe("psend", axis_name, perm)
-    return tree.map(lambda v: Token([sent], [strong(as_tracer(v, "argument x of psend"))]), x)
+    return pytrees.map(lambda v: Token([sent], [strong(as_tracer(v, "argument x of psend"))]), x)
 
 
 @collective

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import plugrt
 from plugrt.errors import StructureError
-from plugrt.execution.trees import tree
+from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from support.distributions import run_python
 
@@ -35,57 +35,57 @@ trees = st.recursive(
 @given(trees)
 @settings(deadline=None, max_examples=60)
 def test_flattening_can_be_undone(value: Any) -> None:
-    leaves, spec = tree.flatten(value)
+    leaves, spec = pytrees.flatten(value)
     assert None not in leaves
-    assert tree.unflatten(spec, leaves) == value
-    assert [leaf for _, leaf in tree.flatten_with_paths(value)] == leaves
-    again = tree.flatten(tree.unflatten(spec, leaves))[1]
+    assert pytrees.unflatten(spec, leaves) == value
+    assert [leaf for _, leaf in pytrees.flatten_with_paths(value)] == leaves
+    again = pytrees.flatten(pytrees.unflatten(spec, leaves))[1]
     assert (again, hash(again)) == (spec, hash(spec))
 
 
 def test_paths_read_like_code() -> None:
     value = {"w": [1, (2,)], "p": Point(3, None)}
-    paths = dict(tree.flatten_with_paths(value))
+    paths = dict(pytrees.flatten_with_paths(value))
     assert paths == {"['p'].x": 3, "['w'][0]": 1, "['w'][1][0]": 2}
-    assert tree.flatten_with_paths(5) == [("", 5)]
+    assert pytrees.flatten_with_paths(5) == [("", 5)]
 
 
 def test_structures_are_told_apart() -> None:
     values = [1, (1,), [1], {"a": 1}, {"b": 1}, OrderedDict(a=1), Point(1, None), None, ()]
-    specs = [tree.flatten(v)[1] for v in values]
+    specs = [pytrees.flatten(v)[1] for v in values]
     assert len(set(specs)) == len(specs)
-    assert [tree.is_leaf_spec(s) for s in specs] == [True] + [False] * 8
+    assert [pytrees.is_leaf_spec(s) for s in specs] == [True] + [False] * 8
 
 
 def test_a_prefix_is_spread_over_what_it_begins() -> None:
     full = {"a": [1, (2, None)], "b": 3}
-    assert tree.broadcast_prefix({"a": None, "b": "x"}, full) == [None, None, "x"]
-    assert tree.broadcast_prefix((0, 1), full, lambda x: x == (0, 1)) == [(0, 1)] * 3
-    assert tree.broadcast_prefix({"a": [7, (8, None)], "b": 9}, full) == [7, 8, 9]
+    assert pytrees.broadcast_prefix({"a": None, "b": "x"}, full) == [None, None, "x"]
+    assert pytrees.broadcast_prefix((0, 1), full, lambda x: x == (0, 1)) == [(0, 1)] * 3
+    assert pytrees.broadcast_prefix({"a": [7, (8, None)], "b": 9}, full) == [7, 8, 9]
     wanted = r"axes=\{'a': \(1, 2\).* is not a pytree prefix of the arguments, .*'b': \*"
     with pytest.raises(StructureError, match=wanted):
         spread_prefix({"a": (1, 2), "b": 0}, full, "axes", "the arguments")
 
 
 def test_the_order_of_a_dict_does_not_matter() -> None:
-    one, two = tree.flatten({"a": 1, "b": 2}), tree.flatten({"b": 2, "a": 1})
+    one, two = pytrees.flatten({"a": 1, "b": 2}), pytrees.flatten({"b": 2, "a": 1})
     assert one == two
 
 
 def test_map() -> None:
-    assert tree.map(lambda a, b: a + b, {"x": [1, None]}, {"x": [10, None]}) == {"x": [11, None]}
+    assert pytrees.map(lambda a, b: a + b, {"x": [1, None]}, {"x": [10, None]}) == {"x": [11, None]}
 
 
 def test_dataclasses() -> None:
-    @tree.register_dataclass
+    @pytrees.register_dataclass
     @dataclasses.dataclass(frozen=True)
     class Plain:
         a: Any
         b: Any
 
-    leaves, spec = tree.flatten([Plain(1, [2, 3])])
+    leaves, spec = pytrees.flatten([Plain(1, [2, 3])])
     assert leaves == [1, 2, 3]
-    assert tree.unflatten(spec, "xyz") == [Plain("x", ["y", "z"])]
+    assert pytrees.unflatten(spec, "xyz") == [Plain("x", ["y", "z"])]
 
     @dataclasses.dataclass
     class Meta:
@@ -95,17 +95,17 @@ def test_dataclasses() -> None:
         def __post_init__(self) -> None:
             assert isinstance(self.value, int)
 
-    tree.register_dataclass(Meta, ["value"], ["name"])
-    leaves, spec = tree.flatten(Meta(1, "n"))
+    pytrees.register_dataclass(Meta, ["value"], ["name"])
+    leaves, spec = pytrees.flatten(Meta(1, "n"))
     assert leaves == [1]
-    assert spec != tree.flatten(Meta(1, "m"))[1]
-    made = tree.unflatten(spec, [object()])  # __init__ is not called
+    assert spec != pytrees.flatten(Meta(1, "m"))[1]
+    made = pytrees.unflatten(spec, [object()])  # __init__ is not called
     assert made.name == "n"
 
 
 def test_dataclasses_that_do_not_fit() -> None:
     with pytest.raises(TypeError, match="takes a dataclass"):
-        tree.register_dataclass(int)
+        pytrees.register_dataclass(int)
 
     @dataclasses.dataclass
     class Fields:
@@ -113,7 +113,7 @@ def test_dataclasses_that_do_not_fit() -> None:
         b: Any
 
     with pytest.raises(ValueError, match=r"fields \['a', 'b'\].*each of them once"):
-        tree.register_dataclass(Fields, ["a"], [])
+        pytrees.register_dataclass(Fields, ["a"], [])
 
 
 def test_names_parameters_and_results_match_jax() -> None:
@@ -123,26 +123,26 @@ def test_names_parameters_and_results_match_jax() -> None:
         return isinstance(x, tuple)
 
     for name in ("all", "flatten", "leaves", "map", "reduce", "structure", "unflatten"):
-        ours, theirs = getattr(tree, name), getattr(jax.tree, name)
+        ours, theirs = getattr(pytrees, name), getattr(jax.tree, name)
         assert list(inspect.signature(ours).parameters) == list(
             inspect.signature(theirs).parameters
         )
     for leaf in (None, is_leaf):
-        assert tree.leaves(data, leaf) == jax.tree.leaves(data, leaf)
-        both = [t.map(lambda x: [x], data, is_leaf=leaf) for t in (tree, jax.tree)]
+        assert pytrees.leaves(data, leaf) == jax.tree.leaves(data, leaf)
+        both = [t.map(lambda x: [x], data, is_leaf=leaf) for t in (pytrees, jax.tree)]
         assert both[0] == both[1]
-        assert tree.structure(data, leaf) == tree.flatten(data, leaf)[1]
-        assert tree.unflatten(tree.structure(data, leaf), tree.leaves(data, leaf)) == data
-    assert tree.reduce(lambda a, b: a - b, data) == 1 - 2 - 3
-    assert tree.reduce(lambda a, b: a - b, data, 10) == 4
-    assert tree.reduce(lambda a, b: a - b, (), 10) == 10
+        assert pytrees.structure(data, leaf) == pytrees.flatten(data, leaf)[1]
+        assert pytrees.unflatten(pytrees.structure(data, leaf), pytrees.leaves(data, leaf)) == data
+    assert pytrees.reduce(lambda a, b: a - b, data) == 1 - 2 - 3
+    assert pytrees.reduce(lambda a, b: a - b, data, 10) == 4
+    assert pytrees.reduce(lambda a, b: a - b, (), 10) == 10
     for flags in ([True, {"x": 1}], [True, {"x": 0}], []):
-        assert tree.all(flags) is jax.tree.all(flags)
+        assert pytrees.all(flags) is jax.tree.all(flags)
 
 
 def test_listing_the_namespace_gives_its_public_names() -> None:
-    assert {n for n in dir(plugrt.tree) if n[:2] != "__"} == set(tree.__all__)
-    assert all(callable(getattr(plugrt.tree, n)) for n in tree.__all__)
+    assert {n for n in dir(plugrt.tree) if n[:2] != "__"} == set(pytrees.__all__)
+    assert all(callable(getattr(plugrt.tree, n)) for n in pytrees.__all__)
 
 
 def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
@@ -153,15 +153,15 @@ def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
         atexit.register(lambda: use())  # runs after what is registered later
         import numpy as np
         import plugrt
-        from plugrt.execution.trees import tree
-        atexit.register(lambda: print(tree.leaves((1, 2))))
-        _, pair = tree.flatten((1, 2))
+        from plugrt.execution.trees import pytrees
+        atexit.register(lambda: print(pytrees.leaves((1, 2))))
+        _, pair = pytrees.flatten((1, 2))
         x = np.float32(2)
 
         def use():
-            print(tree.map(lambda leaf: leaf + 1, x), tree.unflatten(pair, [3, 4]))
-            calls = tree.flatten, tree.leaves, tree.structure, tree.flatten_with_paths
-            for call in (*calls, lambda value: tree.map(abs, value)):
+            print(pytrees.map(lambda leaf: leaf + 1, x), pytrees.unflatten(pair, [3, 4]))
+            calls = pytrees.flatten, pytrees.leaves, pytrees.structure, pytrees.flatten_with_paths
+            for call in (*calls, lambda value: pytrees.map(abs, value)):
                 for value in ((1, 2), {"a": x}, None):
                     try:
                         print(call(value))
