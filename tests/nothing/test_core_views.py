@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.loading.ownership import free_group
+from plugrt.capi.loading.owned_handles import free_group
 from plugrt.native.native_core import core, reason
 from support.library_calls import BYTES, LibraryCalls
 

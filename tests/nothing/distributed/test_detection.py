@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from plugrt.distributed import kubernetes, ray
-from plugrt.distributed.parameters import (
+from plugrt.distributed.initialize_arguments import (
     OWN,
     Parameters,
     find_environment,

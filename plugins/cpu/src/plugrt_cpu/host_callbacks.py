@@ -13,7 +13,7 @@ from plugrt.callbacks.host_callbacks import is_partitioned
 from plugrt.interface import Handler, HostCallback
 from plugrt.native.native_core import catching
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.callbacks import callback_number, host_callbacks
+from plugrt.stablehlo.callback_order import callback_number, host_callbacks
 from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.types import ir_type_to_tensor_type
 from plugrt_cpu.calls_within import this_thread

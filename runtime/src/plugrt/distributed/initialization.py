@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.distributed.parameters import (
+from plugrt.distributed.initialize_arguments import (
     Parameters,
     find_coordination,
     find_parameters,

@@ -30,7 +30,7 @@ from plugrt.monitoring.listeners import (
     unregister_event_time_span_listener,
     unregister_scalar_listener,
 )
-from plugrt.monitoring.stages import (
+from plugrt.monitoring.stage_events import (
     ANNOTATION,
     AWAIT,
     BACKEND_COMPILE_EVENT,

@@ -15,7 +15,7 @@ from plugrt.profiler.annotations import (
     annotate_function,
 )
 from plugrt.profiler.memory_profile import device_memory_profile, save_device_memory_profile
-from plugrt.profiler.options import ProfileOptions
+from plugrt.profiler.profile_options import ProfileOptions
 from plugrt.profiler.sessions import start_trace, stop_trace, trace
 
 __all__ = [

@@ -29,7 +29,7 @@ from plugrt.interface import Client
 from plugrt.monitoring.trace_events import recording
 from plugrt.plugins.log import logger
 from plugrt.plugins.selection.backends import backends
-from plugrt.profiler.options import ProfileOptions, read_options
+from plugrt.profiler.profile_options import ProfileOptions, read_options
 from plugrt.profiler.trace_files import (
     HostEvent,
     counts_from_1970,

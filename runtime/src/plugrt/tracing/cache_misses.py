@@ -11,7 +11,7 @@ from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import TensorType
-from plugrt.monitoring.stages import logger
+from plugrt.monitoring.stage_events import logger
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

@@ -8,7 +8,12 @@ from typing import TypedDict
 from plugrt.errors import InvalidOperation
 from plugrt.interface import HostCallback
 from plugrt.stablehlo.bindings import MLIRError, ir
-from plugrt.stablehlo.callbacks import callback_number, has_ordered, host_callbacks, order_callbacks
+from plugrt.stablehlo.callback_order import (
+    callback_number,
+    has_ordered,
+    host_callbacks,
+    order_callbacks,
+)
 from plugrt.stablehlo.diagnostics import explain
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import legalize_chlo

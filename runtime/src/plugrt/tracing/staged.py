@@ -19,9 +19,9 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.trees import pytrees
 from plugrt.interface import Client, HostCallback, Program, TensorType
-from plugrt.monitoring.stages import record_stage
+from plugrt.monitoring.stage_events import record_stage
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.callbacks import call_from_each
+from plugrt.stablehlo.callback_order import call_from_each
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import Version, bytecode, parse, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled

@@ -13,7 +13,7 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
-from plugrt.monitoring.stages import record_stage
+from plugrt.monitoring.stage_events import record_stage
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.passes import drop_uncalled

@@ -25,7 +25,7 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
-from plugrt.monitoring.stages import logger
+from plugrt.monitoring.stage_events import logger
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.transforms.topology import resolve_topology
 

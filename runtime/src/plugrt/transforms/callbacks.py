@@ -36,7 +36,7 @@ from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.settings.declarations import config
-from plugrt.stablehlo.callbacks import add_callback
+from plugrt.stablehlo.callback_order import add_callback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer

@@ -22,7 +22,7 @@ from plugrt.capi.devices.devices import Device, Memory
 from plugrt.capi.extensions import layouts
 from plugrt.capi.extensions import stream as streams
 from plugrt.capi.library.events import Event, await_transfer, lend
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.loading.ownership import ALONE
+from plugrt.capi.loading.owned_handles import ALONE
 from plugrt.native.native_core import core
 
 T = TypeVar("T", bound=type)
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=type)
 class PythonBuffer:
     """Holds a ``PJRT_Buffer*`` and its spec, and destroys the buffer.
 
-    Its ``__del__`` takes half the time of `plugrt.capi.loading.ownership.own`. If the garbage
+    Its ``__del__`` takes half the time of `plugrt.capi.loading.owned_handles.own`. If the garbage
     collector calls it for a member of a cycle, which may be used after that, the handle is passed
     to `own`.
     """

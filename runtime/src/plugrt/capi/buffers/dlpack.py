@@ -13,7 +13,7 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.library.callback_threads import c_callback, keep_forever
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 from plugrt.native.native_core import core
 

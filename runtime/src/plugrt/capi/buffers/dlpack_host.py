@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plugrt.base.dlpack_types import CPU, ON_HOST
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import dlpack
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument
 
 

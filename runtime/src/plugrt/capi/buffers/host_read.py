@@ -17,7 +17,7 @@ from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend
 from plugrt.capi.loading.library import Library
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import FrameType
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.library.callback_threads import await_outside, expected
 from plugrt.capi.library.client_handle import ClientHandle
-from plugrt.capi.loading.ownership import free_group, stop_freeing
+from plugrt.capi.loading.owned_handles import free_group, stop_freeing
 from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.native.native_core import core, new_lock
 from plugrt.processes.forks import FORKED

@@ -15,7 +15,7 @@ from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.library.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.native.native_core import core, new_lock
 
 _PAGE_BITS = 12

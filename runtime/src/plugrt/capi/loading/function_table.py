@@ -16,7 +16,7 @@ from plugrt.capi.abi.process_map import AddressMap, is_memory
 from plugrt.capi.abi.structs import StructSizes, new_struct
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
-from plugrt.capi.loading.ownership import own
+from plugrt.capi.loading.owned_handles import own
 from plugrt.capi.loading.replies import Replies
 from plugrt.capi.log import logger
 from plugrt.errors import (

@@ -19,7 +19,7 @@ from plugrt.execution.executables.custom_call_targets import add_handlers, expla
 from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
-from plugrt.monitoring.stages import compile_log_level, logger, record_stage
+from plugrt.monitoring.stage_events import compile_log_level, logger, record_stage
 from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends

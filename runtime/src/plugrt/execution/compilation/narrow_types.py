@@ -15,7 +15,7 @@ from functools import cache
 from plugrt.errors import Unimplemented
 from plugrt.execution.compilation.narrow_faults import FAULTS, TRIED
 from plugrt.interface import Client, CompileOptions, Program, Topology
-from plugrt.monitoring.stages import logger
+from plugrt.monitoring.stage_events import logger
 from plugrt.wire import mlir_bytecode
 
 _IN_TEXT = re.compile(rb"\b(?:u?i[24]|f4E2M1FN)\b(?=[>,])|x(u?i[24]|f4E2M1FN)\b")

@@ -66,7 +66,7 @@ def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
     if all(device.is_addressable for device in devices):
         return
     # Not before: they import jaxlib's bindings.
-    from plugrt.stablehlo.callbacks import number_callbacks_in_order
+    from plugrt.stablehlo.callback_order import number_callbacks_in_order
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.regions import functions_by_name
 

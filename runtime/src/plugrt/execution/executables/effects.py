@@ -1,9 +1,9 @@
 """The order and the end of side effects: launches of programs that call Python functions.
 
-Within a program, tokens keep the order of calls that are ordered (`plugrt.stablehlo.callbacks`).
-From one launch to the next a thread waits: before it launches an ordered program it awaits its last
-ones on the same devices. So a launch that failed leaves nothing behind that the next could take
-for its token, which JAX hands from launch to launch.
+Within a program, tokens keep the order of calls that are ordered
+(`plugrt.stablehlo.callback_order`). From one launch to the next a thread waits: before it launches
+an ordered program it awaits its last ones on the same devices. So a launch that failed leaves
+nothing behind that the next could take for its token, which JAX hands from launch to launch.
 
 A thread waits for each launch, and releases the program with its functions when that has ended. At
 exit the interpreter waits for that thread (`plugrt.lifetime.waiter`): afterwards no callback could

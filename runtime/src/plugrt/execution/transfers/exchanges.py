@@ -21,7 +21,7 @@ from plugrt.execution.transfers.exchange_plan import ExchangePlan
 from plugrt.execution.transfers.host_assembly import assembles_on_host
 from plugrt.interface import Buffer, Device
 from plugrt.monitoring.listeners import listening
-from plugrt.monitoring.stages import logger
+from plugrt.monitoring.stage_events import logger
 
 _Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
 _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)

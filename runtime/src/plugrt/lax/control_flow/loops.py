@@ -16,7 +16,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
 from plugrt.lax.control_flow.python_control_flow import run_counted, run_while
 from plugrt.lax.control_flow.regions import region_holder
-from plugrt.stablehlo.callbacks import has_ordered
+from plugrt.stablehlo.callback_order import has_ordered
 from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
 from plugrt.tracing.promotion import default_int, dtype_kind, result_dtype
 from plugrt.tracing.tracer import Tracer

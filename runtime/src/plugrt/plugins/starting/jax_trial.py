@@ -23,8 +23,8 @@ from plugrt.plugins.library import ALONE
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting import probe_cache
-from plugrt.plugins.starting.inputs import Inputs, are_unchanged, describe_jax
 from plugrt.plugins.starting.jax_recorder import BRIDGE, Registration, run_initialize
+from plugrt.plugins.starting.plugin_inputs import Inputs, are_unchanged, describe_jax
 from plugrt.processes.run_in_child import run_in_child
 from plugrt.settings.declarations import Config
 from plugrt.settings.option_types import CREATE_OPTIONS
