@@ -66,10 +66,8 @@ def trial_options(
     XLA's GPU clients allocate most of the memory when they start, which another program may hold.
     A library is a GPU's by the ``names`` of its plugin and file, or by the libraries ``needed``.
     """
-    of_gpus = any(
-        not VISIBLE_DEVICES.keys().isdisjoint(h.plugins) for h in find_hardware((), needed)
-    )
-    if "preallocate" in options or of_gpus or any(map(_GPU.search, names)):
+    plugins = {plugin for hardware in find_hardware((), needed) for plugin in hardware.plugins}
+    if "preallocate" in options or any(map(_GPU.search, {*names, *plugins})):
         return {**options, "preallocate": False}
     return options
 
