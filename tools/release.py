@@ -44,9 +44,14 @@ IN_C = {
     ),
 }
 """What a distribution's wheel for a platform holds in C, which an installation may be without."""
+WITH_CORE = {"plugrt": "runtime", "plugrt-sdk": "plugin_sdk"}
+"""The projects with a folder ``core/``: its sdist has every file of that."""
+CATCHING = "plugrt/_core"
+"""The part that catches the C++ exceptions of libraries, if a C++ compiler has built it."""
 TRY = """
 import importlib.metadata, numpy, plugrt, plugrt_sdk
-import plugrt._core
+from plugrt.capi.loading.exception_guard import CATCHES
+assert CATCHES, "the core was built without a C++ compiler"
 assert plugrt.__version__ == importlib.metadata.version("plugrt-cpu")
 double = plugrt.jit(lambda x: x + x)
 assert double(numpy.float32([1, 2])).tolist() == [2, 4]
@@ -214,7 +219,7 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
                     yield f"{path.name} has parts in C, which are for one kind of machine"
         elif path.suffix == ".whl":
             with zipfile.ZipFile(path) as wheel:
-                there = wheel.namelist()
+                found = {f: wheel.read(f) for f in wheel.namelist() if f.endswith(".so")}
             if re.search(r"[-.]linux_\w+\.whl$", path.name):
                 yield f"{path.name} has no manylinux tag: it is for one Linux, PyPI refuses it"
             if (newer := glibc_of(path.name)) > (jaxlibs := glibc_of_jaxlib()):
@@ -227,14 +232,19 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
             if f"-{ABI}-" not in path.name:
                 yield f"{path.name} is not for {ABI}, which serves Python 3.11 and later"
             for part in IN_C[name]:
-                if f"{part}.abi3.so" not in there:
+                if (code := found.get(f"{part}.abi3.so")) is None:
                     yield f"{path.name} has no {part}.abi3.so: it was built without a C compiler"
+                elif part == CATCHING and b"__cxa_begin_catch" not in code:
+                    why = "catches no exceptions of libraries: it was built without a C++ compiler"
+                    yield f"{path.name} has a {part}.abi3.so that {why}"
         else:
             with tarfile.open(path) as sdist:
-                there = sdist.getnames()
-            for kind in (".c", ".h"):
-                if not any(Path(n).parent.name == "core" and n.endswith(kind) for n in there):
-                    yield f"{path.name} has no core/*{kind}: no core can be built from it"
+                there = {name.partition("/")[2] for name in sdist.getnames()}
+            project = WITH_CORE[name]
+            sources = {f.removeprefix(f"{project}/") for f in sources_of(f"{project}/core")}
+            if lacking := sorted(sources - there):
+                words = ", ".join(lacking[:3])
+                yield f"{path.name} lacks {words} ({len(lacking)} files): it builds no such core"
 
 
 def glibc_of(tags: str) -> tuple[int, int]:

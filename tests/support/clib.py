@@ -143,3 +143,10 @@ def tiny_library(folder: Path, customize: str = "", functions: str = "", *flags:
     (folder / "pjrt.h").write_text(header)
     source = f"{MINIMAL}\n{functions}\nstatic void customize(void) {{ {customize} }}\n"
     return compile_c(folder, source, f"-I{folder}", *flags)
+
+
+def linked(folder: Path, *libraries: str) -> tuple[str, ...]:
+    """Returns the flags that make a library need others; these are put into ``folder``."""
+    for name in libraries:
+        compile_c(folder, "int other;", f"-Wl,-soname,{name}").rename(folder / name)
+    return (f"-L{folder}", "-Wl,--no-as-needed", *(f"-l:{name}" for name in libraries))

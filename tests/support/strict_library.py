@@ -1,7 +1,8 @@
 """A PJRT library around xla-cpu-pjrt that refuses structs of another size than its header states.
 
 Its C text is made from the header in that library's wheel, not from plugrt's declarations. It can
-pretend to have been compiled with another header (`Pretended`).
+pretend to have been compiled with another header (`Pretended`), accept all sizes as XLA does, and
+have a function fail on request (`Controls`).
 """
 
 from __future__ import annotations
@@ -46,24 +47,43 @@ PROLOGUE = r"""
 #include <string.h>
 #include HEADER
 static PJRT_Api real, api;
-static char text[200], refused[1 << 16];
-static long calls[200];
+static char texts[64][300], refused[1 << 16], failure[300];
+static int made, failing = -1, accepts_all;
+static long calls[200], failures;
 const char* all_refused(void) { return refused; }
 long calls_of(int slot) { return calls[slot]; }
-static int differs(const char* name, size_t given, size_t wanted) {
-  if (given == wanted) return 0;
+long times_failed(void) { return failures; }
+void accept_all_sizes(void) { accepts_all = 1; }
+/* Has a function fail with these words, once it has accepted its sizes; behind the end: none. */
+void fail_at(int slot, const char* words) {
+  failing = slot; failures = 0;
+  snprintf(failure, sizeof failure, "%s", words);
+}
+static PJRT_Error* say(const char* words) {
+  return (PJRT_Error*)strncpy(texts[made++ % 64], words, sizeof *texts - 1);
+}
+static PJRT_Error* differs(const char* name, size_t given, size_t wanted) {
+  if (given == wanted || accepts_all) return 0;
+  char text[200];
   snprintf(text, sizeof text, "%s: struct_size is %zu, not %zu\n", name, given, wanted);
   strncat(refused, text, sizeof refused - strlen(refused) - 1);
-  return 1;
+  return say(text);
 }
-static int ours(const void* error) { return error == text; }
+static PJRT_Error* fails(int slot) {
+  if (slot != failing) return 0;
+  failures++;
+  return say(failure);
+}
+static int ours(const void* error) {
+  return error >= (void*)texts && error < (void*)(texts + 64);
+}
 static void error_destroy(PJRT_Error_Destroy_Args* a) {
   if (!ours(a->error)) real.PJRT_Error_Destroy(a);
 }
 static void error_message(PJRT_Error_Message_Args* a) {
   if (!ours(a->error)) { real.PJRT_Error_Message(a); return; }
-  a->message = text;
-  a->message_size = strlen(text);
+  a->message = (const char*)a->error;
+  a->message_size = strlen(a->message);
 }
 static PJRT_Error* error_code(PJRT_Error_GetCode_Args* a) {
   if (!ours(a->error)) return real.PJRT_Error_GetCode(a);
@@ -120,26 +140,29 @@ def _enlarge(struct: str, given: str, sizes: Mapping[str, int]) -> tuple[str, st
 
 def _wrapper(slot: int, name: str, signature: str, sizes: Mapping[str, int]) -> str:
     void = signature.startswith("void(")
-    refuse = "" if void else "return (PJRT_Error*)text;"
+    refuse = "" if void else "return refusal;"
 
     def size(struct: str) -> str:
         return str(sizes.get(struct, f"{struct}_STRUCT_SIZE"))
 
     struct = f"{name}_Args"
-    checks = [f'if (differs("{name}", a->struct_size, {size(struct)})) {{ {refuse} }}']
+    differs = f'differs("{name}", a->struct_size, {size(struct)})'
+    checks = [f"PJRT_Error* refusal = {differs}; if (refusal) {{ {refuse} }}"]
     before, after = _enlarge(struct, "a", sizes)
     if name in NESTED:
         field, kind, number = NESTED[name]
         count = number if number == "1" else f"a->{number}"
         checks.append(
             f"for (size_t i = 0; a->{field} && i < {count}; i++)\n"
-            f'    if (differs("{kind} of {name}", a->{field}[i].struct_size, '
-            f"{size(kind)})) return (PJRT_Error*)text;"
+            f'    if ((refusal = differs("{kind} of {name}", a->{field}[i].struct_size, '
+            f"{size(kind)}))) return refusal;"
         )
         if kind in sizes:
             before, after = _enlarge(kind, field, sizes)
             before = f"{kind}* {field} = a->{field}; {before} a->{field} = &{field}_whole;"
             after += f" a->{field} = {field};"
+    if not void:
+        checks.append(f"if ((refusal = fails({slot}))) return refusal;")
     call = f"{OWN.get(name, f'real.{name}')}({'&a_whole' if struct in sizes else 'a'});"
     call = call if void else f"PJRT_Error* error = {call}"
     result, last = ("void", "") if void else ("PJRT_Error*", "return error;")
@@ -161,6 +184,27 @@ def strict_library(folder: Path, other: Pretended | None = None) -> Path:
     if other is not None:
         flags += [f"-DMINOR={other.minor}", f"-DFUNCTIONS={other.functions}"]
     return compile_c(folder, source(read_api(), other.sizes if other else {}), *flags)
+
+
+class Controls:
+    """Has a strict library that this process has loaded behave as a test needs it."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self._slots = read_api().functions
+
+    def accept_all_sizes(self) -> None:
+        """Has it look at no size from now on."""
+        self._library.accept_all_sizes()
+
+    def fail(self, function: str, words: str) -> None:
+        """Has a function answer INVALID_ARGUMENT with these words; with no function, none."""
+        slot = self._slots.index(function) if function else -1
+        self._library.fail_at(slot, words.encode())
+
+    def times_failed(self) -> int:
+        """Returns how often that function has failed so."""
+        return int(self._library.times_failed())
 
 
 @dataclass(frozen=True)

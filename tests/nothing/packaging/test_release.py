@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plugrt.capi.loading import exception_guard
 from support.markdown import ROOT, load_script
 from support.requirements import needs
 
@@ -22,13 +24,21 @@ CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n"
 
 
 def distribution(
-    folder: Path, name: str, version: str, *requires: str, in_c: tuple[str, ...] | None = None
+    folder: Path,
+    name: str,
+    version: str,
+    *requires: str,
+    in_c: tuple[str, ...] | None = None,
+    code: bytes = b"__cxa_begin_catch",
+    without: str = "",
 ) -> list[Path]:
     """Makes a wheel and an sdist that hold their metadata, and files named as what is in C.
 
-    ``in_c`` are the wheel's instead; a wheel that has none is pure.
+    ``in_c`` are the wheel's instead, and each holds ``code``; a wheel that has none is pure.
+    The sdist lacks the file ``without``.
     """
     in_c = RELEASE.IN_C.get(name, ()) if in_c is None else in_c
+    sources = core_of(name) if in_c else set()
     lines = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
     text = "\n".join([*lines, *(f"Requires-Dist: {r}" for r in requires)]).encode() + b"\n"
     stem = f"{name.replace('-', '_')}-{version}"
@@ -37,15 +47,23 @@ def distribution(
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{stem}.dist-info/METADATA", text)
         for part in in_c:
-            archive.writestr(f"{part}.abi3.so", b"")
+            archive.writestr(f"{part}.abi3.so", code)
     with tarfile.open(sdist, "w:gz") as archive_of_sources:
         for file in (f"{stem}/PKG-INFO", f"{stem}/src/{stem}.egg-info/PKG-INFO"):
             entry = tarfile.TarInfo(file)
             entry.size = len(text)
             archive_of_sources.addfile(entry, io.BytesIO(text))
-        for file in ("module.c", "core.h") if in_c else ():
-            archive_of_sources.addfile(tarfile.TarInfo(f"{stem}/core/{file}"))
+        for file in sources - {without}:
+            archive_of_sources.addfile(tarfile.TarInfo(f"{stem}/{file}"))
     return [wheel, sdist]
+
+
+@cache
+def core_of(name: str) -> set[str]:
+    """Returns the sources in C of a distribution, in its folder."""
+    project = RELEASE.WITH_CORE.get(name)
+    listed = RELEASE.sources_of(f"{project}/core") if project else ()
+    return {file.removeprefix(f"{project}/") for file in listed}
 
 
 def release(folder: Path, **requires: str) -> list[Path]:
@@ -120,9 +138,9 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
     assert list(RELEASE.faults([*made, pure], "0.2.0")) == []  # beside the platform's own
 
     assert "plugrt has ['gz']" in next(RELEASE.faults([pure, *made[1:]], "0.2.0"))
-    assert [*RELEASE.faults([made[0], bare, *made[2:]], "0.2.0")] == [
-        f"{bare.name} has no core/*{kind}: no core can be built from it" for kind in (".c", ".h")
-    ]
+    [fault] = RELEASE.faults([made[0], bare, *made[2:]], "0.2.0")
+    assert fault.startswith(f"{bare.name} lacks core/")
+    assert fault.endswith(f"({len(core_of('plugrt'))} files): it builds no such core")
     with zipfile.ZipFile(pure, "a") as archive:
         archive.writestr("plugrt/_core.abi3.so", b"")
     [fault] = RELEASE.faults([*made, pure], "0.2.0")
@@ -134,6 +152,21 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
     one = made[0].rename(made[0].with_name(made[0].name.replace("cp311-abi3", "cp311-cp311")))
     [fault] = RELEASE.faults([one, *made[1:]], "0.2.0")
     assert fault == f"{one.name} is not for cp311-abi3, which serves Python 3.11 and later"
+
+
+def test_a_core_that_catches_no_exceptions(tmp_path: Path) -> None:
+    """Built without a C++ compiler, or of an sdist without the file in C++."""
+    made = release(tmp_path)
+    assert {"core/module.c", "core/library/trampolines.cc", "core/sources.h"} <= core_of("plugrt")
+    (tmp_path / "other").mkdir()
+    for file in ("core/library/trampolines.cc", "core/values/numbers.c", "core/pjrt.h"):
+        wheel, sdist = distribution(
+            tmp_path / "other", "plugrt", "0.2.0", "numpy>=2", code=b"PyInit", without=file
+        )
+        [fault] = RELEASE.faults([made[0], sdist, *made[2:]], "0.2.0")
+        assert fault == f"{sdist.name} lacks {file} (1 files): it builds no such core"
+        [fault] = RELEASE.faults([wheel, *made[1:]], "0.2.0")
+        assert "catches no exceptions of libraries: it was built without a C++ compiler" in fault
 
 
 def test_a_wheel_that_the_index_would_refuse(tmp_path: Path) -> None:
@@ -208,6 +241,12 @@ LIBRARIES = [
     for part in RELEASE.IN_C[parts]
     if (file := ROOT / folder / f"{part}.abi3.so").exists()
 ]
+
+
+@needs(exception_guard.CATCHES, "a core with its part in C++")
+def test_a_core_in_c_plus_plus_is_known_by_its_symbols() -> None:
+    core = ROOT / "runtime/src" / f"{RELEASE.CATCHING}.abi3.so"
+    assert b"__cxa_begin_catch" in core.read_bytes()
 
 
 @needs(shutil.which("objdump"), "objdump, of binutils")

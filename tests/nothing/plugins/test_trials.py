@@ -18,7 +18,7 @@ from plugrt.plugins.coordination import Membership
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.starting.starting import start
 from plugrt.settings.declarations import Config, config
-from support.clib import needs_cc, tiny_library
+from support.clib import linked, needs_cc, tiny_library
 from support.distributions import install, run_cli
 
 pytestmark = needs_cc
@@ -209,21 +209,53 @@ def test_no_client_is_created_in_the_child(why: str, site: Path, log: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "changed"),
+    ("names", "needed", "options", "changed"),
     [
-        (("cuda",), {}, True),
-        (("xla_cuda12",), {"memory_fraction": 0.5}, True),
-        (("tpu", "xla_cudagraphs"), {}, False),
-        (("mine",), {"preallocate": True}, True),
-        (("mine",), {"n": 1}, False),
-        (("tpu",), {}, False),
+        (("cuda",), (), {}, True),
+        (("xla_cuda12",), (), {"memory_fraction": 0.5}, True),
+        (("mine", "xla_rocm_plugin.so"), (), {}, True),
+        (("mine", "pjrt_c_api_gpu_plugin.so"), ("libc.so.6",), {}, True),
+        (("tpu", "xla_cudagraphs"), (), {}, False),
+        (("mine",), (), {"preallocate": True}, True),
+        (("mine",), (), {"n": 1}, False),
+        (("tpu",), (), {}, False),
+        (("mine",), ("libc.so.6", "libcudart.so.12"), {}, True),
+        (("mine",), ("libamdhip64.so.7",), {"n": 1}, True),
+        (("mine",), ("libze_loader.so.1",), {}, True),
+        (("mine",), ("libc.so.6", "libstdc++.so.6"), {}, False),
     ],
 )
 def test_no_memory_is_preallocated(
-    names: tuple[str, ...], options: dict[str, Any], changed: bool
+    names: tuple[str, ...], needed: tuple[str, ...], options: dict[str, Any], changed: bool
 ) -> None:
     expected = {**options, "preallocate": False} if changed else options
-    assert vendors.trial_options(names, options) == expected
+    assert vendors.trial_options(names, needed, options) == expected
+
+
+OPTIONS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
+  FILE* log = fopen(getenv("TRIAL_LOG"), "a");
+  int quiet = a->num_options && !strncmp(a->create_options[0].name, "preallocate", 11);
+  fprintf(log, quiet ? "no memory\n" : "all memory\n");
+  fclose(log);
+  return quiet && REFUSES ? fail(3, "Unexpected option name: preallocate") : client_create(a);
+}
+"""
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("needs", ["libcudart.so.77", "libsomething.so.77"])
+def test_a_library_that_needs_a_gpus_libraries_preallocates_nothing_in_the_child(
+    needs: str, refuses: bool, site: Path, log: Path
+) -> None:
+    """One that refuses the option, as any but XLA's own may, is started there without it."""
+    flags = (f"-DREFUSES={int(refuses)}", *linked(site, needs), "-Wl,-rpath,$ORIGIN")
+    made = by_registration(site, tiny_library(site, CREATE, OPTIONS, *flags))
+    assert made.get("chip").devices()
+    of_gpu = ["no memory"] + ["all memory"] * refuses if "cuda" in needs else ["all memory"]
+    assert log.read_text().splitlines() == [*of_gpu, "all memory"]  # the last is the program's
 
 
 def test_the_child_gets_the_options_of_the_start(

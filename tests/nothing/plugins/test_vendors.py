@@ -15,7 +15,7 @@ from plugrt.plugins.library import set_start_variables
 from plugrt.plugins.record import State
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
-from support.clib import compile_c, needs_cc
+from support.clib import compile_c, linked, needs_cc
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 from support.registries import registry
@@ -139,13 +139,6 @@ def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
     assert f"{entry}, made for another program, is used when it is asked for" in sentence
     assert ('"plugrt[cuda12]"' in sentence) == (card is NVIDIA)
     assert "pip install jax" not in sentence, "it is installed, or is the wrong version"
-
-
-def linked(folder: Path, *libraries: str) -> tuple[str, ...]:
-    """Returns the flags that make a library need others, which are then deleted."""
-    for name in libraries:
-        compile_c(folder, "int other;", f"-Wl,-soname,{name}").rename(folder / name)
-    return (f"-L{folder}", "-Wl,--no-as-needed", *(f"-l:{name}" for name in libraries))
 
 
 @needs_cc

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client
+from plugrt.capi import create_client, load_library
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.structs import StructSizes, struct_type
-from plugrt.errors import Unimplemented
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions
 from support import children
 from support.apart import runs_apart
 from support.clib import compile_c, needs_cc
 from support.strict_library import (
     NESTED,
+    Controls,
     Pretended,
     header,
     read_api,
@@ -165,6 +166,47 @@ def test_both_sizes_are_tried_where_headers_of_a_version_differ(which: str, tmp_
     client.close()
     refused = [line.split(":")[0] for line in seen_by(path).refused]
     assert len(refused) == len(set(refused)), "each size is tried once"
+
+
+OF_TWO_SIZES = {
+    "Client_Create": ("61, second", "PJRT_Client_Create_Args"),
+    "LoadedExecutable_Execute": ("61, first", "PJRT_ExecuteOptions"),
+    "Plugin_Attributes": ("71, first", "PJRT_Plugin_Attributes_Args"),
+}
+"""Function to a header with the smaller size of a struct of its arguments, and that struct."""
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+@pytest.mark.parametrize("function", OF_TWO_SIZES)
+def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_path: Path) -> None:
+    """It arrives, and a library that accepts all sizes, as XLA does, is asked once.
+
+    The last words look like a refusal of the size that is stated: there, and there alone, the call
+    is made again.
+    """
+    which, struct = OF_TWO_SIZES[function]
+    path = strict_library(tmp_path, HEADERS[which])
+    library, controls = load_library(path), Controls(path)
+    large, small = library.sizes.possible(struct)
+
+    def use() -> None:
+        client = create_client(library, {"cpu_device_count": 1}, name="strict")
+        x = client.buffer_from_host(np.ones(4, np.float32), client.devices()[0])
+        client.compile(add(), CompileOptions()).execute([(x,), (x,)])
+        client.close()
+        library.attributes()
+
+    if lenient:
+        controls.accept_all_sizes()
+    for words, times in (("no", 1), ("the size of x is 9", 1), (f"size {large}, not {small}", 2)):
+        controls.fail(f"PJRT_{function}", words)
+        with pytest.raises(InvalidArgument, match=words):
+            use()
+        assert controls.times_failed() == (times if lenient else 1)
+        assert library.sizes.possible(struct) == (large, small)
+    controls.fail("", "")
+    use()
+    assert library.sizes.possible(struct) == ((large, small) if lenient else (small,))
 
 
 @runs_apart("lifetimes")

@@ -188,22 +188,33 @@ class LibraryPlugin(Plugin):
         """Returns the result of trying the library in a child process, which has ended then.
 
         It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
-        (None: `client_options`), but on GPUs without preallocating their memory. Without
-        ``start`` the library is loaded and initialised, and no client is created; ``trial`` runs a
-        small computation. The child has none of the variables that name a coordinator.
+        (None: `client_options`), but on GPUs without preallocating their memory, where the library
+        has that option (`vendors.trial_options`). Without ``start`` the library is loaded and
+        initialised, and no client is created; ``trial`` runs a small computation. The child has
+        none of the variables that name a coordinator.
         """
         from plugrt import capi
+        from plugrt.capi.loading.elf import needed_by
 
         if self.c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process is invalid in another
         if options is None:
             options = self.client_options(config)
-        with self.starting():
+        path = self.library()
+
+        def attempt(options: Options) -> ProbeResult:
             return capi.probe_library(
-                self.library(), config.probe_seconds if seconds is None else seconds, start=start,
-                trial=trial, options=vendors.trial_options(self._names(), options),
-                hints=vendors.SHARED_LIBRARIES, env=ALONE,
+                path, config.probe_seconds if seconds is None else seconds, start=start,
+                trial=trial, options=options, hints=vendors.SHARED_LIBRARIES, env=ALONE,
             )  # fmt: skip
+
+        names = (*self._names(), *names_of(path))
+        frugal = vendors.trial_options(names, needed_by(path), options) if start else options
+        with self.starting():
+            tried = attempt(frugal)
+            if frugal != options and tried.state != "ok" and "option" in tried.reason:
+                tried = attempt(options)  # a library that does not know the option
+        return tried
 
     def process_options(self, distributed: Connection) -> dict[str, OptionValue]:
         """Returns the create options that say which of several processes this is, as JAX's."""

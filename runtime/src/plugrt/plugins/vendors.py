@@ -55,15 +55,19 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     return {**options, **({"enable_mock_nccl": True, "num_nodes": nodes} if nodes > 0 else {})}
 
 
+_GPU = re.compile(rf"(?<![a-z])({'|'.join([*ALIASES, *VISIBLE_DEVICES])})(?![a-z])", re.I)
+
+
 def trial_options(
-    names: Collection[str], options: Mapping[str, OptionValue]
+    names: Collection[str], needed: Collection[str], options: Mapping[str, OptionValue]
 ) -> Mapping[str, OptionValue]:
     """Returns create options for a client in a child process, which leaves a GPU's memory free.
 
     XLA's GPU clients allocate most of the memory when they start, which another program may hold.
+    A library is a GPU's by the ``names`` of its plugin and file, or by the libraries ``needed``.
     """
-    gpus = re.compile(rf"(xla_)?({'|'.join(VISIBLE_DEVICES)})\d*")
-    if "preallocate" in options or any(map(gpus.fullmatch, names)):
+    plugins = {plugin for hardware in find_hardware((), needed) for plugin in hardware.plugins}
+    if "preallocate" in options or any(map(_GPU.search, {*names, *plugins})):
         return {**options, "preallocate": False}
     return options
 

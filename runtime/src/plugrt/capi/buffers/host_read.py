@@ -101,9 +101,11 @@ class HostReader:
         if error:
             raise self._library.error_of("Buffer_IncreaseExternalReferenceCount", error)
         try:
-            error = self._where(self._address) or self._size(self._size_args)
+            name, error = "Buffer_UnsafePointer", self._where(self._address)
+            if not error:
+                name, error = "Buffer_OnDeviceSizeInBytes", self._size(self._size_args)
             if error:
-                raise self._library.take_error(error)
+                raise self._library.error_of(name, error)
             if self._size_args.on_device_size_in_bytes < size:
                 raise _too_small_error(self._library, self._size_args, size)
             address = int(self._address.buffer_pointer)
@@ -287,8 +289,10 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     if whole and order is not None:
         spec.raw = size_of(pointer, spec) == spec.nbytes
     spec.direct = spec.raw and library.ways.take(
-        "read", spec.key(), lambda: _is_addressable(handle, pointer, spec), lambda: False, None
-    )
+        "read", spec.key(),
+        lambda: _is_addressable(handle, pointer, spec),
+        *(lambda: False,) * 2,
+    )  # fmt: skip
     if spec.direct:
         spec.reader = compile_reader(spec)
 

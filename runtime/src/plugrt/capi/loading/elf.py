@@ -85,6 +85,14 @@ def read_elf(path: str) -> ElfFacts:
             raise NotElf(str(error)) from error
 
 
+def needed_by(path: str) -> tuple[str, ...]:
+    """Returns the shared libraries that a library states; empty where it cannot be read."""
+    try:
+        return read_elf(path).needed
+    except (NotElf, OSError):
+        return ()
+
+
 def _look_up(elf: Any, name: str) -> Iterable[Any]:
     """Returns the dynamic symbols of that name, by the file's hash table where it has one.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -194,29 +195,34 @@ class Table(Replies):
         return True
 
     def resize(self, name: str, args: Any, error: Any, struct: str, sized: Any) -> Any:
-        """Calls a function again where a struct may have another size; returns the last error.
+        """Calls a function again where its error is of a struct's size; returns the last error.
 
         That is ``sized``, which the arguments are or point to. A strict library refuses another
         size than its own before it looks at anything else, so that the call has changed nothing.
+        Another size is kept once a call with it has succeeded: until then the error of a library
+        that accepts every size may only have looked like a refusal.
         """
-        for size in self.sizes.possible(struct)[1:] if struct in GROWN else ():
-            if not self._has_code(error, _INVALID_ARGUMENT):
-                return error
-            sized.struct_size = size
-            again = self.slots[name](args)
-            if again and self._refuses_size(again):
-                self.take_error(again)
+        for size in self.sizes.possible(struct) if struct in GROWN else ():
+            stated = int(sized.struct_size)
+            if size == stated or not self._refuses_size(error, struct, stated):
                 continue
             self.take_error(error)
-            self.sizes.settle(struct, size)
-            return again
+            sized.struct_size = size
+            error = self.slots[name](args)
+            if not error:
+                self.sizes.settle(struct, size)
+                break
         return error
 
-    def _refuses_size(self, error: Any) -> bool:
-        """Whether an error (or its address) may be one of a struct's size; it is not freed."""
+    def _refuses_size(self, error: Any, struct: str, size: int) -> bool:
+        """Whether an error (or its address) may refuse a struct's size; it is not freed.
+
+        Its text then names the struct, or the size that was stated, beside the word.
+        """
         if not self._has_code(error, _INVALID_ARGUMENT):
             return False
-        return "size" in self._error_message(ffi.cast("PJRT_Error*", error))
+        text = self._error_message(ffi.cast("PJRT_Error*", error))
+        return "size" in text and bool(re.search(rf"\bstruct|{struct}|\b{size}\b", text))
 
     def _has_code(self, error: Any, code: int) -> bool:
         """Whether an error (or its address) has that code; it is not freed."""

@@ -42,12 +42,17 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     "copy to a device": ("Buffer_CopyToDevice", "Buffer_CopyToMemory", "through the host"),
     "copy to a memory": ("Buffer_CopyToMemory", "Buffer_CopyToDevice", "through the host"),
     "delete": ("Buffer_Delete", "Buffer_Destroy, with the last reference"),
-    "read": ("Buffer_UnsafePointer, a view", "Buffer_ToHostBuffer", "Buffer_CopyRawToHost"),
+    "read": (
+        "Buffer_UnsafePointer and Buffer_OnDeviceSizeInBytes, a view", "Buffer_ToHostBuffer",
+        "Buffer_CopyRawToHost",
+    ),
     "size": ("Buffer_OnDeviceSizeInBytes", "shape and dtype"),
     "types of results": (
-        "Executable_OutputElementTypes and _OutputDimensions", "the optimised program",
+        "Executable_OutputElementTypes and Executable_OutputDimensions", "the optimised program",
     ),
-    "number of parts": ("Executable_NumReplicas and _NumPartitions", "the compile options"),
+    "number of parts": (
+        "Executable_NumReplicas and Executable_NumPartitions", "the compile options",
+    ),
     "name of a program": ("Executable_Name", "the program"),
     "deletion": ("Buffer_IsDeleted", "the donated arguments"),
     "layouts": ("the extension Layouts", "the optimised program"),

@@ -111,12 +111,9 @@ class Description:
     @cached_property
     def needed(self) -> tuple[str, ...]:
         """The shared libraries that its library states; empty where it cannot be read."""
-        from plugrt.capi.loading.elf import NotElf, read_elf
+        from plugrt.capi.loading.elf import needed_by
 
-        try:
-            return read_elf(self.library).needed if self.library else ()
-        except (NotElf, OSError):
-            return ()
+        return needed_by(self.library) if self.library else ()
 
     def find_missing(self) -> list[str]:
         """Returns the shared libraries that its library needs and this system does not have."""
