@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,24 @@ MORE = {  # the lines of initialize(), and the reason to run them here
         + f'("chip_type", object(), platform="CHIP_TRIAL")\n{REGISTERS}',
         "it calls register_custom_type of jaxlib.xla_client",
     ),
+    "a setting of jax": (
+        f'import jax; jax.config.update("jax_pprint_use_color", False); {REGISTERS}',
+        "it sets jax_pprint_use_color of jax",
+    ),
+    "a function of jax": (
+        f"import jax.numpy; jax.numpy.tanh = print; {REGISTERS}", "it replaces jax.numpy.tanh"
+    ),
+    "a function of another module": (
+        f"import loaded; loaded.function = print; {REGISTERS}", "it replaces loaded.function"
+    ),
+    "a method": (
+        f"import loaded; loaded.Class.method = print; {REGISTERS}",
+        "it replaces loaded.Class.method",
+    ),
+    "a class that it removes": (
+        f"import loaded; vars(loaded).pop('Class', 0); {REGISTERS}",
+        "it replaces loaded.Class, loaded.Class.method",
+    ),
     "a lowering": (
         "from jax._src.interpreters import mlir; from jax._src import core\n"
         + HIDDEN.format("mlir", "lowering")
@@ -95,10 +115,29 @@ MORE = {  # the lines of initialize(), and the reason to run them here
         "it calls register_lowering of jax._src.interpreters.mlir",
     ),
 }  # fmt: skip
+LOADED = """
+def function(): pass
+class Class:
+    def method(self): pass
+"""
+
+
+@pytest.fixture
+def loaded(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A module and a jax that were loaded before, which plugins change and which are restored."""
+    import jax
+
+    (site / "loaded.py").write_text(LOADED)
+    importlib.import_module("loaded")
+    monkeypatch.setattr(jax.numpy, "tanh", jax.numpy.tanh)
+    color = jax.config.values["jax_pprint_use_color"]
+    yield
+    jax.config.update("jax_pprint_use_color", color)
 
 
 @needs_cc
 @needs_jax
+@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("what", MORE)
 def test_what_does_more_runs_here(
     site: Path, runs: list[int], what: str, monkeypatch: pytest.MonkeyPatch,

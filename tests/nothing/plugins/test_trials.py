@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 
+import plugrt_cuda.hardware
 from plugrt import capi
 from plugrt.errors import PluginBroken, PluginError
 from plugrt.plugins import Backends, vendors
 from plugrt.plugins.coordination import Membership
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library import ALONE, LibraryPlugin
+from plugrt.plugins.plugin import Availability
 from plugrt.plugins.starting.starting import start
 from plugrt.settings.declarations import Config, config
+from plugrt_cuda.plugin import CudaPlugin
+from plugrt_tpu.plugin import TpuPlugin
 from support.clib import linked, needs_cc, tiny_library
 from support.distributions import install, run_cli
 
@@ -36,9 +40,9 @@ NOTES = """
 #include <stdlib.h>
 #include <unistd.h>
 static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
-  const char* address = getenv("JAX_COORDINATOR_ADDRESS");
+  const char* value = getenv(getenv("TRIAL_VARIABLE"));
   FILE* log = fopen(getenv("TRIAL_LOG"), "a");
-  fprintf(log, "%d %s\\n", getpid(), address ? address : "none");
+  fprintf(log, "%d %s\\n", getpid(), value ? value : "none");
   fclose(log);
   return client_create(a);
 }
@@ -78,6 +82,7 @@ def _own_cache(tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRIAL_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("TRIAL_VARIABLE", "JAX_COORDINATOR_ADDRESS")
     return tmp_path / "log"
 
 
@@ -100,6 +105,20 @@ def by_entry_point(group: str, value: str, source: str) -> Callable[[Path, Path]
     return make
 
 
+def by_namespace(group: str, source: str = "") -> Callable[[Path, Path], Backends]:
+    """A module of a namespace package; without source its library is found beside it."""
+
+    def make(site: Path, library: Path) -> Backends:
+        text = source.format(library=str(library))
+        info = install(site, "chip-dist", {}, {f"{group}.chip.__init__": text})
+        shutil.copy(library, site / group / "chip/pjrt_chip.so")
+        files = (f"{group}/chip/__init__.py", f"{group}/chip/pjrt_chip.so")
+        (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+        return Backends(Config({}), path=[str(site)])
+
+    return make
+
+
 def by_files(group: str) -> Callable[[Path, Path], Backends]:
     """A package whose library is found among its files; no code of it runs."""
 
@@ -117,7 +136,9 @@ SOURCES = {
     "register": by_registration,
     "plugrt.plugins": by_entry_point("plugrt.plugins", "chip_module:plugin", OFFERS),
     "jax_plugins": by_entry_point("jax_plugins", "chip_module", INITIALIZES),
+    "namespace of jax_plugins": by_namespace("jax_plugins", INITIALIZES),
     "xla_plugins": by_files("xla_plugins"),
+    "namespace of xla_plugins": by_namespace("xla_plugins"),
     "torch_xla.plugins": by_entry_point("torch_xla.plugins", "chip_module:Chip", TORCH),
 }
 
@@ -125,14 +146,35 @@ SOURCES = {
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: Path) -> None:
     """Of these only the first was tried: the others ended the program."""
-    if source == "jax_plugins":
+    if source.endswith("jax_plugins"):
         pytest.importorskip("jax")
     made = SOURCES[source](site, tiny_library(site, CREATE, ABORTS))
     with pytest.raises(PluginBroken, match=r"SIGABRT.*last output: no chip in slot 3"):
         made.get("chip")
 
 
-ENDS_WHERE_OPENED = "__attribute__((constructor)) static void end(void) { abort(); }"
+ENDS_WHERE_OPENED = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void end(void) { fputs("no chip\\n", stderr); abort(); }
+"""
+
+
+@pytest.mark.parametrize("of_ours", [CudaPlugin, TpuPlugin])
+def test_a_library_of_a_plugin_of_ours_is_tried(
+    of_ours: type[LibraryPlugin], site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugrt_cuda.hardware, "detect", lambda: Availability.yes())
+    plugin = of_ours()
+    library = str(tiny_library(site, "", ENDS_WHERE_OPENED))
+    made = Backends(Config({}), path=[])
+    made.register(plugin)
+    named = {f"{plugin.name}_library_path": library}
+    with (
+        config.override(force_tpu_init=True, **named),
+        pytest.raises(PluginBroken, match=r"SIGABRT.*last output: no chip"),
+    ):
+        made.get(plugin.name)
 
 
 @pytest.mark.parametrize("because", ["jax is imported", "a coordinator", "a variable"])
@@ -147,7 +189,7 @@ def test_a_library_that_aborts_where_it_is_opened_ends_no_program(
     if because == "a variable":
         monkeypatch.setenv("CHIP_SET", "0")
         source += "        import os; os.environ['CHIP_SET'] = '1'\n"
-    library = tiny_library(site, "", f"#include <stdlib.h>\n{ENDS_WHERE_OPENED}")
+    library = tiny_library(site, "", ENDS_WHERE_OPENED)
     made = by_entry_point("jax_plugins", "chip_module", source)(site, library)
     with pytest.raises(PluginBroken, match="SIGABRT"):
         made.get("chip")
@@ -157,7 +199,7 @@ def test_a_library_that_aborts_where_it_is_opened_ends_no_program(
 def test_the_child_has_ended_and_the_second_start_pays_nothing(
     source: str, site: Path, log: Path
 ) -> None:
-    if source == "jax_plugins":
+    if source.endswith("jax_plugins"):
         pytest.importorskip("jax")
     make = SOURCES[source]
     made = make(site, tiny_library(site, CREATE, NOTES))
@@ -174,13 +216,23 @@ def test_a_lock_that_the_child_held_is_free(site: Path, log: Path) -> None:
     assert made.get("chip").devices()
 
 
+@pytest.mark.parametrize("variable", ALONE)
 def test_the_child_has_no_coordinator(
-    site: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    variable: str, site: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("JAX_COORDINATOR_ADDRESS", "localhost:1")
+    monkeypatch.setenv(variable, "1")
+    monkeypatch.setenv("TRIAL_VARIABLE", variable)
     by_registration(site, tiny_library(site, CREATE, NOTES)).get("chip")
     in_child, in_program = log.read_text().split("\n")[:-1]
-    assert (in_child.split()[1], in_program.split()[1]) == ("none", "localhost:1")
+    assert (in_child.split()[1], in_program.split()[1]) == ("none", "1")
+
+
+def test_the_variables_that_name_a_coordinator_are_all_there_are() -> None:
+    """What JAX and plugrt read of the other processes of a program, written out."""
+    assert {*ALONE} == {
+        "JAX_COORDINATOR_ADDRESS", "JAX_COORDINATOR_BIND_ADDRESS", "JAX_COORDINATOR_PORT",
+        "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "PLUGRT_COORDINATOR_SECRET",
+    }  # fmt: skip
 
 
 class Together:

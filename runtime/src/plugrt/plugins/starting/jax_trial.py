@@ -148,11 +148,16 @@ def _plain(one: Registration) -> dict[str, Any]:
 
 
 class _Watch:
-    """Notes what else the code does that a program would miss; a context manager."""
+    """Notes what else the code does that a program would miss; a context manager.
+
+    What it puts into dictionaries and lists of other modules is not seen.
+    """
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
         self.inputs = Inputs()
+        self._settings = _jax_settings()
+        self._functions = _functions()
         self._variables = _environment()
         self._libraries = set(list_loaded().values())
         if not self._libraries:
@@ -174,6 +179,12 @@ class _Watch:
         opened = set(list_loaded().values()) - self._libraries
         if opened := {path for path in opened if not path.startswith(python)}:
             self.reasons.append(f"it opens {', '.join(sorted(opened))}")
+        settings = _jax_settings()
+        if set_by_it := [name for name, was in self._settings.items() if settings[name] != was]:
+            self.reasons.append(f"it sets {', '.join(sorted(set_by_it))} of jax")
+        functions = _functions()
+        if replaced := [at for at, was in self._functions.items() if functions.get(at) is not was]:
+            self.reasons.append(f"it replaces {', '.join(sorted(replaced))}")
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         """Notes calls of jax's and jaxlib's functions that register something, but jax's own."""
@@ -193,6 +204,28 @@ class _Watch:
 
 def _is_jax(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in ("jax", "jaxlib")
+
+
+def _jax_settings() -> dict[str, Any]:
+    """Returns the values of jax's configuration."""
+    config = getattr(sys.modules["jax"], "config", None)
+    return dict(getattr(config, "values", {}))
+
+
+def _functions() -> dict[str, object]:
+    """Returns path to function or class, of loaded modules and of classes that they define."""
+    found: dict[str, object] = {}
+    for module, loaded in list(sys.modules.items()):
+        for name, value in list(getattr(loaded, "__dict__", {}).items()):
+            if callable(value):
+                found[f"{module}.{name}"] = value
+            if isinstance(value, type) and value.__module__ == module:
+                found |= {
+                    f"{module}.{name}.{method}": function
+                    for method, function in list(vars(value).items())
+                    if callable(function) or isinstance(function, classmethod | property)
+                }
+    return found
 
 
 def _environment() -> set[bytes]:

@@ -23,7 +23,7 @@ from plugrt.settings.declarations import config
 
 _MAX_ENTRIES = 256
 _FILE = "trials.json"
-_TRIAL = 3
+_TRIAL = 4
 """The version of the trial; a new number makes every library be tried again."""
 
 
