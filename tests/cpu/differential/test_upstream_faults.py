@@ -34,6 +34,23 @@ def test_a_bitwise_and_with_a_narrowed_argument_ends_the_process() -> None:
     assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
 
 
+@needs_jax
+def test_a_second_pmap_over_devices_in_another_order_ends_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/pmap_reversed_mesh.py"]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr
+    assert "the first result is" in done.stdout
+
+
+def test_a_pmap_over_devices_in_another_order_is_right_each_time() -> None:
+    mesh = plugrt.sharding.Mesh(np.array(plugrt.devices()[::-1]), ("x",))
+    divided = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("x"))
+    x = plugrt.device_put(np.arange(mesh.size), divided)
+    add = plugrt.pmap(lambda v: v + 1)
+    for _ in range(3):
+        assert np.asarray(add(x)).tolist() == [*range(1, mesh.size + 1)]
+
+
 def test_a_scalar_donated_from_pinned_memory_is_deleted() -> None:
     pinned = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[0], memory_kind="pinned_host")
     x = plugrt.device_put(np.int32(2), pinned)

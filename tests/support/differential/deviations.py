@@ -83,6 +83,7 @@ def names(case: Case, difference: Difference) -> dict[str, Any]:
         "meshes_in": partial(meshes_in, case),
         "home": home(case, difference),
         "moved": moved(case, difference),
+        "offered_before": offered_before(case, difference),
         "outside": outside,
         "imaginary": any("complex" in a.dtype and np.any(is_imaginary(operand(a))) for a in args),
         "rounded": rounded(case, difference),
@@ -154,6 +155,16 @@ def moved(case: Case, difference: Difference) -> bool:
     return case.all_args[named].place is None and (
         any(a.place is not None for a in case.all_args) or any(part in text for part in placed)
     )
+
+
+def offered_before(case: Case, difference: Difference) -> bool:
+    """Whether an earlier argument than the one named has as many elements, of another size."""
+    if difference.what != "deleted":
+        return False
+    named = int(difference.path.strip("[]"))
+    first = len(case.args) * (named >= len(case.args))  # of its call
+    *before, one = map(operand, case.all_args[first : named + 1])
+    return any(x.size == one.size and x.itemsize != one.itemsize for x in before)
 
 
 def rounded(case: Case, difference: Difference) -> bool:
