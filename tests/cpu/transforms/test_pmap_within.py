@@ -264,7 +264,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a constraint within": (
         lambda: plugrt.jit(lambda x: pmap(lambda v: plugrt.with_sharding_constraint(
             v, NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m"))))(x))(X),
-        Unimplemented, r"with_sharding_constraint.* within pmap of '<lambda>'",
+        DeviceMismatch, r"told where to run by with_sharding_constraint.*pmap of '<lambda>'.*",
     ),
     "in shard_map": (
         lambda: plugrt.shard_map(lambda x: _inner()(x), mesh=plugrt.make_mesh((2,), ("m",)),
@@ -297,6 +297,92 @@ def test_wrong_uses(name: str) -> None:
     call, error, said = WRONG[name]
     with pytest.raises(error, match=said):
         call()
+
+
+MAPPED: dict[str, Callable[[Any], Any]] = {
+    "a pmap": pmap(lambda v: v * 2),
+    "with a collective": pmap(lambda v: lax.psum(v, "i"), "i"),
+    "of equal results": pmap(lambda v: lax.all_gather(v, "i"), "i", out_axes=None),
+    "with a loop": pmap(lambda v: lax.fori_loop(0, 2, lambda _, c: lax.psum(c, "i"), v), "i"),
+    "a pmap within": pmap(lambda v: _inner()(v) + v),
+    "a constraint within": pmap(lambda v: plugrt.with_sharding_constraint(
+        v, NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m")))),
+}  # fmt: skip
+
+UNUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "beside a result": lambda f, a: (f(a), a + 1)[1],
+    "all of a jitted function": lambda f, a: (plugrt.jit(f)(a), a + 1)[1],
+    "a result of a jitted function": lambda f, a: plugrt.jit(lambda b: (f(b), b + 1))(a)[1],
+    "of a function within one": lambda f, a: plugrt.jit(
+        lambda b: plugrt.jit(lambda c: (c + 1, f(c)))(b)
+    )(a)[0],
+    "carried by a loop": lambda f, a: lax.fori_loop(0, 1, lambda _, c: (c[0] + 1, f(c[0])), (a, a))[
+        0
+    ],
+    "the stacked of a scan": lambda f, a: lax.scan(lambda c, _: (c + 1, f(c)), a, None, length=1)[
+        0
+    ],
+    "of a branch": lambda f, a: lax.cond(
+        a[0, 0, 0] < 1, lambda b: (b + 1, f(b)), lambda b: (b, b), a
+    )[0],
+    "in a branch": lambda f, a: lax.cond(
+        a[0, 0, 0] < 1, lambda b: (f(b), b + 1)[1], lambda b: b, a
+    ),
+}
+
+
+@behaviour(107, "a pmap that no result depends on, also in a function called within, has no part")
+@pytest.mark.parametrize("where", UNUSED)
+def test_an_unused_pmap_has_no_replicas(where: str) -> None:
+    last = devices()[-1]
+    x = plugrt.device_put(X, last)
+    for what, mapped in MAPPED.items():
+        unused = plugrt.jit(lambda a, mapped=mapped: UNUSED[where](mapped, a))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = unused(x)
+        assert found.devices() == {last}, what
+        assert not unused(X).committed, what
+        np.testing.assert_array_equal(found, X + 1)
+        text = unused.lower(x).as_text()
+        assert "replica" not in text, what
+        assert "plugrt." not in text, what
+
+
+@pytest.mark.parametrize("name", [name for name in MAPPED if name != "a constraint within"])
+def test_a_used_pmap_has_replicas_wherever_it_is_called(name: str) -> None:
+    mapped = MAPPED[name]
+    both = plugrt.jit(lambda b: (b + 1, mapped(b)))
+    expected = mapped(X)
+    for used in (
+        mapped,
+        both,
+        lambda a: both(a)[1],
+        lambda a: plugrt.jit(lambda b: both(b))(a)[1],
+        lambda a: lax.scan(lambda c, _: (c, mapped(c)), a, None, length=1)[1][0],
+    ):
+        f = plugrt.jit(lambda a, used=used: used(a))
+        found = plugrt.tree.leaves(f(X))[-1]
+        assert found.devices() == expected.devices()
+        np.testing.assert_array_equal(found, expected)
+        assert "plugrt." not in f.lower(X).as_text()
+
+
+def test_a_pmap_of_one_slice_has_devices_too() -> None:
+    one = plugrt.jit(lambda a: pmap(lambda v: v * 2)(a))
+    assert one(X[:1]).sharding.is_equivalent_to(pmap(lambda v: v)(X[:1]).sharding, X.ndim)
+    assert one(X[:1]).committed
+    over_two = NamedSharding(plugrt.make_mesh((2,), ("m",)), P(None, "m"))
+    with pytest.raises(DeviceMismatch, match="told where to run by with_sharding_constraint"):
+        plugrt.jit(lambda a: one(plugrt.with_sharding_constraint(a, over_two)))(X[:1])
+
+
+def test_an_effect_within_an_unused_pmap_is_one_of_each_replica() -> None:
+    seen: list[int] = []
+    mapped = pmap(lambda v: plugrt.debug.callback(lambda i: seen.append(int(i)), v[0, 0]))
+    plugrt.jit(lambda a: (mapped(a), a + 1)[1])(X)
+    plugrt.effects_barrier()
+    assert sorted(seen) == [int(part[0, 0]) for part in X]
 
 
 @behaviour(107, "groups of several lengths around a pmap within; executables are saved and loaded")

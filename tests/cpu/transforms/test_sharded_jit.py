@@ -416,6 +416,9 @@ CLAIMING: dict[str, Callable[[Any], Any]] = {
     "shard_map over any devices": lambda a: _map_over(over("x").mesh.abstract_mesh, a),
     "in_shardings": lambda a: plugrt.jit(_add_one, in_shardings=over("x"))(a),
     "out_shardings": lambda a: plugrt.jit(_add_one, out_shardings=over("x"))(a),
+    "in_shardings of an argument that is returned": lambda a: plugrt.jit(
+        lambda a: a, in_shardings=SingleDeviceSharding(devices()[2])
+    )(a),
     "device of a jitted function": lambda a: plugrt.jit(_add_one, device=devices()[2])(a),
     "a jitted function": lambda a: plugrt.jit(_divide)(a),
     "a branch": lambda a: lax.cond(xp.sum(a) > 0, _divide, _add_one, a),
@@ -437,9 +440,13 @@ def test_unused_operations_claim_no_devices(case: str) -> None:
         lambda a: lax.fori_loop(0, 2, lambda _, c: (c[0] + 1, function(c[0])), (a, a))[0]
     )
     assert carried(x).devices() == {_elsewhere()}
-    for lowered in (unused.lower(x), within.lower(x), carried.lower(x)):
+    both = plugrt.jit(lambda a: (function(a), a + 2))
+    partly = plugrt.jit(lambda a: plugrt.jit(lambda a: both(a))(a)[1])
+    assert partly(x).devices() == {_elsewhere()}
+    np.testing.assert_array_equal(partly(x), A + 2)
+    for lowered in (unused.lower(x), within.lower(x), carried.lower(x), partly.lower(x)):
         assert "plugrt.claims" not in lowered.as_text()
-    for used in (function, lambda a: (function(a), a + 2), lambda a: plugrt.jit(function)(a) + 1):
+    for used in (function, both, lambda a: both(a)[0], lambda a: plugrt.jit(function)(a) + 1):
         with pytest.raises(DeviceMismatch, match="argument a: "):
             plugrt.jit(lambda a, used=used: used(a))(x)
         assert "plugrt.claims" not in plugrt.jit(used).lower(A).as_text()

@@ -20,7 +20,7 @@ from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.types import element_type, tensor_type
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import active_trace
-from plugrt.tracing.inner_calls import find_symbol, note_inner
+from plugrt.tracing.inner_calls import find_symbol
 from plugrt.tracing.mlir_constants import dense_attribute
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import make_parameters, stage
@@ -97,18 +97,18 @@ class _Composite:
         trace = active_trace()
         leaves, spec = pytrees.flatten(args)
         staged = self._stage(leaves, spec)
-        note_inner(trace, staged)
+        symbol, claims = find_symbol(trace, staged)
         closed_over = [as_tracer(data) for data in staged.plan.constants]
         made = hlo.CompositeOp(
             [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
             [operand.value for operand in (*map(_typed, leaves, staged.types), *closed_over)],
             name=self._name,
-            decomposition=find_symbol(trace, staged),
+            decomposition=symbol,
             composite_attributes=_attributes(self._name, self._attributes),
             version=self._version,
             loc=trace.location(),
         )
-        trace.claims.add_to(made.operation, staged.claims)
+        trace.claims.add_to(made.operation, claims)
         results = [
             Tracer(value, trace, weak=weak)
             for value, weak in zip(made.operation.results, staged.weak_outputs, strict=True)

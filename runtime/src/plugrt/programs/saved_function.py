@@ -44,7 +44,7 @@ FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""
 _SAVED = SealedFormat(
     b"plugrt compiled function",
-    4,
+    5,
     SavedHeader,
     "compiled function that plugrt.serialize_executable saved",
 )

@@ -134,12 +134,13 @@ def _program_error(error: Exception, filename: str, said: list[str]) -> ProgramE
     return ProgramError(f"{filename}: {'; '.join(said) or error}")
 
 
-def insert_functions(target: ir.Module, code: bytes, title: str, number: int) -> tuple[Any, int]:
-    """Adds the functions of a module, in bytecode, to another one, and returns its ``main``.
+def insert_functions(
+    target: ir.Module, code: bytes, title: str, number: int
+) -> tuple[list[Any], Any]:
+    """Adds the functions of a module, in bytecode, to another one; the second is its ``main``.
 
-    They are private there; ``main`` is called after ``title``. Their names end with numbers above
-    ``number``, so that they are free if no name there ends with a higher one; the second result is
-    the highest.
+    They are private there; ``main`` is called after ``title``. Their names end with the numbers
+    after ``number``, so that they are free if no name there ends with a higher one.
     """
     # Each trace has a context of its own; bytecode goes from one to the other.
     if b"sdy" in code:  # names of dialects stand in bytecode as they are
@@ -162,7 +163,7 @@ def insert_functions(target: ir.Module, code: bytes, title: str, number: int) ->
             if attributes in function.attributes:
                 del function.attributes[attributes]
         target.body.append(function)
-    return functions[main], number
+    return functions, functions[main]
 
 
 def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:

@@ -21,6 +21,7 @@ from plugrt.stablehlo.regions import functions_by_name
 from plugrt.stablehlo.replica_groups import number_replicas
 from plugrt.tracing.lowering import lower_operations
 from plugrt.tracing.lowering_rules import Rules
+from plugrt.tracing.operation_claims import remove_marks
 
 
 class Finished(TypedDict):
@@ -37,15 +38,19 @@ def finish_module(
     callbacks: Mapping[int, HostCallback],
     uses_chlo: bool,
     replicas: int = 0,
+    marked: bool = False,
     rules: Rules | None = None,
 ) -> Finished:
     """Makes of a module as it was traced what backends take: in place, and it is verified.
 
     CHLO's operations become StableHLO's, ordered calls of Python functions get their tokens, and
-    ``replicas``, if any, their numbers. With ``rules``, those of a platform, operations that have
-    any become what those give, and plugrt's own what they stand for.
+    ``replicas``, if any, their numbers; with ``marked``, it loses the marks of claims. With
+    ``rules``, those of a platform, operations that have any become what those give, and plugrt's
+    own what they stand for.
     """
-    source = bytecode(module) if uses_chlo or replicas else None
+    source = bytecode(module) if uses_chlo or replicas or marked else None
+    if marked:
+        remove_marks(module)
     if replicas:
         number_replicas(module, replicas)
     called = dict(callbacks)

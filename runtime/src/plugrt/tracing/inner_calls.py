@@ -19,6 +19,7 @@ from plugrt.stablehlo.modules import insert_functions
 from plugrt.stablehlo.regions import inline_block
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
+from plugrt.tracing.operation_claims import AnyClaim
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
@@ -41,7 +42,6 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     operands of the outer program.
     """
     plan = staged.plan
-    note_inner(trace, staged)
     closed_over = [as_tracer(data) for data in plan.constants]
     taken = [arguments[i] for i in plan.kept]
     typed = [
@@ -49,14 +49,18 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
         for tracer, i in zip(taken, plan.kept, strict=True)
     ]
     results: list[Tracer] = []
-    if not plan.is_trivial:
+    if plan.is_trivial:
+        for claim in staged.marks:
+            trace.claims.add(claim)
+    else:
+        symbol, claims = find_symbol(trace, staged)
         call = func.CallOp(
             [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
-            ir.FlatSymbolRefAttr.get(find_symbol(trace, staged)),
+            ir.FlatSymbolRefAttr.get(symbol),
             [operand.value for operand in (*typed, *closed_over[: plan.fed])],
             loc=trace.location(),
         )
-        trace.claims.add_to(call.operation, staged.claims)
+        trace.claims.add_to(call.operation, claims)
         results = [Tracer(value, trace) for value in call.operation.results]
     literals = [constant(data) for data in plan.literals]
     sources = {
@@ -77,12 +81,6 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     return pytrees.unflatten(staged.out_tree, outputs)
 
 
-def note_inner(trace: Trace, staged: Staged) -> None:
-    """Notes what a program has of an inner function: callbacks and pmaps."""
-    trace.callbacks.update(staged.callbacks)
-    trace.add_pmaps(staged.pmaps, staged.replicas)
-
-
 def _restore_weakness(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
     """Returns an output as the function alone gives it."""
     tracer = _retype_scalar(tracer, dtype)
@@ -100,25 +98,32 @@ def _retype_scalar(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
     return Tracer.from_literal(tracer.trace, tracer.scalar, dtype)
 
 
-def find_symbol(trace: Trace, staged: Staged) -> str:
-    """Returns the name under which the module has the function; adds it where it does not."""
+def find_symbol(trace: Trace, staged: Staged) -> tuple[str, Sequence[AnyClaim]]:
+    """Returns the name under which the module has the function; adds it where it does not.
+
+    Each call has the claims of the second result: the function's that belong to none of its
+    operations.
+    """
     found = trace.functions.get(id(staged))
     if found is None:
         trace.uses_chlo |= staged.uses_chlo
         trace.asks_platform |= staged.asks_platform
         trace.numbers_replicas |= staged.numbers_replicas
-        main = add_functions(trace, staged.bytecode, staged.plan.name)
-        found = trace.functions[id(staged)] = (staged, str(symbol_of(main)))
-    return found[1]
+        trace.callbacks.update(staged.callbacks)
+        functions, main = add_functions(trace, staged.bytecode, staged.plan.name)
+        claims = trace.claims.adopt(functions, staged.marks)
+        found = trace.functions[id(staged)] = (staged, str(symbol_of(main)), claims)
+    return found[1:]
 
 
-def add_functions(trace: Trace, code: bytes, name: str) -> Any:
-    """Adds the functions of a module, in bytecode, to the traced one, and returns its ``main``.
+def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[Any], Any]:
+    """Adds the functions of a module, in bytecode, to the traced one; the second is its ``main``.
 
     They are private there, under names that are free; ``main`` is called after ``name``.
     """
-    main, trace.inner_count = insert_functions(trace.module, code, name, trace.inner_count)
-    return main
+    functions, main = insert_functions(trace.module, code, name, trace.inner_count)
+    trace.inner_count += len(functions)
+    return functions, main
 
 
 def inline_main(
@@ -128,7 +133,7 @@ def inline_main(
 
     ``code`` is bytecode. The module's other functions become functions of the traced one.
     """
-    main = add_functions(trace, code, name)
+    _, main = add_functions(trace, code, name)
     if b"chlo" in code:
         trace.uses_chlo = True
     [block] = main.regions[0].blocks

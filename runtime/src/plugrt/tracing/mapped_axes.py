@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from plugrt.errors import UnboundAxis
-from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 
 AxisKey: TypeAlias = Any
@@ -33,7 +32,7 @@ def bind_axis(outer: Mapping[AxisKey, int], name: Hashable | None, size: int) ->
 
 
 class MappedAxes:
-    """The mapped axes of a trace, and how many replicas its program has."""
+    """The mapped axes of a trace."""
 
     def __init__(self, axes: Mapping[AxisKey, int], mesh: AbstractMesh | None) -> None:
         self.axes: dict[AxisKey, int] = dict(axes)
@@ -41,9 +40,7 @@ class MappedAxes:
         self.mesh = mesh
         """The mesh of a surrounding shard_map, whose devices collectives number as partitions."""
         self.replicas = math.prod(self.axes.values()) if mesh is None else 1
-        """How many replicas the program has: as many as the axes of all pmaps within need."""
-        self.pmaps: list[InnerPmap] = []
-        """The pmaps that were called within."""
+        """How many replicas the axes around the program need."""
         self.numbers_replicas = False
         """Whether any operation names replicas by their numbers, or asks for its own."""
 
@@ -75,20 +72,15 @@ class MappedAxes:
             self.axes, self.mesh = outer
 
     @contextlib.contextmanager
-    def replicated(self, name: Hashable | None, pmap: InnerPmap) -> Iterator[AxisKey]:
+    def replicated(self, name: Hashable | None, size: int) -> Iterator[tuple[AxisKey, int]]:
         """Binds the axis of a pmap within, innermost, for as long as the context lasts.
 
-        Gives its key. An axis of the same name around it cannot be named meanwhile.
+        Gives its key, and how many replicas it needs with the axes around it. An axis of the same
+        name around it cannot be named meanwhile.
         """
         outer = self.axes
-        self.axes = bind_axis(outer, name, pmap.size)
-        self.add_pmaps((pmap,), math.prod(self.axes.values()))
+        self.axes = bind_axis(outer, name, size)
         try:
-            yield next(reversed(self.axes))
+            yield next(reversed(self.axes)), math.prod(self.axes.values())
         finally:
             self.axes = outer
-
-    def add_pmaps(self, pmaps: Iterable[InnerPmap], replicas: int) -> None:
-        """Notes pmaps that were called within, and how many replicas they need together."""
-        self.pmaps.extend(pmaps)
-        self.replicas = math.lcm(self.replicas, replicas)

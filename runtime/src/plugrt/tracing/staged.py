@@ -30,6 +30,7 @@ from plugrt.tracing.entry import Parameter
 from plugrt.tracing.finished_module import finish_module
 from plugrt.tracing.launch_attributes import entry_attributes
 from plugrt.tracing.lowering_rules import Rules, any_rules, find_rules, with_plugin_rules
+from plugrt.tracing.operation_claims import AnyClaim
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,18 @@ class Staged:
     """The kind of memory that each flat output was put in; empty: all in the default."""
     callbacks: Mapping[int, HostCallback] = field(default_factory=dict)
     """The Python functions that the program calls, by number."""
-    claims: tuple[Claim, ...] = ()
-    """What within the program says which devices it runs on."""
+    marks: tuple[AnyClaim, ...] = ()
+    """The claims of devices and the pmaps within the program, in the order of the numbers that
+    operations of ``source`` have."""
     asked: AskedShardings | None = None
     """The shardings that the program has for its arguments and results."""
     replicas: int = 1
     """How many replicas the program has."""
-    pmaps: tuple[InnerPmap, ...] = ()
-    """The pmaps that were called within."""
     numbers_replicas: bool = False
     """Whether any operation names replicas by their numbers."""
     source: bytes | None = None
     """The module as it was traced, with CHLO's operations, without the tokens of ordered calls, and
-    with replicas numbered for each pmap alone, where it has those."""
+    with replicas numbered for each pmap alone, and the claims of operations, where it has those."""
     ordered: bool = False
     """Whether it calls Python functions in order."""
     uses_chlo: bool = False
@@ -79,6 +79,16 @@ class Staged:
     ] = field(default_factory=dict)
     _lowered: BoundedCache[Any, Mapping[str, Any]] = field(default_factory=lambda: BoundedCache(64))
     """By platform and rules, the fields of the trace for those that follow from the module."""
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What within the program says which devices it runs on."""
+        return tuple(claim for claim in self.marks if isinstance(claim, Claim))
+
+    @cached_property
+    def pmaps(self) -> tuple[InnerPmap, ...]:
+        """The pmaps called within that have operations left."""
+        return tuple(claim for claim in self.marks if isinstance(claim, InnerPmap))
 
     @property
     def types(self) -> tuple[ParameterType, ...]:
@@ -185,6 +195,9 @@ def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[st
         if staged.asks_platform:
             resolve_platforms(module, platforms, name)
         numbered = staged.replicas if staged.numbers_replicas else 0
-        finished = finish_module(module, name, staged.callbacks, staged.uses_chlo, numbered, rules)
+        marked = bool(staged.marks)
+        finished = finish_module(
+            module, name, staged.callbacks, staged.uses_chlo, numbered, marked, rules
+        )
         drop_uncalled(module)
     return {"module": module, "loaded": BoundedCache(64), "_artifacts": {}, **finished}

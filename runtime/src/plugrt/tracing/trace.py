@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,7 +22,7 @@ from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
 from plugrt.tracing.mapped_axes import AxisKey, MappedAxes
 from plugrt.tracing.mlir_constants import constant_value
-from plugrt.tracing.operation_claims import OperationClaims
+from plugrt.tracing.operation_claims import AnyClaim, OperationClaims
 
 R = TypeVar("R")
 
@@ -122,7 +122,7 @@ class Trace(MappedAxes):
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the program calls, by number."""
         self.claims = OperationClaims()
-        """What within the program says which devices it runs on."""
+        """What within the program says which devices it runs on, and the pmaps there."""
         self.asked: AskedShardings | None = None
         """Shardings that the program has for its arguments and results."""
         self.uses_chlo = False
@@ -141,8 +141,9 @@ class Trace(MappedAxes):
         self.inner_count = 0
         self.channels = 0
         """How many collectives of partitions there are: each has a channel."""
-        self.functions: dict[int, tuple[Any, str]] = {}
-        """Inner jitted functions that are in the module: what was traced, by id, and its name."""
+        self.functions: dict[int, tuple[Any, str, Sequence[AnyClaim]]] = {}
+        """Inner jitted functions that are in the module: what was traced, by id, its name, and
+        what each of its calls claims."""
 
     def run(self, build: Callable[[], R]) -> R:
         """Calls ``build`` with this as the thread's trace, and returns its result.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from plugrt import monitoring
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.trees import pytrees
@@ -85,7 +87,6 @@ def _stage(
         block, lambda _: _fill_block(function, parameters, trace, block, name), isolated=True
     )
     remove_dead_code(trace.module, block)
-    claims = trace.claims.remove_marks(main.operation)
     kinds = tuple(output.memory_kind for output in outputs)
     placed = {i for i, kind in enumerate(kinds) if kind is not None}
     sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
@@ -102,11 +103,16 @@ def _stage(
         drop_uncalled(trace.module)
         if len(trace.module.body.operations) > DEEPEST_CALLS:
             refuse_calls(trace.module, name)
-    if trace.replicas > 1:  # readers of the text see it there, as in JAX's programs
-        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), trace.replicas)
+    marks = trace.claims.left(trace.module)
+    inner = [mark.replicas for mark in marks if isinstance(mark, InnerPmap)]
+    replicas = math.lcm(trace.replicas, *inner)
+    if replicas > 1:  # readers of the text see it there, as in JAX's programs
+        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), replicas)
         trace.module.operation.attributes["mhlo.num_replicas"] = count
-    numbered = trace.replicas if trace.numbers_replicas else 0
-    finished = finish_module(trace.module, name, trace.callbacks, trace.uses_chlo, numbered)
+    numbered = replicas if trace.numbers_replicas else 0
+    finished = finish_module(
+        trace.module, name, trace.callbacks, trace.uses_chlo, numbered, bool(marks)
+    )
     plan = Plan(
         name=name,
         kept=tuple(kept),
@@ -127,10 +133,9 @@ def _stage(
         tuple(o.weak for o in outputs),
         out_tree,
         kinds if placed else (),
-        claims=claims,
+        marks=marks,
         asked=trace.asked,
-        replicas=trace.replicas,
-        pmaps=tuple(trace.pmaps),
+        replicas=replicas,
         numbers_replicas=trace.numbers_replicas,
         uses_chlo=trace.uses_chlo,
         asks_platform=trace.asks_platform,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
@@ -49,7 +50,7 @@ from plugrt.transforms.pmap_axes import (
     part_shape,
     replica_shape,
 )
-from plugrt.transforms.pmap_launch import AxisSpec, ReplicaMapping, check_devices, refuse_claim
+from plugrt.transforms.pmap_launch import AxisSpec, ReplicaMapping, check_devices
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.staged_function import StagedFunction
 
@@ -259,18 +260,22 @@ def map_within(
     whose axis in ``out_axes`` is None is each replica's own.
     """
     _check_surroundings(trace, inner)
-    claims = len(trace.claims)
-    with trace.replicated(axis_name, inner) as key:
+    assert trace.scope is not None
+    block = trace.scope.block
+    before = [*block.operations][-1:]
+    with trace.replicated(axis_name, inner.size) as (key, replicas):
+        inner = replace(inner, replicas=replicas)
         parts = [_slice(x, axis, key) for x, axis in zip(operands, axes, strict=True)]
         returned = function(*parts)
-        for claim in [*trace.claims][claims:]:
-            refuse_claim(claim.source(), inner.what)
         leaves, structure = pytrees.flatten(returned)
         ats = out_axes.broadcast(returned, f"the results of {inner.what}")
         gathered = [
             _gather(as_tracer(x, f"result {i} of {inner.what}"), at, inner, i, key)
             for i, (x, at) in enumerate(zip(leaves, ats, strict=True))
         ]
+    operations = [*block.operations]
+    first = operations.index(before[0]) + 1 if before else 0
+    trace.claims.add_to_all(operations[first:], inner)
     return pytrees.unflatten(structure, gathered)
 
 
@@ -303,4 +308,8 @@ def _slice(x: Tracer, axis: Axis, key: Any) -> Tracer:
 def _gather(x: Tracer, axis: Axis, inner: InnerPmap, i: int, key: Any) -> Tracer:
     part = TensorType(x.shape, x.dtype)
     at = output_axis(axis, part, f"result {i} of {inner.what}")
-    return x if at is None else all_gather(x, (key,), axis=at)
+    if at is not None:
+        return all_gather(x, (key,), axis=at)
+    trace = x.trace  # an operation of the pmap, also where the result is one of its operands
+    same = hlo.reshape(x.value.type, x.value, loc=trace.location())
+    return Tracer(same, trace, weak=x.weak, origin=x.origin).in_memory(x.memory_kind)

@@ -16,6 +16,7 @@ from plugrt.interface import Device, TensorType
 from plugrt.plugins.selection import backends
 from plugrt.stablehlo.bindings import hlo
 from plugrt.tracing.emit import active_trace
+from plugrt.tracing.operation_claims import is_marked
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import flatten_outputs
 from plugrt.tracing.tracer import Tracer
@@ -148,7 +149,10 @@ class ReplicaMapping:
         """
         title, types = self.title, staged.output_types
         for claim in staged.claims:
-            refuse_claim(claim.source(), f"pmap of {title!r}")
+            raise Unimplemented(
+                f"{claim.source()} within pmap of {title!r}, whose replicas have the devices "
+                "already: call it on the arrays outside"
+            )
         full = pytrees.unflatten(staged.out_tree, range(len(types)))
         ats = [
             axis if axis is None else axis % len(part.shape)
@@ -189,7 +193,7 @@ def _reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
         return x
     trace, value = active_trace(), x.value
     kind, made_by = trace.mlir_type(shape, x.dtype), value.owner
-    if isinstance(made_by, hlo.ReshapeOp):
+    if isinstance(made_by, hlo.ReshapeOp) and not is_marked(made_by.operation):
         value = made_by.operand  # so that an argument that is returned is known to be one
     if value.type != kind:
         value = hlo.reshape(kind, x.value, loc=trace.location())
@@ -206,14 +210,6 @@ def _other_local_size(
         f"pmap of {title!r}{within} runs on {len(devices)} devices of several processes, of which "
         f"{local} are this one's; the mapped axis, of which each process has its slices, "
         f"has size {size} here and {must}. devices=plugrt.local_devices() maps within this process"
-    )
-
-
-def refuse_claim(source: str, what: str) -> None:
-    """Raises `Unimplemented` for what says, within pmap, where a value lies."""
-    raise Unimplemented(
-        f"{source} within {what}, whose replicas have the devices already: call it on the arrays "
-        "outside"
     )
 
 

@@ -55,8 +55,9 @@ class SealedFormat(Generic[Header]):
             if magic.startswith(sealed):
                 raise DataLoss(f"this {self.what} of {count} bytes is cut off")
             raise FailedPrecondition(
-                f"this {self.what} was saved by another version of plugrt, in the format "
-                f"{version.strip()!r}; compile it again"
+                f"this {self.what} was saved by another version of plugrt, in format "
+                f"{version.strip()!r}, and this version reads {str(self.version)!r}; compile it "
+                "again, or load it with the plugrt that saved it"
             )
         view = memoryview(sealed)
         start = len(magic) + _DIGITS + 1

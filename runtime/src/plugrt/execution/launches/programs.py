@@ -171,7 +171,7 @@ def resolve_launch(
     captured = [c._aval if type(c) is Array else None for c in plan.constants if captured_count]
     if (replicas := find_replicas(avals, traced.replicas)) is not None:
         return launch_on_replicas(traced, avals, replicas)
-    if traced.replicas > 1:
+    if traced.pmaps:
         if explicit is not None:
             said = f"jit's device or backend, {explicit!r}"
             claims.append(Claim((explicit,), lambda: said))

@@ -30,6 +30,8 @@ class InnerPmap:
     devices: tuple[Device, ...] | None = None
     backend: str | None = None
     """The devices, or the backend, that it asks for."""
+    replicas: int = 1
+    """How many replicas it needs, with the axes of pmaps around it."""
 
 
 class ReplicatedProgram(Protocol):
@@ -64,7 +66,7 @@ def replicate_launch(
             "within, which chooses its devices itself: leave one of them out, or call pmap outside"
         )
     devices = _choose_devices(name, avals, traced.replicas, pmaps)
-    if not traced.loaded:
+    if traced.replicas > 1 and not traced.loaded:
         _warn_of_gathering(name, pmaps)
     where = divide_axis(devices, None)
     taken, left = (where,) * len(avals), (where,) * len(traced.output_types)
