@@ -18,6 +18,7 @@ THROWN = {
     1: "std::runtime_error: no chips here",
     2: "int",
     3: "Strange",
+    4: "a C++ exception of another runtime",
 }
 """The types that the library can throw, by number, with the words of their messages."""
 
@@ -25,8 +26,10 @@ _SOURCE = r"""
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <exception>
 #include <stdexcept>
 #include <utility>
+#include <unwind.h>
 extern "C" {
 #include "pjrt.h"
 }
@@ -40,8 +43,23 @@ static Function real[COUNT];
 static size_t throwing = COUNT;
 static int thrown, times;
 
+/* Named as LLVM's are. GCC's have their type before this part, where these have anything. */
+struct Foreign { char before[128]; _Unwind_Exception part; };
+static void forget(_Unwind_Reason_Code, _Unwind_Exception *part) {
+  free(reinterpret_cast<char *>(part) - offsetof(Foreign, part));
+}
+static void raise_foreign() {
+  void *room = aligned_alloc(alignof(Foreign), sizeof(Foreign));
+  auto *made = static_cast<Foreign *>(memset(room, 0x41, sizeof(Foreign)));
+  memset(&made->part, 0, sizeof made->part);
+  memcpy(&made->part.exception_class, "\0++CGNLC", 8);
+  made->part.exception_cleanup = forget;
+  _Unwind_RaiseException(&made->part);
+  std::terminate();
+}
 static void raise_one() {
   times++;
+  if (thrown == 4) raise_foreign();
   if (thrown == 1) throw std::runtime_error("no chips here");
   if (thrown == 2) throw 5;
   throw Strange{7};

@@ -225,6 +225,6 @@ def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
     done = warm_children.run(_DEVICES, (), {**os.environ, **environ}, 120)
     assert done.returncode == 0, done.stderr
     assert "was killed by SIGABRT while it was loaded" in done.stdout
-    assert "terminate called after throwing an instance of" in done.stdout
+    assert "terminate called" in done.stdout
     untried = {**os.environ, **environ, "PLUGRT_PROBE_LIBRARIES": "0"}
     assert warm_children.run(_DEVICES, (), untried, 120).returncode == -signal.SIGABRT
