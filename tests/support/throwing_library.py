@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from plugrt.capi.abi.declarations import ENUMS
 from plugrt.capi.abi.generate import cdef
 from support.requirements import needs
 
@@ -39,6 +40,8 @@ using Function = void *(*)(void *);
 constexpr size_t FIRST = offsetof(PJRT_Api, Error_Destroy);
 constexpr size_t COUNT = (sizeof(PJRT_Api) - FIRST) / sizeof(Function);
 static PJRT_Api api;
+static PLUGIN_Profiler_Api profiler;
+static PJRT_Profiler_Extension extension;
 static Function real[COUNT];
 static size_t throwing = COUNT;
 static int thrown, times;
@@ -73,6 +76,21 @@ template <size_t N> static void *enter(void *args) {
   if (throwing == N) raise_one();
   return real[N] ? real[N](args) : nullptr;
 }
+static void *throw_now(void *) {
+  raise_one();
+  return nullptr;
+}
+/* Of the profiler each function throws at once. */
+static void add_profiler() {
+  profiler.struct_size = sizeof profiler;
+  Function *slots = reinterpret_cast<Function *>(&profiler) + 2;
+  for (size_t i = 0; i < sizeof profiler / sizeof(Function) - 2; i++) slots[i] = throw_now;
+  extension.base.struct_size = sizeof extension;
+  extension.base.type = PROFILER;
+  extension.profiler_api = &profiler;
+  api.extension_start = &extension.base;
+}
+extern "C" Function thrower() { return throw_now; }
 template <size_t... N> static void fill(Function *slots, std::index_sequence<N...>) {
   ((slots[N] = enter<N>), ...);
 }
@@ -92,6 +110,7 @@ extern "C" const PJRT_Api *GetPjrtApi() {
     api.struct_size = sizeof api;
     api.pjrt_api_version.struct_size = sizeof api.pjrt_api_version;
     api.pjrt_api_version.minor_version = 114;
+    add_profiler();
   }
   fill(slots, std::make_index_sequence<COUNT>());
   return &api;
@@ -113,6 +132,7 @@ def throwing_library(folder: Path, *flags: str) -> Path:
         "-O0",
         "-w",
         f"-I{folder}",
+        f"-DPROFILER={ENUMS['Extension_Type'].index('Profiler')}",
         "-o",
         target,
     ]
