@@ -43,10 +43,10 @@ def guard(function: Any, name: str, owner: str) -> Any:
         return function
     returns = _NOTHING if kind.result.kind == "void" else _POINTER
     of_errors = _OF_ERRORS.get(takes[0]) if takes else None
-    address = int(ffi.cast("uintptr_t", function))  # of one function several slots may have
-    key = address, returns if of_errors is None else of_errors, f"{name} of {owner}"
+    as_kind = returns if of_errors is None else of_errors
+    key = int(ffi.cast("uintptr_t", function)), as_kind, name  # slots may share a function
     if key not in _GUARDED:
-        made = core.guard(*key)
+        made = core.guard(*key[:2], f"{name} of {owner}")
         if made is None:
             return function  # thousands of functions of other libraries are guarded already
         _GUARDED[key] = made
