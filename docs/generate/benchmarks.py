@@ -390,7 +390,8 @@ def _instructions(table: dict[str, Any]) -> str:
 def describe_guard(table: dict[str, Any]) -> str:
     """Returns what catching exceptions adds to the instructions of a call, as on the pages."""
     caught, uncaught = (sum(row[c] for row in table["rows"]) for c in ("plugrt", "uncaught"))
-    return f"{100 * (caught / uncaught - 1):.1f} % ({caught - uncaught:,} of {caught:,} instructions)"
+    added = caught - uncaught
+    return f"{100 * added / uncaught:.1f} % ({added:,} of {caught:,} instructions)"
 
 
 def _instructions_on_cpu(table: dict[str, Any]) -> str:
