@@ -50,8 +50,23 @@ Caught *new_caught() {
   return nullptr;
 }
 
-/* Within a handler: the name of the type that was thrown; nullptr of a runtime that is not this one. */
+#ifdef __GLIBCXX__
+/* std::exception_ptr, whose destructor from GCC 11 on needs symbols that older systems do not have. */
+void release(void *held) noexcept __asm__("_ZNSt15__exception_ptr13exception_ptrD1Ev");
+struct Held {
+  void *exception;
+  ~Held() { release(this); }
+};
+Held current_exception() noexcept __asm__("_ZSt17current_exceptionv");
+bool is_foreign() { return !current_exception().exception; }
+#else
+bool is_foreign() { return !std::current_exception(); }
+#endif
+
+/* Within a handler: the name of the type that was thrown; nullptr of a runtime that is not this one. Of such an
+   exception libstdc++ takes the memory before it for the type. */
 const char *thrown_type(char *room, std::size_t size) {
+  if (is_foreign()) return nullptr;
   const std::type_info *type = abi::__cxa_current_exception_type();
   if (!type) return nullptr;
   int status = 0;

@@ -163,6 +163,19 @@ def test_the_figures_are_judged_by_the_budgets(
     assert [(row.budget, row.holds) for row in judged] == [(0.85, False), (2.0, True)]
 
 
+def test_the_pages_have_one_figure_of_what_catching_exceptions_adds(data: dict[str, Any]) -> None:
+    """Of a call on a library, and at most 2 %."""
+    table = data["instructions"]
+    for page in ("benchmarks", "plugins"):
+        text = " ".join((ROOT / f"docs/{page}.md").read_text(encoding="utf-8").split())
+        assert generate.describe_guard(table) in text, page
+    caught, uncaught = (sum(row[side] for row in table["rows"]) for side in ("plugrt", "uncaught"))
+    assert uncaught < caught < 1.02 * uncaught
+    assert generate.describe_guard({"rows": [{"plugrt": 2040, "uncaught": 2000}]}) == (
+        "2.0 % (40 of 2,040 instructions)"
+    )
+
+
 def test_the_command_that_measures_writes_each_table() -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     [measured] = re.findall(r"^MEASURED = \((.*?)^\)", noxfile, re.MULTILINE | re.DOTALL)

@@ -252,9 +252,16 @@ def test_a_core_in_c_plus_plus_is_known_by_its_symbols() -> None:
 @needs(shutil.which("objdump"), "objdump, of binutils")
 @needs(LIBRARIES, "the parts in C, which a C compiler builds")
 def test_the_parts_in_c_run_wherever_jaxlib_does() -> None:
-    """Whatever machine compiles them: the symbols that moved in glibc 2.34 have older versions."""
+    """Whatever machine compiles them: the symbols that moved in glibc 2.34 have older versions.
+
+    Those of the C++ runtime are at most of manylinux_2_17, as libstdc++ of GCC 11 has newer ones.
+    """
     for file in LIBRARIES:
         command = ["objdump", "-T", file]
         symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         found = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols)}
         assert max(found) <= RELEASE.glibc_of_jaxlib(), file
+        of_cxx = re.findall(r"(CXXABI|GLIBCXX)_(\d+)\.(\d+)(?:\.(\d+))?", symbols)
+        newest = {"CXXABI": (1, 3, 7), "GLIBCXX": (3, 4, 19)}
+        for runtime, *numbers in of_cxx:
+            assert tuple(int(number or 0) for number in numbers) <= newest[runtime], file

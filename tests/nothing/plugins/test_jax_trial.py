@@ -14,7 +14,7 @@ import pytest
 
 from plugrt.errors import PluginBroken, PluginError
 from plugrt.plugins import Backends
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library import ALONE, LibraryPlugin
 from plugrt.plugins.record import State
 from plugrt.plugins.starting import jax_trial
 from plugrt.plugins.starting.loading import load
@@ -22,6 +22,7 @@ from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_python
 from support.made_for_jax import REGISTERS, made_for_jax
+from support.markdown import ROOT
 from support.requirements import needs_jax
 
 PLAIN = [  # (what initialize() does, the options)
@@ -195,9 +196,12 @@ def test_what_a_child_does_not_have_leaves_no_trial(
     made = made_for_jax(site, REGISTERS, PLUGRT_PROBE_LIBRARIES="0")
     (row,) = made.table.rows
     assert jax_trial.try_initialize(row, made.config) == jax_trial.Trial()
-    with monkeypatch.context() as patch:
-        patch.setenv("JAX_COORDINATOR_ADDRESS", "localhost:1")
-        assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
+    page = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
+    for variable in ALONE:
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "1")
+            assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial(), variable
+        assert f"`{variable}`" in page
     with monkeypatch.context() as patch:
         patch.setattr(jax_trial, "_has_jax", lambda: "jax" in sys.modules)
         assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()

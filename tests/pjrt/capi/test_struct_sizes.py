@@ -14,7 +14,7 @@ import pytest
 
 from plugrt.capi import create_client, load_library
 from plugrt.capi.abi import declarations
-from plugrt.capi.abi.structs import StructSizes, struct_type
+from plugrt.capi.abi.structs import StructSizes, new_struct, struct_type
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions
 from support import children
@@ -207,6 +207,32 @@ def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_pa
     controls.fail("", "")
     use()
     assert library.sizes.possible(struct) == ((large, small) if lenient else (small,))
+
+
+def test_an_error_of_an_extension_is_read_by_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Extensions have no functions for errors, which was a `KeyError` where two sizes fit."""
+    path = strict_library(tmp_path, HEADERS["a table of 0.81 that states 0.60"])
+    library, controls = load_library(path), Controls(path)
+    name = "DeviceDescription_MemoryDescriptions"
+    table, asked = library.extension("MemoryDescriptions"), set()
+    fails = new_struct("struct PJRT_Plugin_Attributes_Args", library.sizes)
+
+    def answer(args: Any) -> Any:
+        asked.add(int(args.struct_size))
+        return library.slots["Plugin_Attributes"](fails)
+
+    monkeypatch.setitem(table.slots, name, answer)
+    sizes = library.sizes.possible(f"PJRT_{name}_Args")
+    assert len(sizes) == 2
+    for words, tried in (("no", sizes[:1]), (f"sizes {sizes[0]} and {sizes[1]}", sizes)):
+        controls.fail("PJRT_Plugin_Attributes", words)
+        asked.clear()
+        with pytest.raises(InvalidArgument, match=words):
+            table.call(name)
+        assert asked == set(tried)
+    assert library.sizes.possible(f"PJRT_{name}_Args") == sizes
 
 
 @runs_apart("lifetimes")

@@ -28,10 +28,11 @@ class StructSizes:
 
     def possible(self, struct: str) -> tuple[int, ...]:
         """Returns the sizes that a struct may have, the largest first."""
-        if struct not in self._known:
+        known = self._known.get(struct)  # another thread may `settle` meanwhile
+        if known is None:
             sizes = {_size(struct, minor, ends.get(struct)) for minor, ends in self._headers}
-            self._known[struct] = tuple(sorted(sizes, reverse=True))
-        return self._known[struct]
+            known = self._known[struct] = tuple(sorted(sizes, reverse=True))
+        return known
 
     def settle(self, struct: str, size: int) -> None:
         """Keeps the headers with that size, which the library has taken in place of a larger."""

@@ -19,6 +19,7 @@ from plugrt.capi.abi.element_types import (
     unpack_elements,
 )
 from plugrt.capi.library.callback_threads import expect, mark_callback
+from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
@@ -149,8 +150,13 @@ def answer_metadata(frame: Any) -> bool:
     return True
 
 
-def take_error_text(api: Any, error: Any) -> str:
-    """Returns the text of an ``XLA_FFI_Error*`` that a function of XLA's FFI gave, and frees it."""
+def call_ffi(api: Any, function: str, args: Any, owner: str) -> str | None:
+    """Calls a function of XLA's FFI; returns the text of its error, which is freed, or None."""
+    error = guard(getattr(api, function), f"XLA_FFI_{function.title()}", owner)(args)
+    if error == ffi.NULL:
+        return None
+    if (caught := take_caught(error)) is not None:
+        return caught
     # With room for what 0.4 also writes; 0.3 takes a struct that is longer than its own.
     details = ffi.new("XLA_FFI_Error_GetDetails_Args*")
     details.struct_size, details.error = ffi.sizeof("XLA_FFI_Error_GetDetails_Args"), error

@@ -12,10 +12,10 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi import (
     API_VERSION,
     answer_metadata,
+    call_ffi,
     call_in_place,
     register_c_handler,
     register_handler,
-    take_error_text,
 )
 from plugrt.capi.extensions.ffi_frames import handler_version, version_error
 from plugrt.capi.extensions.ffi_staging import call_with_copies
@@ -114,9 +114,8 @@ def _call(library: Library, function: str, what: str, args: Any, platform: str) 
             f"{found.version[0]}.{found.version[1]} of XLA's FFI, has no function for that "
             f"(XLA_FFI_{function.title()})"
         )
-    error = getattr(api, function)(args)
-    if error != ffi.NULL:
-        raise InvalidArgument(f"{library.owner} refuses {what}: {take_error_text(api, error)}")
+    if (fault := call_ffi(api, function, args, library.owner)) is not None:
+        raise InvalidArgument(f"{library.owner} refuses {what}: {fault}")
 
 
 def _span(text: str, keep: list[Any]) -> tuple[Any, int]:

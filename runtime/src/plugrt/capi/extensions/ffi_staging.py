@@ -18,10 +18,10 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_bits, pack_elements, packed_size, unpack_elements
 from plugrt.capi.extensions.ffi import (
     HandlerCall,
+    call_ffi,
     read_attributes,
     read_buffers,
     read_type,
-    take_error_text,
 )
 from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.errors import Internal, PjrtError
@@ -72,11 +72,10 @@ def _stream_of(frame: Any) -> int:
         raise Internal("the library has no function that gives the stream of a program")
     args = ffi.new("XLA_FFI_Stream_Get_Args*")
     args.struct_size, args.ctx = ffi.sizeof("XLA_FFI_Stream_Get_Args"), frame.ctx
-    error = api.stream_get(args)
-    if error != ffi.NULL:
+    if (fault := call_ffi(api, "stream_get", args, "the library")) is not None:
         raise Internal(
             "the library gives no stream for a call of a Python function, whose arguments are in "
-            f"a device's memory (XLA_FFI_Stream_Get: {take_error_text(api, error)})"
+            f"a device's memory (XLA_FFI_Stream_Get: {fault})"
         )
     return int(ffi.cast("uintptr_t", args.stream))
 

@@ -18,15 +18,17 @@ CATCHES = hasattr(core, "guard")
 
 _POINTER, _NOTHING = 0, 1
 _OF_ERRORS = {
-    "struct PJRT_Error_Destroy_Args": 2,
-    "struct PJRT_Error_Message_Args": 3,
-    "struct PJRT_Error_GetCode_Args": 4,
-    "struct PJRT_Error_ForEachPayload_Args": 5,
+    f"struct {prefix}_Error_{function}_Args": kind
+    for prefix in ("PJRT", "PLUGIN_Profiler")
+    for function, kind in {"Destroy": 2, "Message": 3, "GetCode": 4, "ForEachPayload": 5}.items()
 }
-"""The kinds of functions, as in guard.h: those for these structs may get an error made here."""
+"""The kinds of functions, as in guard.h: those for these structs may get an error made here.
+
+The profiler's structs have the fields of the C API's at the same places.
+"""
 
 # Process-wide: functions in C++ are limited in number, and the addresses are the process's.
-_GUARDED: dict[tuple[int, int], int] = {}
+_GUARDED: dict[tuple[int, int, str], int] = {}
 
 
 def guard(function: Any, name: str, owner: str) -> Any:
@@ -41,9 +43,10 @@ def guard(function: Any, name: str, owner: str) -> Any:
         return function
     returns = _NOTHING if kind.result.kind == "void" else _POINTER
     of_errors = _OF_ERRORS.get(takes[0]) if takes else None
-    key = int(ffi.cast("uintptr_t", function)), returns if of_errors is None else of_errors
+    as_kind = returns if of_errors is None else of_errors
+    key = int(ffi.cast("uintptr_t", function)), as_kind, name  # slots may share a function
     if key not in _GUARDED:
-        made = core.guard(*key, f"{name} of {owner}")
+        made = core.guard(*key[:2], f"{name} of {owner}")
         if made is None:
             return function  # thousands of functions of other libraries are guarded already
         _GUARDED[key] = made

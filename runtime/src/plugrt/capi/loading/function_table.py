@@ -343,3 +343,6 @@ class ExtensionTable(Table):
 
     def take_error(self, error: Any) -> PjrtError:
         return self._library.take_error(error)
+
+    def _refuses_size(self, error: Any, struct: str, size: int) -> bool:
+        return self._library._refuses_size(error, struct, size)
