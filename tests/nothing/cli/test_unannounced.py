@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.clib import compile_c, needs_cc, tiny_library
-from support.distributions import install, run_cli
+from support.distributions import install, run_cli, run_warm
 
 pytestmark = needs_cc
 VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
@@ -84,3 +85,34 @@ def test_a_list_of_files_that_cannot_be_read_costs_doctor_no_row(tmp_path: Path)
         (install(tmp_path, name, {}, {}) / "RECORD").write_text(record)
     (install(tmp_path, "folder", {}, {}) / "RECORD").mkdir()
     assert any(str(place) in json.dumps(row) for row in rows_of(tmp_path).values())
+
+
+OPENS = """
+import os, sys
+opened = []
+sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
+import plugrt
+try:
+    {use}
+except (SystemExit, plugrt.errors.PlugrtError):
+    pass
+print(sorted({{os.path.basename(path) for path in opened if path.startswith(sys.argv[1])}}))
+"""
+
+
+@pytest.mark.parametrize("platforms", ["numpy", "nosuch", ""])
+def test_devices_reads_nothing_of_such_a_package_but_its_entry_points(
+    tmp_path: Path, platforms: str
+) -> None:
+    """Only doctor pays for the list of its files, and for its library."""
+    package(tmp_path, "silent", tiny_library(tmp_path), "libchip_pjrt.so")
+    env = {"JAX_PLATFORMS": platforms} if platforms else {}
+
+    def opened(use: str) -> set[str]:
+        done = run_warm(OPENS.format(use=use), tmp_path, arguments=(str(tmp_path),), **env)
+        return {*ast.literal_eval(done.stdout.splitlines()[-1])}
+
+    searched = {"RECORD", "libchip_pjrt.so"}
+    assert opened("plugrt.devices()") & searched == set()
+    if platforms == "numpy":
+        assert opened("from plugrt.cli import main; main(['doctor'])") >= searched

@@ -56,6 +56,7 @@ def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str)
     help="Run this check. May be repeated.",
 )
 @click.option("--level", type=click.IntRange(0, 4), help="Run the checks up to this level.")
+@click.option("--quick", is_flag=True, help="Of checks that differ in the dtype alone, run one.")
 @click.option(
     "-k",
     "words",

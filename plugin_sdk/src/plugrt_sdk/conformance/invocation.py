@@ -16,7 +16,7 @@ from plugrt.cli.output import get_width, print_json
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt_sdk.conformance import provenance, registry
 from plugrt_sdk.conformance.check import Check
-from plugrt_sdk.conformance.profiles import checks_of, missing
+from plugrt_sdk.conformance.profiles import checks_of, missing, sample
 from plugrt_sdk.conformance.progress import Progress
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.findings import name_some
@@ -108,10 +108,13 @@ def _select(given: Mapping[str, Any]) -> Sequence[Check]:
     names = list(given["names"])
     if given["profile"]:
         names += [check.id for check in checks_of(given["profile"])]
+    if given["profile"] and given["quick"]:
+        raise click.UsageError("--quick leaves out checks that a profile needs: drop one of them")
     try:
-        return registry.select(names, given["level"], given["words"])
+        checks = registry.select(names, given["level"], given["words"])
     except InvalidArgument as error:
         raise click.UsageError(error.message) from error
+    return sample(checks) if given["quick"] else checks
 
 
 def _read_waivers(path: Path | None) -> Waivers:

@@ -17,6 +17,7 @@ from plugrt.errors import PlugrtError
 from plugrt.interface import OptionValue
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.profiles import sample
 from plugrt_sdk.conformance.reports.report import make_row
 from plugrt_sdk.conformance.reports.terminal import finding_lines
 from plugrt_sdk.conformance.runner import Runner
@@ -54,6 +55,8 @@ class PluginSuite:
     """Create options."""
     level: ClassVar[int | None] = None
     """The highest level whose checks are tests; all by default."""
+    quick: ClassVar[bool] = False
+    """Whether one dtype stands for all, as with ``plugrt conform --quick``."""
     words: ClassVar[str] = ""
     """Words that ids or titles have, as ``plugrt conform -k``."""
     seconds: ClassVar[float] = 30.0
@@ -78,6 +81,7 @@ class PluginSuite:
             self._target(metafunc.config)
             waivers = self._waivers(metafunc.config).waivers
             checks = registry.select((), self.level, self.words)
+            checks = sample(checks) if self.quick else checks
         except PlugrtError as error:
             raise pytest.Collector.CollectError(f"{metafunc.cls.__name__}: {error}") from error
         # The kit has a limit for each check; the first test waits for all of them.

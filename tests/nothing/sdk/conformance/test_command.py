@@ -369,3 +369,14 @@ def test_the_list_is_of_what_is_selected() -> None:
     assert exit_code(found) == 0
     assert "host.probe.time  [0]  The probe takes" in found.output
     assert "programs" not in found.output
+
+
+def test_a_quick_run_is_of_one_dtype_and_of_no_profile() -> None:
+    found = conform("--list", "--quick", "-k", "operations.add.", "--level", "2")
+    assert [line.split()[0] for line in found.output.splitlines()] == [
+        "operations.add.float32", "operations.add.special.float32",
+        "operations.add.wrapped.int32", "operations.add.large.float32",
+    ]  # fmt: skip
+    refused = conform("numpy", "--quick", "--profile", "jax")
+    assert exit_code(refused) == 2
+    assert "--quick leaves out checks that a profile needs" in str(refused.exception)

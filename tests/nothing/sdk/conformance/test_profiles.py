@@ -1,13 +1,14 @@
-"""The profiles ``jax`` and ``torch_xla`` name what these hosts call and cannot do without."""
+"""The profiles ``jax`` and ``torch_xla`` name needs of these hosts; a quick run is a sample."""
 
 from __future__ import annotations
 
 import json
+import re
 
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Needs
 from plugrt_sdk.conformance.operations import SAMPLES
-from plugrt_sdk.conformance.profiles import PROFILES, checks_of, missing
+from plugrt_sdk.conformance.profiles import PROFILES, checks_of, missing, sample
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from support.markdown import ROOT
 
@@ -168,3 +169,25 @@ def test_a_check_that_does_not_apply_is_not_missing() -> None:
     assert missing("jax", {**passed, "abi.size": elsewhere}) == []
     refused = Result(Verdict.REFUSED)
     assert missing("jax", {**passed, "programs.add": refused}) == ["programs.add"]
+
+
+def test_one_dtype_stands_for_all_in_a_quick_run() -> None:
+    every = registry.select()
+    left = [check.id for check in sample(every)]
+    assert left == [check.id for check in every if check.id in left], "the kit's order"
+    out = {check.id.rpartition(".")[::2] for check in every} - {
+        n.rpartition(".")[::2] for n in left
+    }
+    assert {dtype for _, dtype in out} - {"bool", "bfloat16"} == {
+        name for _, name in out if re.fullmatch(r"(float|int|uint|complex)\d.*", name)
+    }
+    kept = {stem: [n for n in left if n.startswith(f"{stem}.")] for stem, _ in out}
+    for stem, dtype in out:
+        assert {n.removeprefix(f"{stem}.") for n in kept[stem]} & {
+            "float32", "int32", "uint32", "complex64", "bfloat16"
+        }, (stem, dtype)  # fmt: skip
+    assert {"operations.add.float32", "operations.not.int32", "endurance.exit.at_work"} <= {*left}
+    assert {"operations.add.bfloat16", "buffers.views.int1"}.isdisjoint(left)
+    assert 600 < len(left) < 0.45 * len(every)
+    some = registry.select(["operations.add.int8", "operations.add.bfloat16", "buffers.ready"])
+    assert [check.id for check in sample(some)] == ["buffers.ready", "operations.add.bfloat16"]

@@ -115,6 +115,16 @@ def test_verdicts_are_outcomes(author: pytest.Pytester) -> None:
     ])  # fmt: skip
 
 
+def test_a_quick_class_has_one_test_for_all_dtypes(author: pytest.Pytester) -> None:
+    suite = "from plugrt_sdk.conformance import PluginSuite\nclass Quick(PluginSuite):\n"
+    author.makepyfile(test_mine=f"{suite}    plugin, quick, words = 'numpy', True, 'buffers.views'")
+    result = author.runpytest_subprocess("--collect-only", "-q", "-k", "views.float or views.byte")
+    assert {line for line in result.outlines if "::" in line} == {
+        f"test_mine.py::Quick::test_check[buffers.views.{name}]"
+        for name in ("float32", "byte_order.float32")
+    }
+
+
 def _ids() -> list[str]:
     from plugrt_sdk.conformance import registry
 
