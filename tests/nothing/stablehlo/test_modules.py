@@ -85,6 +85,17 @@ def test_truncated_and_damaged_bytes() -> None:
                 modules.parse(whole[:cut])
 
 
+def test_a_name_of_no_text_is_refused_and_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """The bindings cannot give what MLIR says of it, and print that."""
+    text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    sine = text.replace("return %x", "%0 = stablehlo.sine %x : tensor<f32> return %0")
+    code = modules.portable_artifact(modules.parse(sine))
+    assert code.count(b"sine") == 1
+    with pytest.raises(ProgramError, match=r"a name in the program is not UTF-8; .*si\\FFe"):
+        modules.parse(code.replace(b"sine", b"si\xffe"))
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("major", [9, 2, 1])
 def test_a_program_of_a_newer_stablehlo_says_so(major: int) -> None:
     """The message had neither the version that it was written for, nor what to do."""
