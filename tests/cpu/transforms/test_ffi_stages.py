@@ -47,7 +47,7 @@ def registered(handler: StagedLibrary, platform: str, *stages: str) -> Any:
 def test_a_state_is_made_once_and_deleted_with_the_executable(
     handler: StagedLibrary, platform: str
 ) -> None:
-    """Same as JAX: stages and types; its CPU calls neither 'prepare' nor 'initialize'."""
+    """Same as JAX: states of handlers; XLA's CPU client runs no 'prepare' and no 'initialize'."""
     call = registered(handler, platform)
     f = plugrt.jit(lambda x: call(x, factor=np.float32(3)) + 1)
     assert handler.counts == [0, 0, 0, 0, 0]

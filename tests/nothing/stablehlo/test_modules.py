@@ -12,6 +12,7 @@ from plugrt.errors import ProgramError, ResourceExhausted, UnsupportedDtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo import modules, types
 from plugrt.stablehlo.bindings import ir, new_context
+from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.passes import legalize_chlo
 from support.distributions import run_python
 
@@ -85,6 +86,17 @@ def test_truncated_and_damaged_bytes() -> None:
                 modules.parse(whole[:cut])
 
 
+def test_a_name_of_no_text_is_refused_and_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """The bindings printed the raw message of MLIR, which they cannot convert."""
+    text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    sine = text.replace("return %x", "%0 = stablehlo.sine %x : tensor<f32> return %0")
+    code = modules.portable_artifact(modules.parse(sine))
+    assert code.count(b"sine") == 1
+    with pytest.raises(ProgramError, match=r"a name in the program is not UTF-8; .*si\\FFe"):
+        modules.parse(code.replace(b"sine", b"si\xffe"))
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("major", [9, 2, 1])
 def test_a_program_of_a_newer_stablehlo_says_so(major: int) -> None:
     """The message had neither the version that it was written for, nor what to do."""
@@ -139,7 +151,7 @@ def test_every_dtype_has_a_type_and_back(name: str) -> None:
     with new_context(), ir.Location.unknown():
         made = types.tensor_type((2, 0), dtype)
         assert types.ir_type_to_tensor_type(made) == TensorType((2, 0), dtype)
-        assert str(made) == f"tensor<2x0x{types.element_name(dtype)}>"
+        assert str(made) == f"tensor<2x0x{element_name(dtype)}>"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +159,7 @@ def test_every_dtype_has_a_type_and_back(name: str) -> None:
 )
 def test_dtypes_without_a_type(dtype: Any) -> None:
     with pytest.raises(UnsupportedDtype, match="no StableHLO element type"):
-        types.element_name(np.dtype(dtype))
+        element_name(np.dtype(dtype))
 
 
 def test_types_that_no_array_has() -> None:

@@ -35,9 +35,9 @@ def explain(error: BaseException) -> str:
 
 def message_of(diagnostic: Any) -> str:
     """Returns the message of a diagnostic, with its notes and their places."""
-    said = [str(diagnostic.message)]
+    said = [_text_of(diagnostic)]
     for note in diagnostic.notes:
-        text = " ".join(str(note.message).split())
+        text = " ".join(_text_of(note).split())
         text = text if len(text) <= _LONGEST_NOTE else f"{text[:_LONGEST_NOTE]}…"
         found = _PLACE.search(str(note.location))
         if found is None or found[2] == "0":
@@ -48,6 +48,13 @@ def message_of(diagnostic: Any) -> str:
             where = f" at {found[1]}:{found[2]}"
         said.append(f"note{where}: {text}")
     return "; ".join(said)
+
+
+def _text_of(diagnostic: Any) -> str:
+    try:
+        return str(diagnostic.message)
+    except RuntimeError:  # nanobind's, which the caller in C++ would print with the raw text
+        return "a name in the program is not UTF-8"
 
 
 def place_of(diagnostic: Any) -> tuple[int, int] | None:
