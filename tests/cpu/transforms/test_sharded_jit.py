@@ -494,6 +494,37 @@ def test_wrong_uses() -> None:
         plugrt.pmap(lambda a: constrain(a, over("x")))(A)
 
 
+REFUSING: dict[str, Callable[[Any], Any]] = {
+    "out_shardings": lambda there: plugrt.jit(_add_one, out_shardings=there),
+    "in_shardings": lambda there: plugrt.jit(_add_one, in_shardings=there),
+    "a constraint": lambda there: plugrt.jit(
+        lambda a: plugrt.with_sharding_constraint(a + 1, there)
+    ),
+    "a jitted function": lambda there: (
+        lambda a: plugrt.jit(lambda b: plugrt.jit(_add_one, device=there.device)(b))(a)
+    ),
+    "compiled": lambda there: plugrt.jit(_add_one, in_shardings=there).lower(A).compile(),
+}
+
+
+@pytest.mark.parametrize("case", REFUSING)
+def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
+    """Same as JAX: shardings of one device refuse arrays that are committed elsewhere."""
+    there = SingleDeviceSharding(devices()[-1])
+    f = REFUSING[case](there)
+    for place in (over("x"), over("x", "y"), over(), SingleDeviceSharding(devices()[1])):
+        x = plugrt.device_put(A, place)
+        if case == "in_shardings" and place.is_fully_replicated:
+            assert f(x).sharding == there  # divided alike: moved, as in JAX
+        else:
+            with pytest.raises(ValueError, match=r"(?s)device_put.*device="):
+                f(x)
+        moved = plugrt.jit(_add_one, device=there.device)(x)
+        assert moved.sharding == there
+        np.testing.assert_array_equal(moved, A + 1)
+    assert f(A).sharding == there
+
+
 @behaviour(105, "conditionals and loops leave what they compute with divided")
 def test_control_flow_stays_divided() -> None:
     x = plugrt.device_put(A, over("x"))
