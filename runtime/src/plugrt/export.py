@@ -8,7 +8,6 @@ from __future__ import annotations
 from plugrt.programs.export_file import deserialize
 from plugrt.programs.exported import (
     Exported,
-    ExportedAval,
     ExportedProgram,
 )
 from plugrt.programs.exported_trees import (
@@ -19,7 +18,6 @@ from plugrt.programs.exported_trees import (
 
 __all__ = [
     "Exported",
-    "ExportedAval",
     "ExportedProgram",
     "ExportedTree",
     "deserialize",

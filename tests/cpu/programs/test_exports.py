@@ -147,7 +147,7 @@ def test_versions_keys_and_dtypes() -> None:
     found = plugrt.compile(made)(jax.random.key_data(key), np.zeros(2, bool), half)
     same(found[0], jax.random.uniform(key, (3,)))
     assert [str(x.dtype) for x in found] == ["float32", "bool", "bfloat16"]
-    assert [*map(str, deserialize(made.serialize()).in_avals)] == [
+    assert [str(x.tensor_type) for x in deserialize(made.serialize()).in_avals] == [
         "uint32[2]",
         "bool[2]",
         "bfloat16[2]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -288,8 +289,12 @@ def test_donation() -> None:
     f = plugrt.jit(lambda v: v * 2, donate_argnums=0, out_shardings=over("y"))
     for sharding in (over("y"), over("x")):
         x = plugrt.device_put(A, sharding)
-        np.testing.assert_array_equal(f(x), 2 * A)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            np.testing.assert_array_equal(f(x), 2 * A)
         assert x.is_deleted() == (sharding == over("y"))  # those over x have another size
+        kept = [w for w in said if "donated buffers were not usable: float32" in str(w.message)]
+        assert len(kept) == (sharding == over("x"))
 
 
 @behaviour(105, "equivalent shardings of different classes share one trace and one executable")
@@ -487,6 +492,37 @@ def test_wrong_uses() -> None:
         plugrt.jit(lambda a: constrain({"a": a, "b": a[:3]}, over("x")))(A)
     with pytest.raises(NotImplementedError, match="within pmap"):
         plugrt.pmap(lambda a: constrain(a, over("x")))(A)
+
+
+REFUSING: dict[str, Callable[[Any], Any]] = {
+    "out_shardings": lambda there: plugrt.jit(_add_one, out_shardings=there),
+    "in_shardings": lambda there: plugrt.jit(_add_one, in_shardings=there),
+    "a constraint": lambda there: plugrt.jit(
+        lambda a: plugrt.with_sharding_constraint(a + 1, there)
+    ),
+    "a jitted function": lambda there: (
+        lambda a: plugrt.jit(lambda b: plugrt.jit(_add_one, device=there.device)(b))(a)
+    ),
+    "compiled": lambda there: plugrt.jit(_add_one, in_shardings=there).lower(A).compile(),
+}
+
+
+@pytest.mark.parametrize("case", REFUSING)
+def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
+    """Same as JAX: shardings of one device refuse arrays that are committed elsewhere."""
+    there = SingleDeviceSharding(devices()[-1])
+    f = REFUSING[case](there)
+    for place in (over("x"), over("x", "y"), over(), SingleDeviceSharding(devices()[1])):
+        x = plugrt.device_put(A, place)
+        if case == "in_shardings" and place.is_fully_replicated:
+            assert f(x).sharding == there  # divided alike: moved, as in JAX
+        else:
+            with pytest.raises(ValueError, match=r"(?s)device_put.*device="):
+                f(x)
+        moved = plugrt.jit(_add_one, device=there.device)(x)
+        assert moved.sharding == there
+        np.testing.assert_array_equal(moved, A + 1)
+    assert f(A).sharding == there
 
 
 @behaviour(105, "conditionals and loops leave what they compute with divided")

@@ -13,7 +13,14 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt.errors import ArgumentMismatch, DeviceMismatch, InvalidArgument, PlugrtError
+from plugrt.errors import (
+    ArgumentMismatch,
+    DeviceMismatch,
+    InvalidArgument,
+    NotAnArray,
+    PlugrtError,
+)
+from plugrt.interface import DeviceDescription
 from plugrt.layout import Format, Layout
 from plugrt.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
@@ -170,3 +177,50 @@ def test_layouts_weak_types_and_wrong_places() -> None:
         S((8,), "float32", NamedSharding(Mesh([device], "x"), P(None, "x")))
     with pytest.raises(TypeError, match="argument v has the sharding 'x'"):
         plugrt.jit(lambda v: v).lower(SimpleNamespace(shape=(2,), dtype=np.float32, sharding="x"))
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_like_gives_the_struct_that_lowers_as_the_array(seed: int) -> None:
+    """Same as JAX: `ShapeDtypeStruct.like` has the sharding of a committed array."""
+    draw = random.Random(seed)
+    host = np.arange(64, dtype=draw.choice([np.float32, np.int32])).reshape(8, 8)
+    f = plugrt.jit(lambda a, b: a + b)
+    for place in places():
+        x: Any = host if place is None else plugrt.device_put(host, place)
+        struct = S.like(x)
+        assert struct == S(x.shape, x.dtype, place)
+        assert S.like(struct) == struct
+        assert struct.update() == struct
+        assert struct.update(sharding=None) == S.like(host)
+        assert outcome(f, (struct, host)) == outcome(f, (x, host))
+        theirs = jax.ShapeDtypeStruct.like(host).update(shape=(2, 32), weak_type=True)
+        mine = S.like(host).update(shape=(2, 32), weak_type=True)
+        assert [mine.shape, mine.dtype, mine.weak_type, mine.sharding, len(mine)] == [
+            theirs.shape, theirs.dtype, theirs.weak_type, theirs.sharding, len(theirs)
+        ]  # fmt: skip
+    assert S.like(plugrt.device_put(host)).sharding is None
+    for number in (True, 2, 2.5, 2j, np.float16(1)):
+        mine, theirs = S.like(number), jax.ShapeDtypeStruct.like(number)
+        assert (mine.dtype, mine.weak_type) == (theirs.dtype, theirs.weak_type)
+
+
+def test_wrong_updates() -> None:
+    """Differs from JAX: names that `ShapeDtypeStruct.update` lacks | are ignored | are refused."""
+    here = SingleDeviceSharding(plugrt.devices()[0])
+    turned = S((8, 4), "float32", Format(Layout((1, 0)), here))
+    assert turned.update(shape=(4, 8)).format == turned.format
+    assert turned.update(sharding=Format(None, here)).format == Format(None, here)
+    with pytest.raises(ValueError, match=r"has the layout .* has none"):
+        turned.update(sharding=here)
+    with pytest.raises(TypeError, match="foo"):
+        turned.update(foo=1)
+    with pytest.raises(NotAnArray, match=r"x of ShapeDtypeStruct.like is \[1\]"):
+        S.like([1])
+    with pytest.raises(TypeError, match="without dimensions"):
+        len(S((), "float32"))
+
+
+def test_a_mesh_refuses_devices_of_a_topology() -> None:
+    absent = [DeviceDescription(i, 0, "far") for i in range(2)]
+    with pytest.raises(InvalidArgument, match=r"DeviceDescription.*AbstractMesh.*topology="):
+        Mesh(absent, "x")

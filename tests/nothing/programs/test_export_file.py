@@ -27,10 +27,10 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
+from plugrt.execution.arrays.aval import intern_host_aval
 from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.export import (
-    ExportedAval,
     ExportedTree,
     deserialize,
     register_namedtuple_serialization,
@@ -45,17 +45,18 @@ FILE = Path(__file__).with_name("symbolic.export")
 BLOB = FILE.read_bytes()
 _CALLING_CONVENTION = struct.pack("<H", 10)
 LEAF = ExportedTree("leaf")
+SYMBOLIC: Any = ("a", 2)
 
 
 def test_what_the_file_says_is_read() -> None:
     found = deserialize(BLOB)
     assert found.fun_name == "<lambda>"
     assert found.in_avals == (
-        ExportedAval(("a", 2), np.dtype(np.float32)),
-        ExportedAval((), np.dtype(np.float32)),
-        ExportedAval((3,), np.dtype(np.int32)),
+        intern_host_aval(SYMBOLIC, np.dtype(np.float32)),
+        intern_host_aval((), np.dtype(np.float32)),
+        intern_host_aval((3,), np.dtype(np.int32)),
     )
-    assert [*map(str, found.out_avals)] == ["float32[]", "float32[a,2]"]
+    assert [*map(str, found.out_avals)] == ["float32[] on the host", "float32[a,2] on the host"]
     assert found.in_tree.build() == ((0, {"scale": 1, "unused": 2}), {})
     assert found.out_tree.build() == {"sum": 0, "x": [1, None]}
     assert (found.platforms, found.nr_devices) == (("cpu", "tpu"), 1)
@@ -74,7 +75,8 @@ def test_what_the_file_says_is_read() -> None:
 def test_an_older_file_is_read() -> None:
     """It has types and shardings for each argument, and those as XLA's messages."""
     found = deserialize(FILE.with_name("sharded.export").read_bytes())
-    assert [*map(str, found.in_avals)] == ["float32[4,8]", "float32[8,4]"]
+    types = [str(aval.tensor_type) for aval in found.in_avals]
+    assert types == ["float32[4,8]", "float32[8,4]"]
     assert (found.nr_devices, found.out_shardings) == (4, (None,))
     tilings = [read_op_sharding(s, 2, 4) for s in found.in_shardings if isinstance(s, bytes)]
     assert tilings == [Tiling((2, 1), (0, 0, 1, 1)), Tiling((1, 2), (0, 1, 0, 1))]

@@ -41,7 +41,9 @@ from plugrt.programs.export_placement import make_launch
 from plugrt.programs.exported import (
     Exported,
     ExportedProgram,
+    dimensions,
     explain_sizes,
+    is_static,
 )
 from plugrt.programs.parsing import has_bindings, parse_program
 from plugrt.programs.saved_function import SavedFunction, save
@@ -202,7 +204,7 @@ class CompiledExport(SavableCall):
         if self._types is None:
             expected = self.exported.in_avals
             wrong = [
-                f"  {name}: takes {takes}, called with {aval.tensor_type}"
+                f"  {name}: takes {takes.tensor_type}, called with {aval.tensor_type}"
                 for name, takes, aval in zip(self._names, expected, avals, strict=True)
                 if not self._fits_symbolic(takes, aval)
             ]
@@ -239,12 +241,12 @@ class CompiledExport(SavableCall):
             wrong,
         )
 
-    def _fits_symbolic(self, expected: Any, aval: Aval) -> bool:
+    def _fits_symbolic(self, expected: Aval, aval: Aval) -> bool:
         if len(expected.shape) != len(aval.shape):
             return False
         shape = tuple(
             n if isinstance(n, int) else found
-            for n, found in zip(expected.shape, aval.shape, strict=True)
+            for n, found in zip(dimensions(expected), aval.shape, strict=True)
         )
         return self._fits((shape, expected.dtype, False), aval)
 
@@ -253,7 +255,7 @@ class CompiledExport(SavableCall):
 
     def _describe_types(self) -> str:
         named = zip(self._names, self.exported.in_avals, strict=True)
-        return ", ".join(f"{name}: {aval}" for name, aval in named)
+        return ", ".join(f"{name}: {aval.tensor_type}" for name, aval in named)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         leaves, spec = pytrees.flatten((args, kwargs))
@@ -320,14 +322,14 @@ class CompiledExport(SavableCall):
     def _check_results(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Raises `InvalidReply` where a compiler gave parts of results that were to be whole."""
         for i, (aval, shape) in enumerate(zip(self.exported.out_avals, shapes, strict=True)):
-            if aval.is_static and aval.shape != shape:
+            if is_static(aval) and aval.shape != shape:
                 raise InvalidReply(
                     f"{self.devices[0].client.backend_name} compiled result {i} of "
-                    f"{self.exported.fun_name!r} as {shape}; {aval} was asked for"
+                    f"{self.exported.fun_name!r} as {shape}; {aval.tensor_type} was asked for"
                 )
 
     def __repr__(self) -> str:
-        gives = ", ".join(map(str, self.exported.out_avals))
+        gives = ", ".join(str(aval.tensor_type) for aval in self.exported.out_avals)
         where = ", ".join(map(repr, self.devices))
         return f"<{self._title} on {where}: ({self._describe_types()}) -> ({gives})>"
 

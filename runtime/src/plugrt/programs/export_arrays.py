@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import ml_dtypes
 import numpy as np
 
+from plugrt.execution.arrays.aval import Aval, intern_host_aval
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.programs.exported import Dimension, ExportedAval, StatedSharding
+from plugrt.programs.exported import Dimension, StatedSharding
 from plugrt.wire.flatbuffers import Table, require
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ _KEYS = {27: 2, 28: 4, 29: 4}
 """Those of typed keys, to the length of the ``uint32`` that modules have them as."""
 
 
-def read_avals(table: Table, fields: ArrayFields, count: int) -> tuple[ExportedAval, ...]:
+def read_avals(table: Table, fields: ArrayFields, count: int) -> tuple[Aval, ...]:
     """Returns the types of the arguments or of the results, of which there are ``count``.
 
     Raises `ValueError` for what is not as JAX writes it.
@@ -78,15 +79,16 @@ def _choose(unique: Sequence[T], chosen: Iterable[int], what: str) -> list[T]:
     return [unique[i] for i in chosen]
 
 
-def _read_aval(table: Table) -> ExportedAval:
-    shape = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
+def _read_aval(table: Table) -> Aval:
+    # Symbolic dimensions are texts, until `plugrt.stablehlo.refinement` has sizes for them.
+    shape: tuple[Any, ...] = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
     number = table.scalar(_AVAL_DTYPE, "b")
     if number in _KEYS:
-        return ExportedAval((*shape, _KEYS[number]), np.dtype(np.uint32))
+        return intern_host_aval((*shape, _KEYS[number]), np.dtype(np.uint32))
     name = _DTYPES.get(number)
     if name is None:
         raise ValueError(f"it has an array of the dtype number {number}")
-    return ExportedAval(shape, np.dtype(getattr(ml_dtypes, name, None) or name))
+    return intern_host_aval(shape, np.dtype(getattr(ml_dtypes, name, None) or name))
 
 
 def _read_dimension(text: str) -> Dimension:
@@ -94,7 +96,7 @@ def _read_dimension(text: str) -> Dimension:
 
 
 def read_shardings(
-    table: Table, fields: ArrayFields, avals: Sequence[ExportedAval], devices: int
+    table: Table, fields: ArrayFields, avals: Sequence[Aval], devices: int
 ) -> tuple[StatedSharding | None, ...]:
     """Returns how arguments or results lie on the devices; None for one of which nothing is stated.
 
@@ -113,7 +115,9 @@ def read_shardings(
         raise ValueError(f"it has {len(found)} shardings for {len(avals)} arrays")
     for sharding, aval in zip(found, avals, strict=True):
         if isinstance(sharding, NamedSharding) and len(sharding.spec) > len(aval.shape):
-            raise ValueError(f"it divides an array of type {aval} by more dimensions than it has")
+            raise ValueError(
+                f"it divides an array of type {aval.tensor_type} by more dimensions than it has"
+            )
     return tuple(found)
 
 

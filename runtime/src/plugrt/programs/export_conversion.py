@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Device, Program, TensorType, Topology
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.programs.exported import Exported, ExportedAval, ExportedProgram
+from plugrt.programs.exported import Dimension, Exported, ExportedProgram
 from plugrt.programs.parsing import convert_module, has_bindings, main_types
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def read_module(
     inputs, outputs = main_types(module, program.name)
     for what, found, wanted in (
         ("takes", inputs, kept),
-        ("returns", outputs, exported.out_avals),
+        ("returns", outputs, [aval.tensor_type for aval in exported.out_avals]),
     ):
         if len(found) != len(wanted) or not all(map(_is_as_stated, found, wanted)):
             raise ProgramError(
@@ -69,13 +69,10 @@ def read_module(
     return module, inputs
 
 
-def _is_as_stated(found: TensorType, wanted: TensorType | ExportedAval) -> bool:
-    shape = [
-        n if isinstance(w, str) else w for n, w in zip(found.shape, wanted.shape, strict=False)
-    ]
-    return len(found.shape) == len(wanted.shape) and (found.dtype, [*found.shape]) == (
-        wanted.dtype,
-        shape,
+def _is_as_stated(found: TensorType, wanted: TensorType) -> bool:
+    stated: Sequence[Dimension] = wanted.shape
+    return (found.dtype, len(found.shape)) == (wanted.dtype, len(stated)) and all(
+        n == size or isinstance(n, str) for n, size in zip(stated, found.shape, strict=True)
     )
 
 
@@ -138,9 +135,10 @@ def convert_export(
     """
     exported = program.exported
     if exported.is_symbolic and types is None:
+        takes = ", ".join(str(aval.tensor_type) for aval in exported.in_avals)
         raise ArgumentError(
             f"{exported.fun_name!r} was exported with symbolic shapes "
-            f"({', '.join(map(str, exported.in_avals))}): it is compiled when it is called, for "
+            f"({takes}): it is compiled when it is called, for "
             "the shapes of its arguments. Fix: export it for the shapes that it is wanted for"
         )
     types = exported.static_types() if types is None else types

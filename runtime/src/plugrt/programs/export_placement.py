@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.errors import PlugrtError, ProgramError
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.placement.chosen_shardings import UNSPECIFIED
 from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
@@ -12,7 +13,7 @@ from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
-from plugrt.programs.exported import Exported, ExportedAval, StatedSharding
+from plugrt.programs.exported import Exported, StatedSharding
 
 
 def make_launch(
@@ -43,14 +44,14 @@ def make_launch(
 
 
 def _place_on_one(
-    stated: StatedSharding | None, aval: ExportedAval, devices: tuple[Device, ...]
+    stated: StatedSharding | None, aval: Aval, devices: tuple[Device, ...]
 ) -> Sharding:
     [device] = devices
     return SingleDeviceSharding(device, memory_kind=_memory_kind(stated))
 
 
 def _place(
-    stated: StatedSharding | None, aval: ExportedAval, devices: tuple[Device, ...]
+    stated: StatedSharding | None, aval: Aval, devices: tuple[Device, ...]
 ) -> Sharding | None:
     """Returns what an export states of an array, over these devices."""
     if stated is None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import numpy as np
-
+from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.interface import Program, TensorType
 from plugrt.programs.exported_trees import ExportedTree
@@ -21,24 +20,14 @@ StatedSharding = NamedSharding | bytes
 """Over an `AbstractMesh`; in files of JAX until March 2026 a serialised ``xla.OpSharding``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedAval:
-    """Shape and dtype of an argument or a result.
+def dimensions(aval: Aval) -> tuple[Dimension, ...]:
+    """Returns the shape of an argument or a result of an export, with symbolic dimensions."""
+    return aval.shape
 
-    A typed key of ``jax.random`` is its data, ``uint32`` with one dimension more; ``float0`` is
-    ``bool``. The module has them so too.
-    """
 
-    shape: tuple[Dimension, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def is_static(self) -> bool:
-        """Whether no dimension is symbolic."""
-        return all(isinstance(size, int) for size in self.shape)
-
-    def __str__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+def is_static(aval: Aval) -> bool:
+    """Whether no dimension is symbolic."""
+    return all(isinstance(n, int) for n in dimensions(aval))
 
 
 _OF_JAX = ("call", "vjp", "serialize", "mlir_module")
@@ -55,9 +44,11 @@ class Exported:
 
     fun_name: str
     in_tree: ExportedTree
-    in_avals: tuple[ExportedAval, ...]
+    in_avals: tuple[Aval, ...]
+    """On the host. Typed keys of ``jax.random`` are their data, ``uint32`` with one dimension more,
+    and ``float0`` is ``bool``, as in the module. A symbolic dimension is a `Dimension` in text."""
     out_tree: ExportedTree
-    out_avals: tuple[ExportedAval, ...]
+    out_avals: tuple[Aval, ...]
     in_shardings: tuple[StatedSharding | None, ...]
     """For each argument; None where the export does not say: whole on each device."""
     out_shardings: tuple[StatedSharding | None, ...]
@@ -91,7 +82,7 @@ class Exported:
     @property
     def is_symbolic(self) -> bool:
         """Whether the shape of an argument has dimension variables."""
-        return not all(aval.is_static for aval in self.in_avals)
+        return not all(map(is_static, self.in_avals))
 
     @property
     def needs_refinement(self) -> bool:
@@ -103,11 +94,7 @@ class Exported:
 
     def static_types(self) -> list[TensorType]:
         """Returns the types of the arguments of an export that is not symbolic."""
-        return [TensorType(_sizes(aval.shape), aval.dtype) for aval in self.in_avals]
-
-
-def _sizes(shape: Sequence[Dimension]) -> tuple[int, ...]:
-    return tuple(map(int, shape))
+        return [aval.tensor_type for aval in self.in_avals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +109,7 @@ _OF_ONE = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?")
 
 
 def explain_sizes(
-    names: Sequence[str], expected: Sequence[ExportedAval], shapes: Sequence[tuple[int, ...]]
+    names: Sequence[str], expected: Sequence[Aval], shapes: Sequence[tuple[int, ...]]
 ) -> list[str]:
     """Returns a line for each size that no value of its variable gives, or not that of before.
 
@@ -132,7 +119,7 @@ def explain_sizes(
     found: dict[str, tuple[int, str]] = {}
     wrong = []
     for name, aval, shape in zip(names, expected, shapes, strict=True):
-        for i, (stated, size) in enumerate(zip(aval.shape, shape, strict=True)):
+        for i, (stated, size) in enumerate(zip(dimensions(aval), shape, strict=True)):
             of_one = _OF_ONE.fullmatch(stated) if isinstance(stated, str) else None
             if of_one is None:
                 continue

@@ -11,6 +11,7 @@ import numpy as np
 from plugrt.errors import ArgumentTypeError, ConcretizationError, InvalidArgument, LeakedTracer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
+from plugrt.execution.arrays.aval import Aval, intern_host_aval
 from plugrt.execution.placement.device_claims import sharding_claim
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.sharding_base import Sharding
@@ -145,6 +146,11 @@ class Tracer(Methods):
             trace.claims.add(claim)
             return self
         return Tracer(value, trace, weak=self.weak, origin=self.origin)
+
+    @property
+    def aval(self) -> Aval:
+        """Shape, dtype and weak type, as one object. Equal ones are the same."""
+        return intern_host_aval(self.shape, self.dtype, self.weak)
 
     @property
     def weak_type(self) -> bool:

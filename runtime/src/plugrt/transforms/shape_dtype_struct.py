@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentError, NotAnArray, ShapeError, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError, Unimplemented
 from plugrt.execution.arrays.arguments import read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
@@ -82,6 +82,49 @@ class ShapeDtypeStruct:
             f"sharding={self.sharding!r}, weak_type={self.weak_type}{layout})"
         )
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentTypeError("len() of a ShapeDtypeStruct without dimensions")
+        return self.shape[0]
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """Returns the struct of an array, a host value, or another struct.
+
+        It states sharding and layout where ``x`` is committed, or a struct. Raises `NotAnArray`
+        for an object without shape and dtype. As ``jax.ShapeDtypeStruct.like``.
+
+        >>> plugrt.ShapeDtypeStruct.like(2.5)
+        ShapeDtypeStruct(shape=(), dtype=dtype('float32'), sharding=None, weak_type=True)
+        """
+        [aval] = describe_avals([x], lambda _: "x of ShapeDtypeStruct.like")
+        if not aval.committed:
+            aval = intern_host_aval(aval.shape, aval.dtype, aval.weak)
+        return struct_of(aval)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """Returns the struct with other values of the constructor's parameters.
+
+        Raises `ArgumentError` for a sharding without a layout in place of one with a layout, which
+        a `Format` states anew, and `ArgumentTypeError` for other names. As
+        ``jax.ShapeDtypeStruct.update``, which ignores other names.
+
+        >>> plugrt.ShapeDtypeStruct((2, 3), "float32").update(shape=(6,)).shape
+        (6,)
+        """
+        if self._layout is not None and isinstance(changes.get("sharding"), Sharding):
+            raise ArgumentError(
+                f"ShapeDtypeStruct.update: the struct has the layout {self._layout}, and "
+                f"sharding={changes['sharding']!r} has none. Give a Format, with None for the "
+                "default layout"
+            )
+        place = self.sharding if self._layout is None else self.format
+        same = {
+            "shape": self.shape, "dtype": self.dtype, "sharding": place,
+            "weak_type": self.weak_type,
+        }  # fmt: skip
+        return ShapeDtypeStruct(**{**same, **changes})
+
     @property
     def format(self) -> Format:
         """The layout, None for the default one, with the sharding."""
@@ -101,9 +144,10 @@ class ShapeDtypeStruct:
 def struct_of(aval: Aval) -> ShapeDtypeStruct:
     """Returns an argument or a result as a struct: its place where that is known."""
     sharding = aval.sharding
+    weak = aval.weak and aval.dtype.char != "?"
     if sharding is None or is_chosen(sharding):
-        return ShapeDtypeStruct(aval.shape, aval.dtype, None, aval.weak)
-    return ShapeDtypeStruct(aval.shape, aval.dtype, Format(aval.layout, sharding), aval.weak)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, None, weak)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, Format(aval.layout, sharding), weak)
 
 
 def describe_avals(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Aval]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray, Unimplemented
 from plugrt.execution.arrays.array_deletion import Deletable
 from plugrt.execution.arrays.array_repr import array_repr, array_str
-from plugrt.execution.arrays.aval import ArrayAval, intern_aval
+from plugrt.execution.arrays.aval import ArrayAval, Aval, intern_aval
 from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
@@ -121,6 +121,11 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, NumPy's or ml_dtypes'."""
         return self._aval.dtype
+
+    @property
+    def aval(self) -> Aval:
+        """Shape, dtype, weak type, sharding and layout, as one object. Equal ones are the same."""
+        return self._signature
 
     @property
     def weak_type(self) -> bool:

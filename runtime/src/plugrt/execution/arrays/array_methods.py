@@ -21,7 +21,6 @@ from plugrt.interface import Device
 
 _ON_THE_HOST = "numpy.{name}, with numpy.asarray(x), computes it on the host"
 INSTEAD: Mapping[str, str] = {
-    "aval": "an array's type is x.shape, x.dtype, x.weak_type and x.sharding",
     "clone": "it is x.copy()",
     "conjugate": "it is x.conj()",
     "device_buffer": "it is x.addressable_data(0)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -66,6 +67,16 @@ class Aval(AvalBase):
     def tensor_type(self) -> TensorType:
         """The shape and dtype alone."""
         return TensorType(self.shape, self.dtype)
+
+    @property
+    def weak_type(self) -> bool:
+        """`weak`, by JAX's name."""
+        return self.weak
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
 
     @property
     def is_number(self) -> bool:

@@ -279,7 +279,10 @@ class CompiledCall(CompiledBase, CompiledCalls):
             )
         else:
             [where] = launch.devices
-            what = f"{self._title} runs on {where!r}; these arguments are committed elsewhere"
+            what = (
+                f"{self._title} runs on {where!r}; these arguments are committed elsewhere: "
+                "device_put them there, or compile it with device=, which moves them"
+            )
         refuse(what, wrong)
 
     def _check_layouts(self, avals: Sequence[Aval]) -> None:

@@ -21,6 +21,7 @@ from plugrt.execution.arrays.sharers import find_sharers
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import TensorType
 from plugrt.native.native_core import core
 
@@ -267,6 +268,16 @@ def used_donations(
             free[size] -= 1
             used.append(i)
     return tuple(used)
+
+
+def warn_of_donations(plan: Plan, used: Sequence[int], types: Sequence[ParameterType]) -> None:
+    """Warns of donated arguments whose parts no result has the size of, as JAX does."""
+    unused = [str(TensorType(*types[i][:2])) for i in plan.donated if i not in used]
+    if unused:
+        warn_user(
+            f"Some donated buffers were not usable: {', '.join(unused)} (no result of "
+            f"{plan.name!r} has parts of that size on its devices); they stay with the caller"
+        )
 
 
 def _part(kind: TensorType, sharding: Sharding) -> _Size:

@@ -15,7 +15,7 @@ from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
-from plugrt.execution.launches.donation import used_donations
+from plugrt.execution.launches.donation import used_donations, warn_of_donations
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.replica_launch import (
     InnerPmap,
@@ -135,6 +135,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     plan = traced.plan
     if plan.donated and launch.partitions > 1:
         used = used_donations(plan, launch, traced.types, traced.output_types)
+        warn_of_donations(plan, used, traced.types)
         plan = replace(plan, donated=used)
     outputs = result_avals(traced, launch)
     return LoadedProgram(

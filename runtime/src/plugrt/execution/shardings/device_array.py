@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
-from plugrt.interface import Client, Device
+from plugrt.interface import Client, Device, DeviceDescription
 from plugrt.plugins.selection import backends
 
 DeviceArray: TypeAlias = npt.NDArray[Any]
@@ -26,6 +26,12 @@ def read_devices(devices: npt.ArrayLike | Sequence[Any] | Device, of: str) -> De
     array = np.array(devices, dtype=object)
     flat = [*array.flat]
     wrong = [x for x in flat if not isinstance(x, Device)]
+    if any(isinstance(x, DeviceDescription) for x in wrong):
+        raise InvalidArgument(
+            f"{of} has devices that are here; {wrong[0]!r:.100} is one of a topology. Use an "
+            "AbstractMesh of as many devices, and compile(topology=...), which takes the devices "
+            "of the topology in their order"
+        )
     if wrong or not flat:
         raise InvalidArgument(
             f"{of} takes an array of devices, at least one (see plugrt.devices()); got "
