@@ -1,4 +1,4 @@
-"""What the first calls of a process cost, counted: Python frames, readings of the memory map."""
+"""Counts the Python frames and the readings of the memory map of the first calls in a process."""
 
 from __future__ import annotations
 
