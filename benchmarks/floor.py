@@ -39,6 +39,21 @@ Timer = Callable[[int], float]
 """Takes how many calls to make, and returns the seconds that one took."""
 
 
+def compile_floor(folder: Path) -> Path:
+    """Compiles floor.c into a folder; raises `FileNotFoundError` without a C compiler (``cc``)."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise FileNotFoundError("the floor is written in C, and there is no cc")
+    (folder / "pjrt.h").write_text(_INCLUDES + cdef() + "\n")
+    made, source = folder / "floor.so", Path(__file__).with_name("floor.c")
+    subprocess.run(
+        [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{folder}", str(source), "-o",
+         str(made), "-ldl"],
+        check=True,
+    )  # fmt: skip
+    return made
+
+
 class Floor:
     """A client in C. Its methods return timers, as the harness takes them.
 
@@ -47,19 +62,8 @@ class Floor:
     """
 
     def __init__(self, library: Path) -> None:
-        compiler = shutil.which("cc")
-        if compiler is None:
-            raise FileNotFoundError("the floor is written in C, and there is no cc")
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "pjrt.h").write_text(_INCLUDES + cdef() + "\n")
-            made = Path(folder) / "floor.so"
-            source = Path(__file__).with_name("floor.c")
-            subprocess.run(
-                [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{folder}",
-                 str(source), "-o", str(made), "-ldl"],
-                check=True,
-            )  # fmt: skip
-            self._c = ctypes.CDLL(str(made))
+            self._c = ctypes.CDLL(str(compile_floor(Path(folder))))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._c, name)
             function.restype, function.argtypes = result, arguments

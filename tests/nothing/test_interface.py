@@ -137,7 +137,8 @@ def _imports_of(path: Path) -> list[str]:
 
 def test_the_public_names_are_the_classes_and_values_of_the_package() -> None:
     here = f"{interface.__name__}."
-    made = {n for n, v in vars(interface).items() if getattr(v, "__module__", "").startswith(here)}
+    there = {name: getattr(interface, name) for name in dir(interface)}
+    made = {n for n, v in there.items() if getattr(v, "__module__", "").startswith(here)}
     public = {name for name in made if not name.startswith("_")}
     assert {*interface.__all__} == public | {
         "HOST_CALLBACK", "Handler", "HostCallback", "Layout", "OptionValue", "Shards", "VERSION",

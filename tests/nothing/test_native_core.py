@@ -76,9 +76,7 @@ def test_python_is_chosen_where_the_core_is_not(
     monkeypatch: pytest.MonkeyPatch, error: Exception, without_gil: int, why: str
 ) -> None:
     refuse(monkeypatch, error)
-    monkeypatch.setattr(
-        native_core, "sysconfig", types.SimpleNamespace(get_config_var=lambda _: without_gil)
-    )
+    monkeypatch.setattr("sysconfig.get_config_var", lambda _: without_gil)
     core, reason = choose_core(None)
     assert core is None
     assert re.search(why, reason)

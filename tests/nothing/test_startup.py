@@ -6,9 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from types import FrameType
 
 import pytest
 
+from plugrt.errors import ConfigError
+from plugrt.settings.declarations import Config
 from support.distributions import run_python
 
 HEAVY = (
@@ -61,6 +64,60 @@ def test_listing_devices_reads_metadata_without_importlib_metadata(platforms: st
     )
     assert "plugrt_cpu.client" in modules
     assert {m for m in modules if m.split(".")[0] in METADATA or m in METADATA} == set()
+
+
+def test_listing_devices_imports_nothing_of_programs() -> None:
+    modules = imported(
+        "import os; os.environ |= {'JAX_PLATFORMS': 'cpu', 'PLUGRT_PLUGINS_ALLOW': 'cpu'}\n"
+        "import plugrt; plugrt.devices()"
+    )
+    ours = {m for m in modules if m.split(".")[0] in ("plugrt", "plugrt_cpu")}
+    assert len(ours) <= 105, sorted(ours)  # counted, not timed
+    late = {"difflib", "hashlib", "json", "socket", "plugrt.interface.program"}
+    assert modules & {*late, "plugrt_cpu.compiling"} == set()
+    assert {m for m in ours if m.startswith("plugrt.capi.")} == set()
+
+
+def test_each_metadata_folder_is_read_once() -> None:
+    done = run_python(
+        """
+        import collections, os, sys
+        import plugrt
+        opened, listed = collections.Counter(), collections.Counter()
+
+        def note(event, arguments):
+            if event == "open" and str(arguments[0]).endswith("entry_points.txt"):
+                opened[arguments[0]] += 1
+            if event == "os.listdir" and str(arguments[0]).endswith((".dist-info", ".egg-info")):
+                listed[arguments[0]] += 1
+
+        sys.addaudithook(note)
+        plugrt.devices()
+        print(len(opened), max(opened.values()), len(listed))
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    count, most, listed = map(int, done.stdout.split())
+    assert count > 3, done.stderr
+    assert (most, listed) == (1, 0)
+
+
+def test_settings_that_are_not_set_are_not_parsed() -> None:
+    calls = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    for environ, most in (({}, 12), ({"JAX_ENABLE_X64": "1", "PLUGRT_PROBE_SECONDS": "3"}, 24)):
+        made = Config(environ)
+        sys.setprofile(note)
+        made.check()
+        sys.setprofile(None)
+        assert len(calls) <= most, calls
+        calls.clear()
+    with pytest.raises(ConfigError, match="JAX_ENABLE_X64"):
+        Config({"JAX_ENABLE_X64": "perhaps"}).check()
 
 
 def test_no_native_library_is_mapped() -> None:

@@ -174,7 +174,7 @@ def read_message(error: BaseException) -> str:
         raise
     except BaseException as fault:  # noqa: BLE001 a foreign exception's __str__ may raise anything
         return f"(its message cannot be read: __str__ raises {type(fault).__name__})"
-    text = _NATIVE_FRAMES.sub("", text)
+    text = re.sub(_NATIVE_FRAMES, "", text)
     if len(text) > 2 * _HALF_MESSAGE:
         left_out = len(text) - 2 * _HALF_MESSAGE
         text = f"{text[:_HALF_MESSAGE]} ... ({left_out} characters) ... {text[-_HALF_MESSAGE:]}"
@@ -182,9 +182,8 @@ def read_message(error: BaseException) -> str:
 
 
 _HALF_MESSAGE = 10_000
-_NATIVE_FRAMES = re.compile(
-    r"(\n[^\n]*\b(back|stack ?)trace:?[ \t]*)?(\n[^\n(]*\([^\n()]*\+0x[0-9a-f]+(\)[^\n]*)?)+",
-    re.IGNORECASE,
+_NATIVE_FRAMES = (
+    r"(?i)(\n[^\n]*\b(back|stack ?)trace:?[ \t]*)?(\n[^\n(]*\([^\n()]*\+0x[0-9a-f]+(\)[^\n]*)?)+"
 )
 """Lines of glibc's backtrace_symbols, and their heading: ``lib.so(name+0x1a) [0x7f]``."""
 

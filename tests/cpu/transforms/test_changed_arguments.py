@@ -18,10 +18,11 @@ import plugrt
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.native.native_core import core
+from support.effort import some_of
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
 Change = Callable[[dict[Any, Any]], None]
-MOST = 24  # a first call asks for a hash up to 21 times
+MOST = 24  # a first call asks for a hash up to 21 times; of these moments each test tries some
 
 
 class Changing:
@@ -94,7 +95,7 @@ changes = pytest.mark.parametrize("change", [turn, add, replace, swap])
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("is_static", [False, True])
 def test_what_is_kept_is_of_what_was_traced(change: Change, is_static: bool, back: bool) -> None:
-    for left in range(1, MOST):
+    for left in some_of(range(1, MOST), 8, f"{change.__name__} {is_static} {back}"):
         given = {**BEFORE}
         changing = Changing(given, change, left, back)
         other: Any = changing if is_static else {changing: X}
@@ -106,7 +107,7 @@ def test_what_is_kept_is_of_what_was_traced(change: Change, is_static: bool, bac
 
 @changes
 def test_what_a_compiled_function_keeps(change: Change) -> None:
-    for left in range(1, MOST):
+    for left in some_of(range(1, MOST), 8, change.__name__):
         given = {**BEFORE}
         other = {Changing(given, change, left): X}
         copy = plugrt.jit(copied).lower(BEFORE, other).compile()
@@ -130,7 +131,7 @@ def test_what_control_flow_keeps(change: Change) -> None:
         return copied(x, other)
 
     after = changed(BEFORE, change)
-    for left in range(1, MOST):
+    for left in some_of(range(1, MOST), 8, change.__name__):
         given = {**BEFORE}
         other = {Changing(given, change, left): X}
         seen = described(plugrt.lax.cond(True, copy, copy, other, given))
@@ -142,7 +143,7 @@ def test_what_control_flow_keeps(change: Change) -> None:
 
 def test_what_is_donated_is_of_what_was_traced() -> None:
     """With a part more or less before it, another argument would be donated."""
-    for left in range(1, MOST):
+    for left in some_of(range(1, MOST), 8):
         given: dict[Any, Any] = {"b": Y}
         changing = Changing(given, add, left)
         last = plugrt.device_put(np.full(2, 2, np.float32))
@@ -187,7 +188,7 @@ def test_a_container_changes_while_a_known_call_is_taken_apart(
     threshold = gc.get_threshold()
     gc.callbacks.append(collecting)
     try:
-        for at in range(1, 3 * MOST):
+        for at in some_of(range(1, 3 * MOST), 24, f"{change.__name__} {is_nested}"):
             given = {**before}
             argument = outer(given)
             for form in (before, after):  # after which no call is like the last one
@@ -222,7 +223,7 @@ plugrt.tree.register_node(Opened, _open, lambda data, parts: Opened(*parts, data
 
 
 def test_an_ordered_dict_whose_order_changes_is_kept_under_neither_order() -> None:
-    for left in range(1, MOST):
+    for left in some_of(range(1, MOST), 8):
         given, opened = OrderedDict(k=Y, l=X), 0
 
         def reorder_at(left: int = left, given: Any = given) -> None:

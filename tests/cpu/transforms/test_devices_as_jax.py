@@ -20,6 +20,9 @@ from plugrt.errors import DeviceMismatch, StructureError
 from support.effort import some_of
 from support.jax_oracle import jax
 
+# JAX deprecates `device=`, which is compared here.
+pytestmark = pytest.mark.filterwarnings("ignore:backend and device argument on jit")
+
 X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
 
 
@@ -168,7 +171,7 @@ def test_what_in_shardings_move() -> None:
 
     wrong = [
         pair
-        for pair in some_of([*itertools.product(ours.shardings, repeat=2)], 25)
+        for pair in some_of([*itertools.product(ours.shardings, repeat=2)], 12)
         if call(ours, *pair) != call(theirs, *pair)
     ]
     assert wrong == []

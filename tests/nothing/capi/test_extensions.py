@@ -344,7 +344,10 @@ def test_the_abi_version_of_what_the_library_made_is_asked_when_it_does_not_load
         client.deserialize_executable(stored)
     with pytest.raises(Internal, match=r"no kernel image .*library says: made for driver 8"):
         client.deserialize_executable(other)
-    monkeypatch.setattr("plugrt.capi.client.client.why_incompatible", lambda *_: fail(None, LOAD))  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        "plugrt.capi.extensions.abi_version.why_incompatible",
+        lambda *_: fail(None, LOAD),  # type: ignore[arg-type]
+    )
     with pytest.raises(Internal, match=r"no kernel image$"):
         client.deserialize_executable(other)
 
@@ -402,7 +405,7 @@ def test_a_recording_without_options_asks_for_them(
         asked.append(options)
         return Profiler(library, options)
 
-    monkeypatch.setattr("plugrt.capi.client.client.Profiler", note)
+    monkeypatch.setattr("plugrt.capi.extensions.profiler.Profiler", note)
     assert client.begin_profile({})() == b"\x0a\x02xs"
     assert asked == [encode_options({})]
 

@@ -19,18 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import cycle, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from plugrt import interface
 from plugrt.errors import FailedPrecondition
-from plugrt.interface import HandlerStages
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.native_core import new_lock
 from plugrt.processes.forks import FORKED, in_child
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _jax, _hlo = import_jaxlib()
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
@@ -373,7 +375,7 @@ def register_custom_call(target: str, handler: object) -> None:
 
     The function is a PyCapsule, or its address, or those of its stages.
     """
-    if isinstance(handler, HandlerStages):
+    if isinstance(handler, interface.HandlerStages):
         stages = {f.name: getattr(handler, f.name) for f in fields(handler)}
         handler = {name: _capsule(address) for name, address in stages.items() if address}
     elif isinstance(handler, int):

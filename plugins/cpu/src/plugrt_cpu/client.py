@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from plugrt import interface
 from plugrt.errors import ArgumentTypeError, FailedPrecondition, InvalidArgument
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import (
-    HOST_CALLBACK,
-    Buffer,
-    Capabilities,
-    Device,
-    Handler,
-    HandlerStages,
-    Layout,
-    Memory,
-    OptionValue,
-    ReadSteps,
-    TensorType,
-)
+from plugrt.interface import Buffer, Device, Layout, Memory, OptionValue, TensorType
 from plugrt.processes.forks import in_child
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer, gives_views
-from plugrt_cpu.capabilities import capabilities
-from plugrt_cpu.compiling import CompilingClient
 from plugrt_cpu.device import CpuDevice, CpuMemory, require_device
 from plugrt_cpu.distributed.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -35,10 +22,21 @@ from plugrt_cpu.shards import CpuShards, await_all
 from plugrt_cpu.tracebacks import collecting
 from plugrt_cpu.types import type_in_layout
 
+if TYPE_CHECKING:
+    from plugrt.interface import (
+        Capabilities,
+        CompileOptions,
+        Handler,
+        HandlerStages,
+        Program,
+        ReadSteps,
+    )
+    from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+
 _new = object.__new__
 
 
-class CpuClient(PuttingClient, CompilingClient):
+class CpuClient(PuttingClient):
     """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.create_client.start`."""
 
     def __init__(self, raw: Any, asynchronous: bool, copies: ProcessCopies | None = None) -> None:
@@ -52,7 +50,7 @@ class CpuClient(PuttingClient, CompilingClient):
             devices.append(CpuDevice(self, device, memories))
             memories += len(devices[-1].memories())
         self._devices = tuple(devices)
-        self._by_id = {device.id: device for device in devices}
+        self.by_id = {device.id: device for device in devices}
         keep_after_fork(self)
         self._processes = self.process_count
 
@@ -90,7 +88,9 @@ class CpuClient(PuttingClient, CompilingClient):
 
     @property
     def capabilities(self) -> Capabilities:
-        # Computed when asked for: it imports StableHLO's bindings.
+        # Not before: it imports StableHLO's bindings.
+        from plugrt_cpu.capabilities import capabilities
+
         return capabilities(self._asynchronous, self._processes, self._copies is not None)
 
     @property
@@ -110,6 +110,23 @@ class CpuClient(PuttingClient, CompilingClient):
         return self._devices
 
     @with_argument_errors
+    def compile(self, program: Program, options: CompileOptions) -> CpuLoadedExecutable:
+        """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``)."""
+        # Imported late: a process without programs starts in a fifth less time.
+        from plugrt_cpu.compiling import compile_program
+
+        return compile_program(self, program, options)
+
+    @with_argument_errors
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> CpuLoadedExecutable:
+        """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+        from plugrt_cpu.compiling import load_serialized
+
+        return load_serialized(self, serialized, options)
+
+    @with_argument_errors
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
         """Registers a handler with jaxlib: for all its CPU clients, JAX's among them.
 
@@ -117,14 +134,14 @@ class CpuClient(PuttingClient, CompilingClient):
         jaxlib calls them by functions of its own, and each host has its own handler.
         """
         self.require_open()
-        if target == HOST_CALLBACK and not isinstance(handler, HandlerStages):
+        if target == interface.HOST_CALLBACK and not isinstance(handler, interface.HandlerStages):
             from plugrt.capi.extensions.ffi_frames import call_c_handler
 
             self.callback_handler = (
                 call_c_handler(target, handler) if isinstance(handler, int) else handler
             )
             return
-        if not isinstance(handler, int | HandlerStages):
+        if not isinstance(handler, int | interface.HandlerStages):
             # Not before: cffi is imported for it.
             from plugrt.capi.extensions.ffi import address_of, make_c_handler
 
@@ -200,7 +217,7 @@ class CpuClient(PuttingClient, CompilingClient):
         tensor_type = type_in_layout(type.shape, type.dtype, type.layout)
         if not gives_views(tensor_type):
             return None
-        return ReadSteps(
+        return interface.ReadSteps(
             held_class=adapter.RawArray,
             is_ready=adapter.is_ready,
             wait=adapter.wait,

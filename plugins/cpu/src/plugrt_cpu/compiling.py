@@ -1,4 +1,4 @@
-"""`CompilingClient`: compiles programs by jaxlib, and loads what it gave for compiled ones."""
+"""Compiles programs by jaxlib, and loads what it gave for compiled ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from plugrt.errors import InvalidArgument
-from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import (
     HOST_CALLBACK,
     CompileOptions,
@@ -26,118 +25,117 @@ from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from plugrt_cpu.programs import read_stablehlo, require_one_dimension
 
 
-class CompilingClient(ClientBase):
-    """The part of `plugrt_cpu.client.CpuClient` that compiles."""
+def compile_program(
+    client: ClientBase, program: Program, options: CompileOptions
+) -> CpuLoadedExecutable:
+    """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``).
 
-    callback_handler: Handler | None = None
-    """By which another host, that the client was exported to, calls its Python functions."""
-    _by_id: dict[int, CpuDevice]
+    XLA reports a text that it cannot parse as `Unknown`, with line and column in the message.
+    """
+    raw_client = client.require_open()
+    assignment = _assignment(client, options)
+    require_one_dimension(program, assignment)
+    raw_options = compile_options.to_jaxlib(options, assignment)
+    devices = _find_devices(client, assignment)
+    if len(devices) > 1:
+        adapter.prepare_several_devices()
+    lapack.register_if_called(program.code)
+    callbacks = _callbacks_of(client, program)
+    try:
+        code: Any = read_stablehlo(program)
+        functions: dict[str, Any] = {}
+        if callbacks is not None:
+            # Not before: it imports StableHLO's bindings.
+            from plugrt_cpu.host_callbacks import bind_callbacks
 
-    @with_argument_errors
-    def compile(self, program: Program, options: CompileOptions) -> CpuLoadedExecutable:
-        """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``).
-
-        XLA reports a text that it cannot parse as `Unknown`, with line and column in the message.
-        """
-        raw_client = self.require_open()
-        assignment = self._assignment(options)
-        require_one_dimension(program, assignment)
-        raw_options = compile_options.to_jaxlib(options, assignment)
-        devices = self._find_devices(assignment)
-        if len(devices) > 1:
-            adapter.prepare_several_devices()
-        lapack.register_if_called(program.code)
-        callbacks = self._callbacks_of(program)
-        try:
-            code: Any = read_stablehlo(program)
-            functions: dict[str, Any] = {}
-            if callbacks is not None:
-                # Not before: it imports StableHLO's bindings.
-                from plugrt_cpu.host_callbacks import bind_callbacks
-
-                code, called = bind_callbacks(code, program.name, callbacks)
-                functions["host_callbacks"] = called
-            raw = run_uninterrupted(
-                lambda: raw_client.compile_and_load(
-                    code, adapter.device_list([d.raw for d in devices]), raw_options, **functions
-                )
+            code, called = bind_callbacks(code, program.name, callbacks)
+            functions["host_callbacks"] = called
+        raw = run_uninterrupted(
+            lambda: raw_client.compile_and_load(
+                code, adapter.device_list([d.raw for d in devices]), raw_options, **functions
             )
-        except JAXLIB_ERRORS as error:
-            raise translate(error) from error
-        return self._load(raw, program, assignment, raw_options)
+        )
+    except JAXLIB_ERRORS as error:
+        raise translate(error) from error
+    return _load(client, raw, program, assignment, raw_options)
 
-    def _callbacks_of(self, program: Program) -> Mapping[int, HostCallback] | Handler | None:
-        """Returns the Python functions that a program calls, or the handler that calls them."""
-        if program.callbacks:
-            return program.callbacks
-        return self.callback_handler if HOST_CALLBACK.encode() in program.code else None
 
-    @with_argument_errors
-    def deserialize_executable(
-        self, serialized: bytes, options: CompileOptions | None = None
-    ) -> CpuLoadedExecutable:
-        """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
-        raw_client = self.require_open()
-        # Not bytes() of anything: of an integer they are as many zeros.
-        packed = serialization.unpack(bytes(memoryview(serialized)))
-        assignment = packed.assignment
-        if options is not None and options.device_assignment is not None:
-            assignment = options.device_assignment
-        with built("the options"):
-            raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
-        devices = self._find_devices(assignment)
-        if len(devices) > 1:
-            adapter.prepare_several_devices()
-        lapack.register_if_called(packed.payload)
-        try:
-            raw = raw_client.deserialize_executable(
-                packed.payload, adapter.device_list([d.raw for d in devices]), raw_options
-            )
-        except JAXLIB_ERRORS as error:
-            raise translate(error) from error
-        program = Program(b"", name=packed.name)
-        return self._load(raw, program, assignment, raw_options, packed.payload)
+def _callbacks_of(
+    client: ClientBase, program: Program
+) -> Mapping[int, HostCallback] | Handler | None:
+    """Returns the Python functions that a program calls, or the handler that calls them."""
+    if program.callbacks:
+        return program.callbacks
+    return client.callback_handler if HOST_CALLBACK.encode() in program.code else None
 
-    def _assignment(self, options: CompileOptions) -> DeviceAssignment:
-        replicas, partitions = options.num_replicas, options.num_partitions
-        if options.device_assignment is not None:
-            return options.device_assignment
-        if options.encoded is not None:
-            found = compile_options.read_assignment(options.encoded)
-            if isinstance(found, DeviceAssignment):
-                return found
-            replicas, partitions = found
-        return self.default_device_assignment(replicas, partitions)
 
-    def _find_devices(self, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
-        try:
-            return tuple(self._by_id[device_id] for device_id in assignment.flat)
-        except KeyError:
-            raise InvalidArgument(
-                f"the program is for devices {assignment.flat}; this client has "
-                f"{sorted(self._by_id)}"
-            ) from None
+def load_serialized(
+    client: ClientBase, serialized: bytes, options: CompileOptions | None = None
+) -> CpuLoadedExecutable:
+    """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+    raw_client = client.require_open()
+    # Not bytes() of anything: of an integer they are as many zeros.
+    packed = serialization.unpack(bytes(memoryview(serialized)))
+    assignment = packed.assignment
+    if options is not None and options.device_assignment is not None:
+        assignment = options.device_assignment
+    with built("the options"):
+        raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
+    devices = _find_devices(client, assignment)
+    if len(devices) > 1:
+        adapter.prepare_several_devices()
+    lapack.register_if_called(packed.payload)
+    try:
+        raw = raw_client.deserialize_executable(
+            packed.payload, adapter.device_list([d.raw for d in devices]), raw_options
+        )
+    except JAXLIB_ERRORS as error:
+        raise translate(error) from error
+    program = Program(b"", name=packed.name)
+    return _load(client, raw, program, assignment, raw_options, packed.payload)
 
-    def _load(
-        self,
-        raw: Any,
-        program: Program,
-        assignment: DeviceAssignment,
-        raw_options: Any,
-        payload: bytes | None = None,
-    ) -> CpuLoadedExecutable:
-        devices = self._find_devices(assignment)
-        executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
-        try:  # jaxlib reads the program's types in it, which a damaged one may not have
-            executable = CpuExecutable(
-                raw,
-                program.name,
-                assignment,
-                raw_options.SerializeAsString(),
-                payload,
-                memory_kind=devices[0].default_memory().kind,
-                calls_python=self._callbacks_of(program) is not None,
-            )
-            return executable_class(self, executable, devices)
-        except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+
+def _assignment(client: ClientBase, options: CompileOptions) -> DeviceAssignment:
+    replicas, partitions = options.num_replicas, options.num_partitions
+    if options.device_assignment is not None:
+        return options.device_assignment
+    if options.encoded is not None:
+        found = compile_options.read_assignment(options.encoded)
+        if isinstance(found, DeviceAssignment):
+            return found
+        replicas, partitions = found
+    return client.default_device_assignment(replicas, partitions)
+
+
+def _find_devices(client: ClientBase, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
+    try:
+        return tuple(client.by_id[device_id] for device_id in assignment.flat)
+    except KeyError:
+        raise InvalidArgument(
+            f"the program is for devices {assignment.flat}; this client has {sorted(client.by_id)}"
+        ) from None
+
+
+def _load(
+    client: ClientBase,
+    raw: Any,
+    program: Program,
+    assignment: DeviceAssignment,
+    raw_options: Any,
+    payload: bytes | None = None,
+) -> CpuLoadedExecutable:
+    devices = _find_devices(client, assignment)
+    executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
+    try:  # jaxlib reads the program's types in it, which a damaged one may not have
+        executable = CpuExecutable(
+            raw,
+            program.name,
+            assignment,
+            raw_options.SerializeAsString(),
+            payload,
+            memory_kind=devices[0].default_memory().kind,
+            calls_python=_callbacks_of(client, program) is not None,
+        )
+        return executable_class(client, executable, devices)
+    except JAXLIB_ERRORS as error:
+        raise translate(error) from error

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.base.xla_environment import reserve_threads
 from plugrt.errors import AlreadyExists, FailedPrecondition, InvalidArgument
 from plugrt.interface import OptionValue
-from plugrt.plugins.coordination import Connection
 from plugrt.settings.option_types import forced_cpu_devices
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
 from plugrt_cpu.distributed.mpi_collectives import require_mpi, start_mpi
 from plugrt_cpu.distributed.process_copies import OPTIONS, ProcessCopies
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+
+if TYPE_CHECKING:
+    from plugrt.plugins.coordination import Connection
 
 COLLECTIVES = ("gloo", "mpi", "none")
 

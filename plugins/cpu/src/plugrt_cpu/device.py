@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, Device, Memory, OptionValue
 from plugrt.processes.forks import FORKED
 from plugrt_cpu import adapter
+
+if TYPE_CHECKING:
+    from plugrt.interface import Handler
 
 
 class Place:
@@ -131,6 +134,11 @@ def require_device(client: Client, device: Device) -> CpuDevice:
 
 class ClientBase(Client):
     """What the devices, buffers and programs of a client use of it."""
+
+    by_id: dict[int, CpuDevice]
+    """The devices of all processes."""
+    callback_handler: Handler | None = None
+    """By which another host, that the client was exported to, calls its Python functions."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw

@@ -8,22 +8,18 @@ from plugrt.callbacks.callback_exits import keep_exit
 from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError
 
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
-_STATUS = re.compile(r"\s*([A-Z_]+): ?")
-_DELETED = re.compile(
+_STATUS = r"\s*([A-Z_]+): ?"
+_DELETED = (
     r"has been deleted|deleted or donated|previously donated|on deleted array|Array is null|"
     r"Deleted buffer used"
 )
-_CALLBACK = re.compile(
-    r"CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?"
-    r"Internal: INTERNAL: ",
-    re.DOTALL | re.MULTILINE,
+_CALLBACK = (
+    r"(?sm)CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?"
+    r"Internal: INTERNAL: "
 )
 """What jaxlib puts before the error of a Python function that a program called."""
 
-_INTERRUPTED = re.compile(
-    r"CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b",
-    re.DOTALL | re.MULTILINE,
-)
+_INTERRUPTED = r"(?sm)CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b"
 """Without the core: Ctrl-C came at the entry of the function of
 `plugrt.native.native_core.catching`."""
 
@@ -44,16 +40,16 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
     if isinstance(error, PlugrtError):
         return error
     text = str(error)
-    found = _STATUS.match(text)
+    found = re.match(_STATUS, text)
     cls = _BY_NAME.get(found.group(1)) if found else None
     if found is None or cls is None:
         return default(text)
     message = text[found.end() :]
-    if reported := _CALLBACK.match(message):
+    if reported := re.match(_CALLBACK, message):
         return Internal(message[reported.end() :])
-    if _INTERRUPTED.match(message):
+    if re.match(_INTERRUPTED, message):
         keep_exit(message, KeyboardInterrupt())
-    if _DELETED.search(message):
+    if re.search(_DELETED, message):
         return DeletedBuffer(message)
     if _EXCHANGE in message:
         from plugrt.distributed import blame  # not before: few programs are of several processes

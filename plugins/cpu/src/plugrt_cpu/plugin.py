@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
+    from plugrt.plugins.coordination import Connection
     from plugrt.plugins.plugin import LoweringRule
     from plugrt.settings.declarations import Config
 

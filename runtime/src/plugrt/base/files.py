@@ -23,8 +23,8 @@ MAX_BYTES = 16 * 2**20
 """The default bound on what is read, in bytes; metadata files are far smaller."""
 
 _CHUNK = 2**16
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_DESCRIPTOR = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/([0-9]{1,7})")
+_URL = r"[A-Za-z][A-Za-z0-9+.-]+://"
+_DESCRIPTOR = r"/dev/stdin|/(?:dev|proc/self)/fd/([0-9]{1,7})"
 _FILE_TYPES = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFCHR: "a character device",
@@ -91,7 +91,7 @@ def identify(path: AnyPath, *, listed: bool = False) -> list[int] | None:
 
 def is_url(path: AnyPath) -> bool:
     """Whether a path is a URL, such as ``gs://bucket/x``: made as a folder, it would be ``gs:``."""
-    return _URL.match(os.fsdecode(path)) is not None
+    return re.match(_URL, os.fsdecode(path)) is not None
 
 
 # --- reading ----------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def descriptor_in(path: AnyPath) -> int | None:
 
     None for any other path. A shell makes the second of ``<(command)``.
     """
-    found = _DESCRIPTOR.fullmatch(os.fspath(path))
+    found = re.fullmatch(_DESCRIPTOR, os.fspath(path))
     return int(found[1] or 0) if found else None
 
 

@@ -14,7 +14,6 @@ import functools
 import os
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -172,7 +171,11 @@ def _is_library_file(filename: str) -> bool:
     parts = Path(filename).parts
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1] in _PACKAGES
-    return filename.startswith(_STDLIB)
+    return filename.startswith(_standard_folders())
 
 
-_STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+@functools.cache
+def _standard_folders() -> tuple[str, ...]:
+    import sysconfig  # for errors alone
+
+    return sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError
 from plugrt.interface.backend_object import BackendObject
@@ -16,6 +15,9 @@ from plugrt.interface.device import Device
 from plugrt.interface.event import Event
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Buffer(BackendObject, ABC):

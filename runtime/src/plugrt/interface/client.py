@@ -7,27 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface.backend_object import OF_CLIENTS, BackendObject, find_attribute
 from plugrt.interface.buffer import Buffer, Shards, require_buffers
-from plugrt.interface.capabilities import Capabilities
 from plugrt.interface.checks import check_assignable, check_parts, is_iterable
 from plugrt.interface.device import Device
-from plugrt.interface.loaded_executable import LoadedExecutable
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.program import (
-    CompileOptions,
-    DeviceAssignment,
-    Handler,
-    HandlerStages,
-    Program,
-)
-from plugrt.interface.steps import ReadSteps
-from plugrt.interface.topology import Topology
 from plugrt.interface.values import HostBufferSemantics, OptionValue, TensorType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from plugrt.interface.capabilities import Capabilities
+    from plugrt.interface.loaded_executable import LoadedExecutable
+    from plugrt.interface.program import (
+        CompileOptions,
+        DeviceAssignment,
+        Handler,
+        HandlerStages,
+        Program,
+    )
+    from plugrt.interface.steps import ReadSteps
+    from plugrt.interface.topology import Topology
 
 
 def _memory_of(device: Device, kind: str | None) -> Memory | None:
@@ -102,6 +105,8 @@ class Client(BackendObject, ABC):
 
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         """Returns the backend's choice of devices; replica-major in id order by default."""
+        from plugrt.interface.program import DeviceAssignment
+
         ids = [d.id for d in self.devices()]
         check_assignable(num_replicas, num_partitions, len(ids), self.backend_name)
         rows = (ids[r * num_partitions : (r + 1) * num_partitions] for r in range(num_replicas))

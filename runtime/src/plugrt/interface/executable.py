@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from plugrt.interface.backend_object import BackendObject
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.program import Program
 from plugrt.interface.values import OptionValue, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.interface.program import Program
 
 
 @dataclass(frozen=True, slots=True)

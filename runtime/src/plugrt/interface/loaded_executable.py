@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from plugrt.interface.backend_object import BackendObject
 from plugrt.interface.buffer import Shards
 from plugrt.interface.device import Device
-from plugrt.interface.executable import Executable
-from plugrt.interface.program import ExecuteOptions
-from plugrt.interface.steps import LaunchSteps
 
 if TYPE_CHECKING:
     from plugrt.interface.client import Client
+    from plugrt.interface.executable import Executable
+    from plugrt.interface.program import ExecuteOptions
+    from plugrt.interface.steps import LaunchSteps
 
 
 class LoadedExecutable(BackendObject, ABC):

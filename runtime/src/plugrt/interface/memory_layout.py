@@ -26,9 +26,9 @@ class AutoLayout:
 
 
 _AUTO = AutoLayout()
-_TEXT = re.compile(r"\{([\d,]*)(?::(.*))?\}")
-_PART = re.compile(r"([A-Z#*]+)((?:\([^()]*\))+)")
-_IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
+_TEXT = r"\{([\d,]*)(?::(.*))?\}"
+_PART = r"([A-Z#*]+)((?:\([^()]*\))+)"
+_IN_PARENTHESES = r"\(([^()]*)\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class Layout:
         Other parts of it, such as the number of a memory, are passed over, as JAX does. Raises
         `InvalidArgument` for what is no such text.
         """
-        found = _TEXT.fullmatch(text)
+        found = re.fullmatch(_TEXT, text)
         try:
             if found is None:
                 raise ValueError(text)
             minor_to_major = [int(n) for n in found[1].split(",") if n]
-            parts = dict(_PART.findall(found[2] or ""))
+            parts = dict(re.findall(_PART, found[2] or ""))
             tiles = [
                 tuple(int(n) for n in tile.split(","))
-                for tile in _IN_PARENTHESES.findall(parts.get("T", ""))
+                for tile in re.findall(_IN_PARENTHESES, parts.get("T", ""))
             ]
             bits = int(parts.get("E", "(0)").strip("()"))
         except ValueError:

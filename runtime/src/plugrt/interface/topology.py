@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from plugrt.interface.backend_object import BackendObject
-from plugrt.interface.executable import Executable
-from plugrt.interface.program import CompileOptions, Program
 from plugrt.interface.values import OptionValue
+
+if TYPE_CHECKING:
+    from plugrt.interface.executable import Executable
+    from plugrt.interface.program import CompileOptions, Program
 
 
 @dataclass(frozen=True, slots=True)

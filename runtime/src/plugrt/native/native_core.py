@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sysconfig
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +41,8 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
 
 
 def _explain(error: Exception) -> str:
+    import sysconfig  # for this alone
+
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no GIL, and the core is built for those that have one"
     if isinstance(error, ModuleNotFoundError):

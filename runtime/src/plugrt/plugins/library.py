@@ -12,9 +12,8 @@ from plugrt.base.files import names_of, why_no_file
 from plugrt.base.xla_environment import set_variables
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Client, OptionValue, Topology
+from plugrt.interface import Client, OptionValue
 from plugrt.plugins import vendors
-from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import FLAG, Availability, Declared, Plugin, find_wrong_type
 from plugrt.settings.declarations import Config, config
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
     from plugrt.capi.probing.probe_result import ProbeResult
+    from plugrt.interface import Topology
+    from plugrt.plugins.coordination import Connection
 
 
 @contextmanager

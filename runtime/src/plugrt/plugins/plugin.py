@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrt.errors import Unimplemented
-from plugrt.interface import Client, OptionValue, TensorType, Topology
-from plugrt.plugins.coordination import Connection
+from plugrt.interface import Client, OptionValue, TensorType
 
 if TYPE_CHECKING:
+    from plugrt.interface import Topology
+    from plugrt.plugins.coordination import Connection
     from plugrt.settings.declarations import Config
 
 LoweringRule = Callable[..., Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
@@ -158,6 +157,8 @@ class Table:
         return found
 
     def _describe_unknown(self, name: str, asked_by: str) -> str:
+        from difflib import get_close_matches  # for errors alone
+
         usable = [row for row in self.rows if not row.blocked]
         names = sorted({row.name for row in usable if row.named})
         spelt = {known.lower(): known for known in (*self.aliases, *names)}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from plugrt.base import files
 from plugrt.interface import OptionValue
@@ -115,8 +115,7 @@ SHARED_LIBRARIES: Mapping[str, str] = {
 """Patterns of shared libraries that PJRT libraries need, to their sources."""
 
 
-@dataclass(frozen=True)
-class StartVariables:
+class StartVariables(NamedTuple):
     """Variables that a library needs on machines without the device of this label."""
 
     device: str
@@ -147,8 +146,7 @@ def is_exclusive(library: str) -> bool:
     return "libtpu.so" in files.names_of(library)
 
 
-@dataclass(frozen=True)
-class Hardware:
+class Hardware(NamedTuple):
     """A device type: how to detect it, and the plugins for it.
 
     A plugin is for it if one of ``plugins`` is among its names, or if its library needs one that

@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
@@ -192,9 +191,11 @@ class Options:
         return before
 
     def check(self) -> None:
-        """Reads every option; `ConfigError` for the first that cannot be understood."""
+        """Reads every option that is set; `ConfigError` for the first that is not understood."""
+        there = set(self._environ)
         for option in self.declared().values():
-            self.lookup(option)
+            if option.env in there or option.also in there or option.derive is not None:
+                self.lookup(option)
 
     def hold(self, holder: object, why: str) -> None:
         """Refuses changes of ``at_start`` options while ``holder`` lives; ``why`` is the reason."""
@@ -277,6 +278,8 @@ class Options:
         declared = self.declared()
         known = declared.get(name) or declared.get(name.removeprefix("jax_"))
         if known is None:
+            from difflib import get_close_matches  # for errors alone
+
             close = get_close_matches(name.removeprefix("jax_"), declared, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UnknownSetting(

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import socket
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import Device, OptionValue, TensorType
-from plugrt.plugins.coordination import Connection
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer
 from plugrt_cpu.device import CpuDevice, Place
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
+
+if TYPE_CHECKING:
+    from plugrt.plugins.coordination import Connection
 
 SETTING = "JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS"
 OPTIONS = ("transfer_address", "transport_addresses", "transfer_timeout", "transfer_size")
@@ -126,6 +127,8 @@ def _find_port(address: str) -> str:
 
     Raises where nothing can listen there, of which jaxlib says nothing to the others either.
     """
+    import socket  # not needed in a single process
+
     host, _, port = address.rpartition(":")
     fault = f"{SETTING}={address!r}"
     if not host or not port.isdecimal() or int(port) >= 2**16:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from pathlib import Path
 
@@ -10,27 +11,28 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.errors import InvalidReply
 
 _MAPS = Path("/proc/self/maps")
+_LINE = r"(?m)^([0-9a-f]+)-([0-9a-f]+) (.).(.)"
+"""Both ends, and whether it can be read and run."""
 _END = 1 << 63
 """No address is as high, on any system that Linux runs on."""
 
 
 class _Spans:
-    """Sorted intervals of addresses."""
+    """Sorted intervals of addresses; those that touch are one."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: list[tuple[str, str, str, str]]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        for first, end, _, _ in lines:
+            start = int(first, 16)
+            if self._ends and self._ends[-1] == start:
+                self._ends[-1] = int(end, 16)
+            else:
+                self._starts.append(start)
+                self._ends.append(int(end, 16))
 
     def __bool__(self) -> bool:
         return bool(self._starts)
-
-    def add(self, start: int, end: int) -> None:
-        """Adds an interval that begins at or after the end of the last one."""
-        if self._ends and self._ends[-1] == start:
-            self._ends[-1] = end
-        else:
-            self._starts.append(start)
-            self._ends.append(end)
 
     def hold(self, address: int, size: int) -> bool:
         """Whether all ``size`` bytes from ``address`` on are in one interval."""
@@ -42,18 +44,9 @@ class AddressMap:
     """A snapshot of the process's memory; without ``/proc`` it trusts every address."""
 
     def __init__(self) -> None:
-        self._data, self._code = _Spans(), _Spans()
-        try:
-            text = _MAPS.read_text(errors="replace")
-        except OSError:
-            return
-        for line in text.splitlines():
-            span, permissions, *_ = line.split(maxsplit=2)
-            start, end = (int(part, 16) for part in span.split("-"))
-            if "r" in permissions:
-                self._data.add(start, end)
-            if "x" in permissions:
-                self._code.add(start, end)
+        lines = re.findall(_LINE, _read_map())
+        self._data = _Spans([line for line in lines if line[2] == "r"])
+        self._code = _Spans([line for line in lines if line[3] == "x"])
 
     @property
     def is_known(self) -> bool:
@@ -69,13 +62,34 @@ class AddressMap:
         return self._code.hold(address, 1) if self._code else address != 0
 
 
-def file_at(address: int) -> str:
-    """Returns the path of the file that is mapped at ``address``; empty where it is unknown."""
+def is_code(address: int) -> bool:
+    """Whether a function can be at ``address``; reads the map again where none was before.
+
+    The code of libraries stays where it is: they are opened so that they cannot be unloaded.
+    """
+    global _latest
+    known = _latest is not None and _latest.executable(address)
+    if not known:
+        _latest = AddressMap()
+        known = _latest.executable(address)
+    return known
+
+
+# Process-wide: the memory is the process's.
+_latest: AddressMap | None = None
+
+
+def _read_map() -> str:
+    """Returns the text of the map; empty where there is none."""
     try:
-        text = _MAPS.read_text(errors="replace")
+        return _MAPS.read_text(errors="replace")
     except OSError:
         return ""
-    for line in text.splitlines():
+
+
+def file_at(address: int) -> str:
+    """Returns the path of the file that is mapped at ``address``; empty where it is unknown."""
+    for line in _read_map().splitlines():
         span, *_, path = line.split(maxsplit=5)
         start, end = (int(part, 16) for part in span.split("-"))
         if start <= address < end:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from plugrt.errors import InvalidArgument, PjrtError
-from plugrt.interface import Executable, Program, Shards
+from plugrt.interface import Shards
 from plugrt.wire import hlo_proto
+
+if TYPE_CHECKING:
+    from plugrt.interface import Executable, Program
 
 _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 

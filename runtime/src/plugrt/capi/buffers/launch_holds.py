@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from plugrt import interface
 from plugrt.capi.buffers.buffer_base import BufferBase
 from plugrt.capi.buffers.donated_arguments import DonatedArguments
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.interface import ExecuteOptions, Shards
+from plugrt.interface import Shards
 from plugrt.native.native_core import core
 
 T = TypeVar("T")
@@ -133,9 +134,9 @@ delete_later: Callable[[Any], bool] = core.delete_later if core else delete_late
 
 
 def launch_holding(
-    launch: Callable[[Sequence[Shards], ExecuteOptions | None], T],
+    launch: Callable[[Sequence[Shards], interface.ExecuteOptions | None], T],
     arguments: Sequence[Shards],
-    options: ExecuteOptions | None,
+    options: interface.ExecuteOptions | None,
     donation: DonatedArguments | None,
 ) -> T:
     """Returns ``launch(arguments, options)``, while what it needs is held.
@@ -150,7 +151,7 @@ def launch_holding(
     if found >= len(held):
         used = [i for i in taken if any(b is buffers[found - len(held)] for b in arguments[i])]
         identifier = options.launch_id if options else 0
-        copying = ExecuteOptions(identifier, (*kept, *used))
+        copying = interface.ExecuteOptions(identifier, (*kept, *used))
         copied = launch_holding(launch, arguments, copying, donation)
         assert donation is not None
         donation.mark_copied([arguments[i] for i in used])

@@ -8,36 +8,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.callbacks.host_callbacks import refuse_partitioned
-from plugrt.capi.abi import c_values, proto_wire
+from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.dlpack_import import import_capsule
-from plugrt.capi.buffers.donated_arguments import may_donate
 from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, keeps_layouts
 from plugrt.capi.buffers.native_transfers import compile_copy
 from plugrt.capi.client import interpreter_exit
-from plugrt.capi.client.topology import Topology
-from plugrt.capi.devices.capabilities import find_capabilities, queues_nested_launches
 from plugrt.capi.devices.devices import ClientBase, Device, Memory
-from plugrt.capi.extensions import ffi_registration, ffi_staging, layouts
-from plugrt.capi.extensions.abi_version import why_incompatible
-from plugrt.capi.extensions.profiler import Profiler, encode_options
-from plugrt.capi.library import serialized_envelope
+from plugrt.capi.extensions import layouts
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
 from plugrt.capi.programs.compile_defaults import CompileDefaults
-from plugrt.capi.programs.executable import Executable, Known, program_struct
-from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -47,19 +37,21 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.interface import (
-    Capabilities,
-    CompileOptions,
-    DeviceAssignment,
-    Handler,
-    HandlerStages,
-    HostBufferSemantics,
-    Layout,
-    OptionValue,
-    Program,
-    Shards,
-)
+from plugrt.interface import HostBufferSemantics, Layout, OptionValue, Shards
 from plugrt.interface.checks import require_rank
+
+if TYPE_CHECKING:
+    from plugrt.capi.client.topology import Topology
+    from plugrt.capi.programs.executable import Executable
+    from plugrt.capi.programs.loaded_executable import LoadedExecutable
+    from plugrt.interface import (
+        Capabilities,
+        CompileOptions,
+        DeviceAssignment,
+        Handler,
+        HandlerStages,
+        Program,
+    )
 
 _LONGEST_NAME = 256
 """Of a platform, in characters; known platforms have under 20."""
@@ -140,6 +132,8 @@ class Client(ClientBase):
         ``options`` are those of `encode_options`. Raises `Unimplemented` for a library without the
         extension Profiler.
         """
+        from plugrt.capi.extensions.profiler import Profiler, encode_options
+
         profiler = Profiler(self.library, encode_options(options))
         profiler.start()
 
@@ -176,10 +170,14 @@ class Client(ClientBase):
 
     @cached_property
     def capabilities(self) -> Capabilities:
+        from plugrt.capi.devices.capabilities import find_capabilities
+
         return find_capabilities(self, self._keeps_layouts, self._copies is not None)
 
     @cached_property
     def queues_nested_launches(self) -> bool:
+        from plugrt.capi.devices.capabilities import queues_nested_launches
+
         return queues_nested_launches(self)
 
     def devices(self) -> Sequence[Device]:
@@ -214,16 +212,25 @@ class Client(ClientBase):
         flat = list(ids)
         rows = (flat[i : i + num_partitions] for i in range(0, count, num_partitions))
         try:
-            return DeviceAssignment(tuple(map(tuple, rows)))
+            return interface.DeviceAssignment(tuple(map(tuple, rows)))
         except InvalidArgument as error:
             raise self.library.invalid(args, f"it gave {flat}: {error.message}") from None
 
     def _encode(self, options: CompileOptions) -> tuple[Any, int]:
+        from plugrt.capi.abi import proto_wire
+
         chooses = lambda: self.capabilities.auto_partitioning  # noqa: E731  # if that is asked
         return c_values.chars(proto_wire.encode_checked_options(options, chooses))
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
+        # Not before: a process without programs starts sooner, as all that is imported within these
+        # methods shows.
+        from plugrt.capi.buffers.donated_arguments import may_donate
+        from plugrt.capi.extensions import ffi_registration, ffi_staging
+        from plugrt.capi.programs.executable import Known, program_struct
+        from plugrt.capi.programs.loaded_executable import LoadedExecutable
+
         if self._copies is not None and ffi_staging.is_calling():
             # Seen on an H200 with jax-cuda13-pjrt 0.11.2.
             raise FailedPrecondition(
@@ -234,6 +241,8 @@ class Client(ClientBase):
         if program.callbacks:
             if not self.capabilities.host_callbacks:
                 self._unimplemented("a program that calls Python functions")
+            from plugrt.callbacks.host_callbacks import refuse_partitioned
+
             refuse_partitioned(self, program, options)
             ffi_registration.register_host_callbacks(
                 self.library, program.callbacks, self.platform, self._copies
@@ -256,9 +265,14 @@ class Client(ClientBase):
 
     @with_argument_errors
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
+        from plugrt.capi.extensions import ffi_registration
+
         if not self.capabilities.custom_calls:
             self._unimplemented("register_handler")
-        if not isinstance(handler, int | HandlerStages) and not self.capabilities.host_callbacks:
+        if (
+            not isinstance(handler, int | interface.HandlerStages)
+            and not self.capabilities.host_callbacks
+        ):
             raise Unimplemented(
                 f"{self.backend_name} cannot call the Python function of {target!r}: it does not "
                 "say that the host can address its arrays, and its plugin does not say how they "
@@ -271,11 +285,15 @@ class Client(ClientBase):
     def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:
         if not self.capabilities.custom_calls:
             self._unimplemented("register_handler_type")
+        from plugrt.capi.extensions import ffi_registration
+
         ffi_registration.register_type(self.library, name, type_id, type_info, self.platform)
 
     @with_argument_errors
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
         """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
+        from plugrt.capi.programs.loaded_executable import LoadedExecutable
+
         encoded, size = self._encode(options)
         args = self._call(
             "Load",
@@ -301,6 +319,9 @@ class Client(ClientBase):
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> LoadedExecutable:
+        from plugrt.capi.library import serialized_envelope
+        from plugrt.capi.programs.loaded_executable import LoadedExecutable
+
         opened = serialized_envelope.decode_envelope(serialized)
         differences = serialized_envelope.check_platform(opened, self.origin)
         if differences:
@@ -331,6 +352,8 @@ class Client(ClientBase):
 
     def _why_incompatible(self, abi: bytes | None, unknown: str | None) -> str | None:
         """Returns why an executable cannot be loaded, ``unknown`` where the library cannot tell."""
+        from plugrt.capi.extensions.abi_version import why_incompatible
+
         if abi is None:
             return unknown
         try:
@@ -413,6 +436,8 @@ class Client(ClientBase):
     ) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")
+        from plugrt.capi.buffers.dlpack_import import import_capsule
+
         return import_capsule(self.handle(), capsule, device, stream)
 
     @with_argument_errors
@@ -420,6 +445,8 @@ class Client(ClientBase):
         return layouts.default_layout(self.handle(), type)
 
     def topology(self) -> Topology:
+        from plugrt.capi.client.topology import Topology
+
         return Topology(self.library, self._call("TopologyDescription").topology, self.handle())
 
     def close(self) -> None:

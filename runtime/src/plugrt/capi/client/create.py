@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from plugrt.callbacks.callback_exits import take_exits
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client.client import Client
-from plugrt.capi.client.topology import Topology
 from plugrt.capi.library.callback_threads import mark_callback
 from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.library import Library, load_library
 from plugrt.errors import DeadlineExceeded, InvalidArgument, NotFound, PjrtError
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import forced_cpu_devices
+
+if TYPE_CHECKING:
+    from plugrt.capi.client.topology import Topology
 
 
 class KeyValueStore(Protocol):
@@ -167,6 +169,8 @@ def create_topology(
         create_options=array if count else ffi.NULL,
         num_options=count,
     )
+    from plugrt.capi.client.topology import Topology
+
     return Topology(library, args.topology)
 
 
@@ -182,6 +186,8 @@ def topology_from_bytes(
         serialized_topology=content,
         serialized_topology_size=size,
     )
+    from plugrt.capi.client.topology import Topology
+
     return Topology(library, args.topology)
 
 

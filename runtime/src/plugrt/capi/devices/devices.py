@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.capi.extensions import stream
 from plugrt.capi.library.client_handle import ClientHandle
-from plugrt.capi.library.serialized_envelope import Origin
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
+
+if TYPE_CHECKING:
+    from plugrt.capi.library.serialized_envelope import Origin
 
 _MAX_SIGNATURES = 16384
 _STATS = (
@@ -235,6 +237,8 @@ class ClientBase(interface.Client):
     @property
     def origin(self) -> Origin:
         """Where executables of this client come from."""
+        from plugrt.capi.library.serialized_envelope import Origin
+
         return Origin(self.library, self.platform, self.platform_version)
 
     def device_at(self, pointer: Any, reply: Any) -> Device:

@@ -11,7 +11,6 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Unimplemented
@@ -48,7 +47,7 @@ class Profiler:
         names = [name for name, _ in ffi.typeof(api).item.fields[2:]]
         owner = f"the profiler of {library.owner}"
         sizes = library.sizes
-        self._table = _ProfilerTable(api, api.struct_size, names, owner, AddressMap(), sizes)
+        self._table = _ProfilerTable(api, api.struct_size, names, owner, sizes)
         table = self._table
 
         args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))

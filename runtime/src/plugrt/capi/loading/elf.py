@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import struct
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -165,6 +164,8 @@ def get_machine_name() -> str:
 @lru_cache(maxsize=1)
 def _cached_libraries() -> frozenset[str]:
     """Returns the names in the loader's cache."""
+    import subprocess  # to explain why a library cannot be loaded
+
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         try:
             done = subprocess.run(

@@ -13,7 +13,7 @@ from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
-from plugrt.capi.abi.process_map import AddressMap, is_memory
+from plugrt.capi.abi.process_map import is_code, is_memory
 from plugrt.capi.abi.structs import StructSizes, new_struct
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
@@ -72,7 +72,6 @@ class Table(Replies):
         size: int,
         names: Iterable[str],
         owner: str,
-        addresses: AddressMap,
         sizes: StructSizes,
     ) -> None:
         self.owner = owner
@@ -83,15 +82,15 @@ class Table(Replies):
         fields = dict(ffi.typeof(table).item.fields)
         for name in names:
             inside = fields[name].offset + ffi.sizeof("void*") <= size
-            self.slots[name] = self._slot(table, name, inside, addresses)
+            self.slots[name] = self._slot(table, name, inside)
 
-    def _slot(self, table: Any, name: str, inside: bool, addresses: AddressMap) -> Slot:
+    def _slot(self, table: Any, name: str, inside: bool) -> Slot:
         full = self.prefix + name
         if inside:
             function = getattr(table, name)
             address = int(ffi.cast("uintptr_t", function))
             if address:
-                if not addresses.executable(address):
+                if not is_code(address):
                     raise PluginBroken(
                         f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
@@ -334,11 +333,11 @@ class Table(Replies):
 class ExtensionTable(Table):
     """The functions of one extension; its errors are errors of the library."""
 
-    def __init__(self, name: str, base: Any, library: Table, addresses: AddressMap) -> None:
+    def __init__(self, name: str, base: Any, library: Table) -> None:
         table = ffi.cast(f"PJRT_{name}_Extension*", base)
         names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
         owner = f"the extension {name} of {library.owner}"
-        super().__init__(table, base.struct_size, names, owner, addresses, library.sizes)
+        super().__init__(table, base.struct_size, names, owner, library.sizes)
         self._library = library
 
     def take_error(self, error: Any) -> PjrtError:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations.ownership import DESTROYS
-from plugrt.capi.abi.process_map import AddressMap, file_at
+from plugrt.capi.abi.process_map import AddressMap, file_at, is_code
 from plugrt.capi.abi.structs import StructSizes
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.exception_guard import guard, take_caught
@@ -70,7 +70,7 @@ class Library(Table):
         sizes = StructSizes(minor, size)
         if minor < _REARRANGED_MINOR:
             size = min(size, _SETTLED_TABLE)
-        super().__init__(api, size, _SLOTS, owner, addresses, sizes)
+        super().__init__(api, size, _SLOTS, owner, sizes)
         self.extensions: dict[str, Any] = {}
         if minor >= _CHAIN_MINOR:
             self.extensions = read_chain(api.extension_start, path, addresses)
@@ -111,7 +111,7 @@ class Library(Table):
                     f"{self.owner} has no extension {name}; it has {sorted(self.extensions)}"
                 )
             base = self.extensions[name]
-            self._tables[name] = ExtensionTable(name, base, self, AddressMap())
+            self._tables[name] = ExtensionTable(name, base, self)
         return self._tables[name]
 
     def refuse_calls(
@@ -237,7 +237,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
     except (AttributeError, ffi.error) as error:
         raise no_function(path) from error
     address = int(ffi.cast("uintptr_t", entry))
-    if not AddressMap().executable(address):
+    if not is_code(address):
         raise PluginBroken(
             f"{path} is a shared library but not a PJRT plugin: its GetPjrtApi is at {address:#x}, "
             "where there is no code to run"

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.process_map import AddressMap, is_memory
+from plugrt.capi.abi.process_map import is_code, is_memory
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.errors import InvalidReply, escape_controls
 from plugrt.interface import OptionValue
@@ -122,7 +122,7 @@ class Replies:
         """Returns a function pointer of a reply, None for NULL."""
         found: Callable[[Any], None] = getattr(args, field)
         address = int(ffi.cast("uintptr_t", found))
-        if address and not AddressMap().executable(address):
+        if address and not is_code(address):
             raise self.invalid(args, f"its {field} is at {address:#x}, where there is no code")
         name = f"{field} of {_get_function_name(args)}"
         return guard(found, name, self.owner) if address else None

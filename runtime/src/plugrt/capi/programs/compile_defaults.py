@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from plugrt.errors import InvalidArgument
-from plugrt.interface import CompileOptions
+
+if TYPE_CHECKING:
+    from plugrt.interface import CompileOptions
 
 _T = TypeVar("_T")
 

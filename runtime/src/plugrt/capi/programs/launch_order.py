@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.devices.devices import ClientBase, Device
-from plugrt.capi.library.client_handle import ClientHandle
-from plugrt.capi.programs.executable import Executable
-from plugrt.capi.programs.launch_args import LaunchArgs
 from plugrt.errors import PjrtError
 from plugrt.wire import hlo_proto
+
+if TYPE_CHECKING:  # the cpu plugin imports this module without a library
+    from plugrt.capi.devices.devices import ClientBase, Device
+    from plugrt.capi.library.client_handle import ClientHandle
+    from plugrt.capi.programs.executable import Executable
+    from plugrt.capi.programs.launch_args import LaunchArgs
 
 _PLATFORMS = frozenset({"cpu"})
 """Whose launch on several devices passes each part to a thread, which takes longer than a small

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 
 from plugrt.base import files
 from plugrt.errors import ConfigError
@@ -87,6 +86,8 @@ def read_json(path: str) -> tuple[str, dict[str, OptionValue]]:
     if not isinstance(library, str) or not library:
         raise ConfigError(f"{path} must hold an object whose library_path is the library's path")
     for key in content.keys() - set(_KEYS):
+        from difflib import get_close_matches  # for errors alone
+
         close = get_close_matches(key, _KEYS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ConfigError(f"{path} has the key {key!r}{hint} (there are {' and '.join(_KEYS)})")

@@ -32,7 +32,8 @@ HOOK_GROUPS = {
 }
 """The groups whose entry points name objects that implement a hook, and that hook."""
 
-_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, *HOOK_GROUPS))
+_OURS = "|".join(map(re.escape, (*PLUGIN_GROUPS, ALIAS_GROUP, *HOOK_GROUPS)))
+_find_ours = re.compile(_OURS.encode()).search
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 
@@ -87,7 +88,7 @@ def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
     except OSError as error:
         return "", f"its entry_points.txt cannot be read: {error.strerror}"
     plain = content.replace(b"\0", b"")  # some editors write UTF-16
-    if not any(group in plain for group in _OURS):
+    if not _find_ours(plain):
         return "", distribution.fault
     if plain != content:
         return "", "its entry_points.txt is not UTF-8: it has bytes that are zero"
@@ -107,7 +108,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
-        if group.startswith("[") and any(ours.decode() in group for ours in _OURS):
+        if group.startswith("[") and re.search(_OURS, group):
             fault = f"its entry_points.txt has the header {group!r}, which does not end with ']'"
             found.records.append(_broken_record(distribution, distribution.name, "", fault))
             found.records[-1].named = False

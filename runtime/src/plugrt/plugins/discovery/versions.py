@@ -22,10 +22,8 @@ from plugrt.plugins.record import Record
 OURS = ("plugrt", "plugrt-numpy", "plugrt-sdk")
 """The distributions whose versions a plugin may be too old or too new for."""
 
-_REQUIREMENT = re.compile(
-    r"^Requires-Dist:(?!.*\bextra\s*==)\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*\(?([^;)\n]*)", re.MULTILINE
-)
-_CLAUSE = re.compile(r"(<=|>=|==|!=|~=|<|>)\s*(\d+(?:\.\d+)*)(?![\d.*])")
+_REQUIREMENT = r"(?m)^Requires-Dist:(?!.*\bextra\s*==)\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*\(?([^;)\n]*)"
+_CLAUSE = r"(<=|>=|==|!=|~=|<|>)\s*(\d+(?:\.\d+)*)(?![\d.*])"
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "<": operator.lt, ">": operator.gt, "~=": operator.ge,
@@ -91,7 +89,7 @@ def requirements(distribution: Distribution) -> Iterator[tuple[str, str]]:
         metadata = distribution.read("METADATA")
     except OSError:
         return
-    for name, clauses in _REQUIREMENT.findall(metadata.decode(errors="replace")):
+    for name, clauses in re.findall(_REQUIREMENT, metadata.decode(errors="replace")):
         yield name, clauses.replace(" ", "")
 
 
@@ -99,7 +97,7 @@ def allows(clauses: str, version: str) -> bool:
     """Whether each clause that is understood allows a version, of which the numbers count."""
     installed = _numbers(version)
     return all(
-        _COMPARE[sign](installed, _numbers(bound)) for sign, bound in _CLAUSE.findall(clauses)
+        _COMPARE[sign](installed, _numbers(bound)) for sign, bound in re.findall(_CLAUSE, clauses)
     )
 
 

@@ -7,8 +7,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from plugrt import interface
 from plugrt.errors import (
     PluginError,
     PluginUnavailable,
@@ -16,8 +18,7 @@ from plugrt.errors import (
     UnknownPlatform,
     WrongType,
 )
-from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins.coordination import Connection
+from plugrt.interface import Client, OptionValue
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
@@ -27,6 +28,10 @@ from plugrt.plugins.starting.starting import fold_errors, start_first_working, s
 from plugrt.plugins.table import Table
 from plugrt.processes.forks import warn_of_forks
 from plugrt.settings.declarations import Config
+
+if TYPE_CHECKING:
+    from plugrt.interface import Topology
+    from plugrt.plugins.coordination import Connection
 
 
 class ClientsByName(Mapping[str, Client]):
@@ -235,7 +240,7 @@ class Backends:
     def platforms_of(self, target: Client | Topology) -> tuple[str, ...]:
         """Returns the names of a client's platform, or a topology's: its plugin's, then its own."""
         made_by = [row.name for row in self.table.rows if row.client is target]
-        if isinstance(target, Topology):
+        if isinstance(target, interface.Topology):
             with suppress(TypeError, KeyError):
                 made_by = [self._topologies[target]]
         return tuple(dict.fromkeys((*made_by, target.platform)))

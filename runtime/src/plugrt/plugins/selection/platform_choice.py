@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from plugrt.errors import (
     ConfigError,
@@ -23,8 +23,7 @@ Start = Callable[[Record], Client]
 Find = Callable[[str, str], list[Record]]
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The user's request: names in order, the default among them, and the setting.
 
     No names mean an automatic choice. An ``exclusive`` request admits no other platform.
@@ -39,8 +38,7 @@ class Request:
         return self.setting or "JAX_PLATFORMS unset"
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The result of initialisation: started names, default first, its client, and the reason."""
 
     request: Request

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from plugrt.errors import PluginBroken
 from plugrt.interface import Client
-from plugrt.plugins.coordination import Connection
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting.loading import load
 from plugrt.plugins.starting.starting import prepare_topologies, start
 from plugrt.plugins.table import Table
+
+if TYPE_CHECKING:
+    from plugrt.plugins.coordination import Connection
 
 
 class PluginWork:

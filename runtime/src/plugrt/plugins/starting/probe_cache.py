@@ -7,8 +7,6 @@ again if its path, size, times of change or options have changed.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -75,6 +73,8 @@ def recall(facts: object) -> Any:
 
 def record(facts: object, result: Any) -> None:
     """Records what `recall` returns; does nothing if the file cannot be written."""
+    import json
+
     with contextlib.suppress(OSError):
         known = _read_entries()
         known.pop(key := _digest(facts), None)
@@ -83,6 +83,9 @@ def record(facts: object, result: Any) -> None:
 
 
 def _digest(facts: object) -> str:
+    import hashlib  # with OpenSSL; cpu's start has no trial
+    import json
+
     return hashlib.sha256(json.dumps([_TRIAL, facts], default=str).encode()).hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from plugrt import monitoring
 from plugrt.errors import (
@@ -23,7 +23,6 @@ from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, Device, OptionValue
 from plugrt.monitoring.distributed_debug import log_step
 from plugrt.plugins import vendors
-from plugrt.plugins.coordination import Connection
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Availability, Plugin
@@ -33,6 +32,9 @@ from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
+
+if TYPE_CHECKING:
+    from plugrt.plugins.coordination import Connection
 
 T = TypeVar("T")
 
