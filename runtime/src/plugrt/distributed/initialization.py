@@ -56,7 +56,7 @@ class Run:
         self.comparisons: dict[tuple[str, tuple[int, ...]], int] = {}
         """How often these processes have compared what they do."""
 
-    def leave(self, failure: str = "") -> None:
+    def disconnect(self, failure: str = "") -> None:
         """Disconnects, once all processes want to; at once where this or another one failed."""
         connection = self.connection
         failed = bool(failure)
@@ -306,7 +306,7 @@ def _leave(failed: str) -> Run | None:
     with _lock:
         run, _run = _run, None
         if run is not None:
-            run.leave(failed)
+            run.disconnect(failed)
         return run
 
 

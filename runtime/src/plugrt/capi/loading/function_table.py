@@ -204,7 +204,7 @@ class Table(Replies):
                 return error
             sized.struct_size = size
             again = self.slots[name](args)
-            if again and self._refuses_size(again):
+            if again and self._is_size_refusal(again):
                 self.take_error(again)
                 continue
             self.take_error(error)
@@ -212,7 +212,7 @@ class Table(Replies):
             return again
         return error
 
-    def _refuses_size(self, error: Any) -> bool:
+    def _is_size_refusal(self, error: Any) -> bool:
         """Whether an error (or its address) may be one of a struct's size; it is not freed."""
         if not self._has_code(error, _INVALID_ARGUMENT):
             return False

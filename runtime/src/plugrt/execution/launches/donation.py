@@ -198,7 +198,7 @@ def raise_explained(
                 "the same array, which it then has no more; pass a copy, or use the argument"
             ) from error
         for j in plan.kept:
-            if i != j and _same_array(values[i], values[j]):
+            if i != j and _is_same_array(values[i], values[j]):
                 also = "is also donated" if j in plan.donated else "is not"
                 raise InvalidArgument(
                     f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
@@ -241,7 +241,7 @@ def _refuse_given_back(
             ) from error
 
 
-def _same_array(a: Any, b: Any) -> bool:
+def _is_same_array(a: Any, b: Any) -> bool:
     return type(a) is Array and type(b) is Array and a._shards is b._shards
 
 

@@ -15,7 +15,7 @@ from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.executables.bounded_executable import BoundedExecutable
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.launches.placer import is_placed_for, takes_host_value
+from plugrt.execution.launches.placer import can_put_host_value, is_placed_for
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import pytrees
@@ -140,12 +140,12 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
         if not is_placed(aval):
-            if i in plan.passed or not takes_host_value(launch, i):
+            if i in plan.passed or not can_put_host_value(launch, i):
                 return None
             if i in loans:
                 puts.append(loans[i])
                 continue
-            number = _takes_numbers(aval, program.types[i])
+            number = _is_for_numbers(aval, program.types[i])
             if number and i in plan.donated:  # the buffers of numbers are kept for later calls
                 return None
             compile_put = getattr(launch.client, "compile_put", None)
@@ -154,7 +154,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
                 return None
         elif not is_placed_for(aval, i, launch):
             exclusive = i in plan.passed or i in plan.donated
-            if exclusive or not takes_host_value(launch, i):
+            if exclusive or not can_put_host_value(launch, i):
                 return None
             put = compile_copy(aval, launch.devices[0])
             if put is None:
@@ -186,14 +186,14 @@ def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, A
             is_ready=steps.is_ready,
             dtype=dtype,
             shape=shape,
-            kind=dtype.kind if _takes_numbers(avals[i], program.types[i]) else None,
+            kind=dtype.kind if _is_for_numbers(avals[i], program.types[i]) else None,
             put=_put_after_cast(put, dtype) if put and not shape else put,
             late=late,
         )
     return loans
 
 
-def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
+def _is_for_numbers(aval: Aval, expected: ParameterType) -> bool:
     """Whether what comes for a parameter is a Python number or bool of its kind."""
     _, dtype, weak = expected
     return aval.is_number and (weak or dtype.kind == "b")

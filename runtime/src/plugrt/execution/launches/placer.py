@@ -77,7 +77,7 @@ def make_placer(
     return _place_needed(needed, hosts, steps, launch)
 
 
-def takes_host_value(launch: Launch, i: int) -> bool:
+def can_put_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
     return _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
 
