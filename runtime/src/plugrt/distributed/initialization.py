@@ -285,7 +285,7 @@ def blame(error: PjrtError) -> PlugrtError:
 @atexit.register
 def _leave_at_exit() -> None:
     error = getattr(sys, "last_value", None)
-    _leave("" if error is None else describe(error))
+    _disconnect("" if error is None else describe(error))
 
 
 def shutdown() -> None:
@@ -296,12 +296,12 @@ def shutdown() -> None:
 
     >>> plugrt.distributed.shutdown()
     """
-    run = _leave("")
+    run = _disconnect("")
     if run is not None and not backends.process_backends().started_names:
         _await_end(run.connection.membership.address)
 
 
-def _leave(failed: str) -> Run | None:
+def _disconnect(failed: str) -> Run | None:
     global _run
     with _lock:
         run, _run = _run, None

@@ -150,8 +150,8 @@ def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> boo
     view = extra
     while type(view) is np.ndarray:
         view = view.base
-    lent = getattr(view, "obj", None) is shards[position]
-    alone = _TAKEN + lent + same
+    viewed = getattr(view, "obj", None) is shards[position]
+    alone = _TAKEN + viewed + same
     if core is not None and getrefcount(shards[position]) > alone:
         core.forget_result(shards[position])
     return getrefcount(shards[position]) > alone

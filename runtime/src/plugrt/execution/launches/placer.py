@@ -93,7 +93,7 @@ def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
 def find_scratch_arguments(
     avals: Sequence[Aval], needed: Sequence[int], launch: Launch
 ) -> tuple[int, ...]:
-    """Returns where, among the arguments needed, those are that a launch could be lent memory for.
+    """Returns the positions of needed arguments that a launch could copy into scratch memory.
 
     Host arrays, and arrays on another device of the client. Python scalars are not among them:
     their arrays are kept, which is faster than any copy.
