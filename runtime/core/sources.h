@@ -22,7 +22,7 @@ static const char core_sources[] =
     "base/thread_state.c 1f20ac329970\n"
     "calls/call_key.c 6a3437e92dbb\n"
     "calls/call_parts.c 6ccfe7adb4fc\n"
-    "calls/calls.c a2b3a0ef19e9\n"
+    "calls/calls.c f58482929a9d\n"
     "calls/calls.h a63e7ce5726f\n"
     "calls/dict_keys.c 3856322c2451\n"
     "calls/flatten.c 3acebc9cd7a7\n"

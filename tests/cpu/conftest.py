@@ -24,7 +24,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     client puts none, so that those are put like others.
     """
     client = devices()[0].client
-    monkeypatch.setattr(native_runner, "takes_host_value", lambda *_: False)
+    monkeypatch.setattr(native_runner, "can_put_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
     monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
     monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)

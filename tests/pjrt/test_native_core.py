@@ -120,7 +120,7 @@ class Pair(NamedTuple):
     b: Any
 
 
-def test_calls_of_every_form_are_taken_apart_in_the_core(client: Client) -> None:
+def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
     x, y = _put(client), _put(client, 2 * H)
     plus = plugrt.jit(lambda a, b=None: a + b)
     tree = plugrt.jit(lambda t, u: {"sum": t["a"] + t["b"][0] * u})

@@ -261,10 +261,10 @@ def facts_of_a_client(world: World) -> list[Any]:
         lambda: [m.addressable_by_devices() for m in device.memories()],
         device.clear_memory_stats, lambda: client.capabilities,
     )  # fmt: skip
-    from plugrt.capi.buffers.host_put import keeps_layouts
+    from plugrt.capi.buffers.host_put import can_keep_layouts
     from plugrt.capi.devices.capabilities import find_capabilities
 
-    find_capabilities(client, keeps_layouts(client._transfers, device))
+    find_capabilities(client, can_keep_layouts(client._transfers, device))
     return []
 
 

@@ -89,7 +89,7 @@ static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyOb
 }
 
 /* Calls with containers, keywords or static arguments. */
-static int call_taken_apart(Calls *self, const Call *call, PyObject **made) {
+static int flatten_and_call(Calls *self, const Call *call, PyObject **made) {
   FlatCall flat;
   int state = flatten_call(&flat, call->args, call->kwargs, &self->statics);
   if (flat.raised) filter_error(); /* as it does where Python opens that container */
@@ -132,7 +132,7 @@ static int call_here(Calls *self, const Call *call, PyObject **made) {
   if (state != NOT_HERE) return state;
   if (!self->statics.nums && !self->statics.names && !(call->kwargs && PyDict_Size(call->kwargs)))
     state = call_values(self, call, NULL, made);
-  return state == NOT_HERE ? call_taken_apart(self, call, made) : state;
+  return state == NOT_HERE ? flatten_and_call(self, call, made) : state;
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution.launches.compiled import SavableCall
-from plugrt.execution.trees import pytrees
+from plugrt.execution.trees.pytrees import PyTreeSpec
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.selection.backends import get_backend
@@ -28,7 +28,7 @@ __all__ = ["LoadedFunction", "deserialize_and_load", "serialize"]
 @with_argument_errors
 def serialize(
     compiled: Compiled | CompiledExport,
-) -> tuple[bytes, pytrees.PyTreeSpec, pytrees.PyTreeSpec]:
+) -> tuple[bytes, PyTreeSpec, PyTreeSpec]:
     """Returns a compiled function as bytes, with the structures of its arguments and results.
 
     ``compiled`` is what ``jit(f).lower(…).compile()`` or that of `pmap` returned, or what
@@ -54,8 +54,8 @@ def serialize(
 @with_argument_errors
 def deserialize_and_load(
     serialized: bytes,
-    in_tree: pytrees.PyTreeSpec,
-    out_tree: pytrees.PyTreeSpec,
+    in_tree: PyTreeSpec,
+    out_tree: PyTreeSpec,
     backend: str | Client | None = None,
     execution_devices: Sequence[Device] | None = None,
 ) -> LoadedFunction:

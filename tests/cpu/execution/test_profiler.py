@@ -26,7 +26,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt.profiler.trace_files import PLANE, HostEvent, counts_from_1970, encode_xspace
+from plugrt.profiler.trace_files import PLANE, HostEvent, encode_xspace, has_unix_times
 from plugrt.transforms.jit import jit
 from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour
@@ -81,11 +81,11 @@ def has_profiler() -> bool:
 def test_times_since_1970_are_known() -> None:
     event, now = HostEvent("x", 1, 0.0, 1.0), time.time()
     absolute, relative = (encode_xspace([event], {1: "main"}, epoch) for epoch in (now, 0.0))
-    assert counts_from_1970(absolute)
-    assert counts_from_1970(relative + absolute)
-    assert not counts_from_1970(relative)
-    assert not counts_from_1970(b"")
-    assert not counts_from_1970(b"\x0a\x7f no space")
+    assert has_unix_times(absolute)
+    assert has_unix_times(relative + absolute)
+    assert not has_unix_times(relative)
+    assert not has_unix_times(b"")
+    assert not has_unix_times(b"\x0a\x7f no space")
 
 
 @needs_jax

@@ -14,7 +14,7 @@ import plugrt
 from plugrt import serialize_executable
 from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
-from plugrt.execution.placement.plan import takes_one_tuple
+from plugrt.execution.placement.plan import is_tuple_program
 from plugrt.interface import Capabilities, Client, CompileOptions
 from plugrt.plugins.selection.backends import get_backend
 from plugrt.transforms.jit import jit
@@ -99,8 +99,8 @@ def test_the_number_is_a_capability() -> None:
     exported = Exported(lambda: BackendClient(Asking())).client()
     for client in (inner, exported):
         assert client.capabilities.tuple_arguments_above == 7
-        assert takes_one_tuple(client, 8)
-        assert not takes_one_tuple(client, 7)
+        assert is_tuple_program(client, 8)
+        assert not is_tuple_program(client, 7)
         client.close()
     silent = Exported(lambda: BackendClient(NumpyBackend())).client()
     assert silent.capabilities.tuple_arguments_above is None
@@ -123,11 +123,11 @@ def test_numbers_that_are_none() -> None:
 
 def test_a_backend_of_earlier_says_so_by_an_attribute() -> None:
     stub: Any = SimpleNamespace(capabilities=Capabilities(), attributes={})
-    assert not takes_one_tuple(stub, 5000)
+    assert not is_tuple_program(stub, 5000)
     stub.attributes = {"tuple_arguments_above": 7}
-    assert takes_one_tuple(stub, 8)
-    assert not takes_one_tuple(stub, 7)
+    assert is_tuple_program(stub, 8)
+    assert not is_tuple_program(stub, 7)
     for wrong in ("7", True, -1, 1.5):
         stub.attributes = {"tuple_arguments_above": wrong}
-        assert not takes_one_tuple(stub, 8)
+        assert not is_tuple_program(stub, 8)
     assert TUPLE_ARGUMENTS_ABOVE == {"tpu": 2000}

@@ -167,7 +167,7 @@ def grow(given: dict[Any, Any]) -> None:
 
 @pytest.mark.parametrize("change", [turn, add, replace, swap, reorder, grow, dict.clear])
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_a_container_changes_while_a_known_call_is_taken_apart(
+def test_a_container_changes_while_a_known_call_is_flattened(
     change: Change, is_nested: bool
 ) -> None:
     """The collector does it, which Python up to 3.11 runs where an object is made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.capi.buffers.donated_arguments import donated_parameters, may_donate
+from plugrt.capi.buffers.donated_arguments import can_donate, donated_parameters
 from plugrt.interface import Program
 from plugrt.wire.protobuf import integer, message
 from support.shown_program import Shown
@@ -30,6 +30,6 @@ def test_donated_parameters(program: Program | None, expected: set[int] | None) 
 
 
 def test_may_donate() -> None:
-    assert may_donate(Program(b"... {jax.buffer_donor = true}"))
-    assert may_donate(Program(b"anything", "hlo"))
-    assert not may_donate(Program(b"func.func @main"))
+    assert can_donate(Program(b"... {jax.buffer_donor = true}"))
+    assert can_donate(Program(b"anything", "hlo"))
+    assert not can_donate(Program(b"func.func @main"))

@@ -101,7 +101,7 @@ def test_memory_is_kept_where_waiting_ended_before_the_event(
     use: Callable[..., Callable[[], Any]], mode: int,
 ) -> None:  # fmt: skip
     call, control = use(client, monkeypatch), Control(library)
-    monkeypatch.setattr(type(client.handle()), "event_is_ready", lambda *_: False)
+    monkeypatch.setattr(type(client.handle()), "is_event_ready", lambda *_: False)
     monkeypatch.setattr(type(client.handle()), "has_ended", lambda *_: False)
     control.misbehave(case_of("Event_Await", mode), 1)  # after the wait for the buffer
     try:

@@ -15,7 +15,7 @@ from plugrt import lax
 from plugrt.capi.buffers.host_put import Transfers
 from plugrt.capi.client.client import Client
 from plugrt.capi.programs import program_launches
-from plugrt.capi.programs.launch_order import launches_one_by_one
+from plugrt.capi.programs.launch_order import is_launched_one_by_one
 from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
@@ -116,7 +116,7 @@ def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(
     over: FourDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(program_launches, "launches_one_by_one", _noting(told))
+    monkeypatch.setattr(program_launches, "is_launched_one_by_one", _noting(told))
     add = plugrt.jit(lambda a, b: a + b)
     x, whole = over.put(), plugrt.device_put(H, over.whole)
     number = plugrt.pmap(lambda a: a + lax.axis_index("i"), "i", devices=over.client.devices())
@@ -128,7 +128,7 @@ def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(
 
 def _noting(told: list[Any]) -> Any:
     def note(*args: Any) -> bool:
-        told.append(launches_one_by_one(*args))
+        told.append(is_launched_one_by_one(*args))
         return bool(told[-1])
 
     return note

@@ -43,7 +43,7 @@ The machine may have been busy for a moment. A try costs less than to put the ar
 Launcher = Callable[[list[Any]], Sequence[Any]]
 
 
-class Lent(Protocol):
+class ScratchMemory(Protocol):
     """Memory for one argument of a launch."""
 
     @property
@@ -51,7 +51,7 @@ class Lent(Protocol):
         """Whether jaxlib's array aliases it, and is no copy."""
 
 
-Memory = TypeVar("Memory", bound=Lent)
+Memory = TypeVar("Memory", bound=ScratchMemory)
 
 
 class Scratch:

@@ -168,7 +168,7 @@ def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Arra
     # Not every client takes capsules of pinned memory.
     as_it_is = device_type == dlpack_types.CPU and copy is not True
     capsule = None
-    if isinstance(here, Device) and as_it_is and _shares_host_memory(here):
+    if isinstance(here, Device) and as_it_is and _can_share_host_memory(here):
         capsule = _writable_capsule(x)
     if capsule is not None:
         address = _address(capsule) if copy is False else None
@@ -182,7 +182,7 @@ def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Arra
     return result
 
 
-def _shares_host_memory(device: Device) -> bool:
+def _can_share_host_memory(device: Device) -> bool:
     capabilities = device.client.capabilities
     return capabilities.dlpack and capabilities.zero_copy_put
 

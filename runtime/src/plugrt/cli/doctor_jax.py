@@ -16,7 +16,7 @@ from typing import Any
 from plugrt.plugins import vendors
 from plugrt.plugins.discovery import env_paths
 from plugrt.plugins.discovery.installed_plugins import entry_points
-from plugrt.plugins.discovery.versions import allows, requirements
+from plugrt.plugins.discovery.versions import is_version_allowed, requirements
 from plugrt.plugins.packages import distributions
 from plugrt.plugins.packages.distributions import Distribution, normalise_name
 from plugrt.plugins.record import Source, State
@@ -62,7 +62,7 @@ def explain_missing_jax() -> str:
     if jaxlib is None:
         return "jaxlib is not installed"
     for name, clauses in requirements(jax):
-        if name == "jaxlib" and not allows(clauses, jaxlib):
+        if name == "jaxlib" and not is_version_allowed(clauses, jaxlib):
             return f"jax {jax.version} requires jaxlib{clauses}, and jaxlib {jaxlib} is installed"
     return ""
 
@@ -94,7 +94,7 @@ def _find(row: Mapping[str, Any]) -> tuple[str, list[str]]:
         raise _NotFound(f"{owner} has no entry point in the group {_GROUP}{own}")
     for value in offered:
         _require_module(value)
-    if _uses_sdk(distribution):
+    if _is_made_with_sdk(distribution):
         _require_sdk_core()
     by = " and ".join(offered)
     return f"{owner} has {by} in the group {_GROUP}", [name for name in offered.values() if name]
@@ -130,7 +130,7 @@ def _require_module(value: str) -> None:
         raise _NotFound(f"the module {value} of its entry point is not there")
 
 
-def _uses_sdk(distribution: Distribution) -> bool:
+def _is_made_with_sdk(distribution: Distribution) -> bool:
     required = {name for name, _ in requirements(distribution)}
     return _SDK in {*map(normalise_name, required), normalise_name(distribution.name)}
 
@@ -169,7 +169,7 @@ def _refuse_unselected(
             raise _NotFound(f"JAX_PLATFORMS={','.join(platforms)} does not name it")
         return
     distribution = distributions.find(row["distribution"]) if row["distribution"] else None
-    if distribution is None or not _uses_sdk(distribution):
+    if distribution is None or not _is_made_with_sdk(distribution):
         return
     # plugrt_sdk.export.offer_to_jax registers these only where they are named.
     fault = "its priority is negative" if (row["priority"] or 0) < 0 else ""

@@ -56,7 +56,7 @@ class Run:
         self.comparisons: dict[tuple[str, tuple[int, ...]], int] = {}
         """How often these processes have compared what they do."""
 
-    def leave(self, failure: str = "") -> None:
+    def disconnect(self, failure: str = "") -> None:
         """Disconnects, once all processes want to; at once where this or another one failed."""
         connection = self.connection
         failed = bool(failure)
@@ -285,7 +285,7 @@ def blame(error: PjrtError) -> PlugrtError:
 @atexit.register
 def _leave_at_exit() -> None:
     error = getattr(sys, "last_value", None)
-    _leave("" if error is None else describe(error))
+    _disconnect("" if error is None else describe(error))
 
 
 def shutdown() -> None:
@@ -296,17 +296,17 @@ def shutdown() -> None:
 
     >>> plugrt.distributed.shutdown()
     """
-    run = _leave("")
+    run = _disconnect("")
     if run is not None and not backends.process_backends().started_names:
         _await_end(run.connection.membership.address)
 
 
-def _leave(failed: str) -> Run | None:
+def _disconnect(failed: str) -> Run | None:
     global _run
     with _lock:
         run, _run = _run, None
         if run is not None:
-            run.leave(failed)
+            run.disconnect(failed)
         return run
 
 

@@ -227,7 +227,7 @@ def interrupt_main_thread(
     Raised.__module__ = kind.__module__
     main = threading.main_thread().ident or 0
     imported_until = time.monotonic() + _IMPORT_SECONDS
-    while _native_code_imports(sys._current_frames().get(main)):
+    while _is_native_import(sys._current_frames().get(main)):
         if given_up.wait(_LOOK_SECONDS) or time.monotonic() > imported_until:
             break
     until = time.monotonic() + seconds
@@ -264,7 +264,7 @@ def _set_where_dropped(kind: type[BaseException], dropped: threading.Event) -> I
             sys.unraisablehook = before
 
 
-def _native_code_imports(frame: FrameType | None) -> bool:
+def _is_native_import(frame: FrameType | None) -> bool:
     """Whether the frame, or one that it was called from, is of an import that native code makes."""
     while frame is not None:
         caller = frame.f_back

@@ -71,7 +71,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
         if len(made.devices) == 1:
             return made
         stated = [
-            chosen if one is None or _leaves_some_open(one) else _over(one, made.devices)
+            chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
             for one, chosen in zip(found, made.out_shardings, strict=True)
         ]
         return replace(made, out_shardings=tuple(stated))
@@ -95,7 +95,7 @@ def _over(sharding: Sharding, devices: tuple[Device, ...]) -> Sharding:
     return over_devices(sharding, devices) if devices else sharding
 
 
-def _leaves_some_open(sharding: Sharding) -> bool:
+def _has_open_dimensions(sharding: Sharding) -> bool:
     return isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in sharding.spec
 
 

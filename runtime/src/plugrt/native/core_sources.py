@@ -26,7 +26,7 @@ base/spares.c 8782b064eaca
 base/thread_state.c 1f20ac329970
 calls/call_key.c 6a3437e92dbb
 calls/call_parts.c 6ccfe7adb4fc
-calls/calls.c a2b3a0ef19e9
+calls/calls.c f58482929a9d
 calls/calls.h a63e7ce5726f
 calls/dict_keys.c 3856322c2451
 calls/flatten.c 3acebc9cd7a7

@@ -226,6 +226,6 @@ def find_wrong_type(plugin: Plugin, values: Mapping[str, object]) -> str:
 HOOK_PREFIX = "plugrt_"
 
 
-def implements_hooks(offered: object) -> bool:
+def is_hook_implementation(offered: object) -> bool:
     """Whether an object (a module, an instance) has members named as hooks are."""
     return any(name.startswith(HOOK_PREFIX) for name in dir(offered))

@@ -12,7 +12,7 @@ from plugrt.plugins import precedence, vendors
 from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.discovery import installed_plugins as discovery
 from plugrt.plugins.log import Log
-from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
+from plugrt.plugins.plugin import Plugin, find_fault, is_hook_implementation
 from plugrt.plugins.record import Record, Source, State, sort_key
 from plugrt.settings.declarations import Config
 from plugrt.settings.declarations import config as default_config
@@ -219,7 +219,7 @@ class Table:
             row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin,
                          order=len(self._registered))  # fmt: skip
             self.describe(row, plugin)
-            if implements_hooks(plugin):
+            if is_hook_implementation(plugin):
                 self.hooks.register(plugin, row.who)
             self._registered.append(row)
             if self._discovered is not None:

@@ -102,10 +102,10 @@ class _Keeper:
             self._read_ready(min(_TICK, limit - now))
             # Another process may hold a copy of the pipe by accident: so the parent's id is
             # checked.
-            if self._parent_is_gone() or os.getppid() != self._parent:
+            if self._is_parent_gone() or os.getppid() != self._parent:
                 return None
 
-    def _parent_is_gone(self) -> bool:
+    def _is_parent_gone(self) -> bool:
         ready, _, _ = select.select([0], [], [], 0)
         return bool(ready) and not os.read(0, 1)
 

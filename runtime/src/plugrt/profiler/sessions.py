@@ -32,9 +32,9 @@ from plugrt.plugins.selection.backends import backends
 from plugrt.profiler.profile_options import ProfileOptions, read_options
 from plugrt.profiler.trace_files import (
     HostEvent,
-    counts_from_1970,
     encode_trace_json,
     encode_xspace,
+    has_unix_times,
 )
 
 _BELOW = "plugins/profile"  # where xprof looks
@@ -122,7 +122,7 @@ class _Session:
         with suppress(ArgumentError):  # clear_event_listeners may have been called meanwhile
             monitoring.unregister_event_duration_listener(self._listen)
         spaces = [space for collect in self._collects if (space := collect_profile(collect))]
-        epoch = self._epoch if not spaces or any(map(counts_from_1970, spaces)) else 0.0
+        epoch = self._epoch if not spaces or any(map(has_unix_times, spaces)) else 0.0
         # Copies, events first: other threads may be recording one still, and name theirs before.
         spaces.append(encode_xspace(self._events.copy(), self._threads.copy(), epoch))
         return self._save(b"".join(spaces))

@@ -125,7 +125,7 @@ _EPOCH_NANOSECONDS = 10**17
 """Times from here on are since 1970 (three years after it), and not since a recording began."""
 
 
-def counts_from_1970(space: bytes) -> bool:
+def has_unix_times(space: bytes) -> bool:
     """Whether a space has times since 1970, as PJRT libraries have; jaxlib's begin with the trace.
 
     False for a space without lines, and for what is no space.

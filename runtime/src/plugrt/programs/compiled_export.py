@@ -206,7 +206,7 @@ class CompiledExport(SavableCall):
             wrong = [
                 f"  {name}: takes {takes.tensor_type}, called with {aval.tensor_type}"
                 for name, takes, aval in zip(self._names, expected, avals, strict=True)
-                if not self._fits_symbolic(takes, aval)
+                if not self._can_accept_symbolic(takes, aval)
             ]
             refuse(f"{self._title} was called with arguments of other types", wrong)
             wrong = explain_sizes(self._names, expected, [aval.shape for aval in avals])
@@ -241,14 +241,14 @@ class CompiledExport(SavableCall):
             wrong,
         )
 
-    def _fits_symbolic(self, expected: Aval, aval: Aval) -> bool:
+    def _can_accept_symbolic(self, expected: Aval, aval: Aval) -> bool:
         if len(expected.shape) != len(aval.shape):
             return False
         shape = tuple(
             n if isinstance(n, int) else found
             for n, found in zip(dimensions(expected), aval.shape, strict=True)
         )
-        return self._fits((shape, expected.dtype, False), aval)
+        return self._can_accept((shape, expected.dtype, False), aval)
 
     def _name(self, i: int) -> str:
         return self._names[i]

@@ -35,7 +35,7 @@ _TREE_KINDS = ("leaf", "none", "tuple", "list", "dict", "custom")
 _CHECK_OF_PLATFORM, _CHECK_OF_CUSTOM_CALL = 0, 1
 
 
-def looks_like_export(code: bytes) -> bool:
+def is_like_export(code: bytes) -> bool:
     """Whether bytes that are no program seem to be an export, whole or not: one has a module."""
     return MLIR_MAGIC in code
 
@@ -64,7 +64,7 @@ def read_export(code: bytes, title: str) -> Exported:
         raise
     except ValueError as error:
         damaged = "is an export of JAX that is damaged or cut short"
-        what = damaged if looks_like_export(code) else "is no export of JAX"
+        what = damaged if is_like_export(code) else "is no export of JAX"
         raise ProgramError(f"{title} {what}: {error}") from error
 
 

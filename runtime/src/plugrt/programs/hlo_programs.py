@@ -34,12 +34,12 @@ def find_module(code: bytes) -> bytes | None:
     Raises `ValueError`, naming the damage, for bytes that do and that are no module.
     """
     module = code
-    if _begins_as_module(_first_message(code)):
+    if _is_module_start(_first_message(code)):
         other = {number for number, _ in fields(code)} - _HLO_PROTO
         if other:
             raise ValueError(f"an HloProto has no field {min(other)}")
         module = bytes(one_message(code, _MODULE_OF_CONFIG, "module"))
-    elif not _begins_as_module(code):
+    elif not _is_module_start(code):
         return None
     require_module(module)
     return module
@@ -54,7 +54,7 @@ def _first_message(code: bytes) -> bytes:
     return code[at:]
 
 
-def _begins_as_module(code: bytes) -> bool:
+def _is_module_start(code: bytes) -> bool:
     try:
         size, at = read_varint(memoryview(code), 1)
     except ValueError:

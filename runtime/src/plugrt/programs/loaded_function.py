@@ -8,6 +8,7 @@ from typing import Any
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.execution.trees import pytrees
+from plugrt.execution.trees.pytrees import PyTreeSpec
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, TensorType
 from plugrt.programs.saved_function import SavedFunction
@@ -24,8 +25,8 @@ class LoadedFunction(CompiledCall):
     def __init__(
         self,
         function: SavedFunction,
-        in_tree: pytrees.PyTreeSpec | None = None,
-        out_tree: pytrees.PyTreeSpec | None = None,
+        in_tree: PyTreeSpec | None = None,
+        out_tree: PyTreeSpec | None = None,
     ) -> None:
         program = function.program
         self._content = function.executable

@@ -13,10 +13,10 @@ from plugrt.errors import FileRefused, ProgramError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Program
 from plugrt.programs.executables import EXECUTABLE, find_maker
-from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export
+from plugrt.programs.export_file import MLIR_MAGIC, is_like_export, read_export
 from plugrt.programs.exported import Exported, ExportedProgram
 from plugrt.programs.hlo_programs import read_hlo
-from plugrt.programs.parsing import begins_as_mlir, describe_contents, has_bindings
+from plugrt.programs.parsing import describe_contents, has_bindings, is_like_mlir
 from plugrt.programs.saved_function import FUNCTION, is_saved_function
 
 MAX_BYTES = 2 * 2**30
@@ -120,7 +120,7 @@ def _check_syntax(code: bytes, title: str) -> None:
         try:
             parse(code, title)
         except ProgramError as error:
-            if code.startswith(MLIR_MAGIC) or begins_as_mlir(code):
+            if code.startswith(MLIR_MAGIC) or is_like_mlir(code):
                 raise
             raise ProgramError(
                 f"{title} is no StableHLO text, which begins with a module or a func.func: "
@@ -201,7 +201,7 @@ def _serialize(exported: JaxExport) -> bytes:
 
 
 def _read_export(code: bytes, title: str) -> Exported:
-    if looks_like_export(code):
+    if is_like_export(code):
         return read_export(code, title)
     raise ProgramError(
         f"{title} is neither StableHLO text nor MLIR bytecode, no HLO and no export of JAX: "

@@ -113,7 +113,7 @@ _MLIR = re.compile(
 )
 
 
-def begins_as_mlir(text: bytes) -> bool:
+def is_like_mlir(text: bytes) -> bool:
     """Whether text begins like a StableHLO module, so that a parser's error is helpful."""
     return _MLIR.match(text) is not None
 

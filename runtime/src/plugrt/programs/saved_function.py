@@ -23,7 +23,7 @@ from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.placement.plan import Plan, takes_one_tuple
+from plugrt.execution.placement.plan import Plan, is_tuple_program
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
 from plugrt.plugins.selection.backends import process_backends
@@ -172,7 +172,7 @@ def _load_executable(
 ) -> LoadedExecutable:
     """Loads an executable of ``count`` parameters, which XLA does not say to be one tuple."""
     client = launch.client
-    tupled = takes_one_tuple(client, count)
+    tupled = is_tuple_program(client, count)
     options = replace(launch.compile_options(), parameter_is_tupled=tupled)
     try:
         return client.deserialize_executable(content, options)

@@ -193,12 +193,12 @@ class _Order:
 
     def _is_ordered(self, op: ir.Operation) -> bool:
         if op.name == "func.call":
-            return self._function_is_ordered(callee(op))
+            return self._is_function_ordered(callee(op))
         if _is_callback(op):
             return ORDERED in op.attributes
         return any(self.is_ordered(block) for region in op.regions for block in region.blocks)
 
-    def _function_is_ordered(self, symbol: str) -> bool:
+    def _is_function_ordered(self, symbol: str) -> bool:
         found = self._ordered.get(symbol)
         if found is None:
             body = self._functions[symbol].operation.regions[0].blocks[0]

@@ -86,13 +86,13 @@ class _Sweep:
         """Whether an operation has an effect; unknown operations count as having one."""
         name = op.operation.name  # a view of a composite has that one's name instead
         if name in _CALLS:
-            return self._any_has_effect(self._functions_by_name()[callee(op, _CALLS[name])])
+            return self._has_inner_effect(self._functions_by_name()[callee(op, _CALLS[name])])
         if name == "stablehlo.custom_call":
             attributes = op.operation.attributes
             return "has_side_effect" in attributes and bool(attributes["has_side_effect"].value)
-        return name in _EFFECTS or not name.startswith(_KNOWN) or self._any_has_effect(op)
+        return name in _EFFECTS or not name.startswith(_KNOWN) or self._has_inner_effect(op)
 
-    def _any_has_effect(self, op: Any) -> bool:
+    def _has_inner_effect(self, op: Any) -> bool:
         return any(
             self._has_effect(inner)
             for region in op.operation.regions

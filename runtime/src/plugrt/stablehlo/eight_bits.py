@@ -138,7 +138,7 @@ class _Rewrite:
             if symbol_of(function) == "main":
                 self._enter(function, block)
                 self._block(block)
-                self._leave(function, block)
+                self._restore_results(function, block)
             else:
                 self._retype_arguments(block)
                 self._block(block)
@@ -161,7 +161,7 @@ class _Rewrite:
     ) -> ir.Value:
         return self._pinned(_as(value, kind), stated)
 
-    def _leave(self, function: Any, block: ir.Block) -> None:
+    def _restore_results(self, function: Any, block: ir.Block) -> None:
         kinds = function.attributes["function_type"].value.results
         last = terminator(block)
         given = [*last.operands]

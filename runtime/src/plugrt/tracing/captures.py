@@ -75,7 +75,7 @@ def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
         return tracer
     for inner in trace.captured.values():  # the array as an inner function closed over it
         same = inner.data
-        if type(same) is HostConstant and same.source is x and same.equals(host):
+        if type(same) is HostConstant and same.source is x and same.has_value(host):
             trace.aliases[id(x)] = inner._replace(source=x)
             return inner.tracer  # type: ignore[no-any-return]
     return _add_parameter(x, HostConstant(x, host))
@@ -85,7 +85,7 @@ def _capture_constant(constant: HostConstant) -> Tracer:
     """Returns what an inner function closed over: shared where this trace has the same of it."""
     captured, source = active_trace().captured, constant.source
     found = captured.get(id(constant)) or (captured.get(id(source)) if source is not None else None)
-    if found is None or not (found.data is constant or constant.equals(found.data.data)):
+    if found is None or not (found.data is constant or constant.has_value(found.data.data)):
         return _add_parameter(constant, constant)
     tracer: Tracer = found.tracer
     return tracer

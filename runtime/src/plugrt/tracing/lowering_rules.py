@@ -93,7 +93,7 @@ def _read_plugin(row: Record, plugin: Plugin) -> Rules:
     return tuple((name, (Rule(f, row.name, row.who),)) for name, f in given.items())
 
 
-def any_rules() -> bool:
+def has_rules() -> bool:
     """Whether there may be lowerings for any platform; imports no package."""
     return bool(config.lowerings or process_backends().table.implementing(GROUP))
 

@@ -29,7 +29,7 @@ from plugrt.stablehlo.platform_cases import resolve_platforms
 from plugrt.tracing.entry import Parameter
 from plugrt.tracing.finished_module import finish_module
 from plugrt.tracing.launch_attributes import entry_attributes
-from plugrt.tracing.lowering_rules import Rules, any_rules, find_rules, with_plugin_rules
+from plugrt.tracing.lowering_rules import Rules, find_rules, has_rules, with_plugin_rules
 from plugrt.tracing.operation_claims import AnyClaim
 
 
@@ -125,7 +125,7 @@ class Staged:
     @property
     def depends_on_platform(self) -> bool:
         """Whether platforms may have programs of their own of it."""
-        return not self.plan.is_trivial and (self.asks_platform or any_rules())
+        return not self.plan.is_trivial and (self.asks_platform or has_rules())
 
     def lowered_for(self, platforms: Sequence[str]) -> Staged:
         """Returns the trace as a platform compiles it, by the names of the platform.

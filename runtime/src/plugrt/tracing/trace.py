@@ -56,7 +56,7 @@ class Scope:
         self.constants: dict[Any, ir.Value] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
 
-    def encloses(self, other: Scope | None) -> bool:
+    def is_around(self, other: Scope | None) -> bool:
         """Whether ``other`` is this scope or lies within it."""
         while other is not None and other.depth >= self.depth:
             if other is self:
@@ -196,7 +196,7 @@ class Trace(MappedAxes):
             return self._value_from_outside(tracer)
         scope = self.scope
         # A closed scope encloses no open one, so one check also covers closed scopes.
-        if tracer.scope is not scope and not tracer.scope.encloses(scope):
+        if tracer.scope is not scope and not tracer.scope.is_around(scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:  # a Python scalar: a constant wherever it is used
             return constant_value(self, cast(tracer.scalar, tracer.dtype))
@@ -209,7 +209,7 @@ class Trace(MappedAxes):
         outer = self._outer
         while outer is not None and outer is not tracer.trace:
             outer = outer._outer
-        if outer is None or not tracer.scope.encloses(outer.scope):
+        if outer is None or not tracer.scope.is_around(outer.scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:
             return constant_value(self, cast(tracer.scalar, tracer.dtype))

@@ -187,7 +187,9 @@ class JaxFunction(JitFunction[P, R]):
         """Returns what JAX calls the platform of a call: that of the device, or the default's."""
         device = self._where()
         shardings = [
-            x.sharding for x in bound.leaves if getattr(x, "committed", True) and _names_devices(x)
+            x.sharding
+            for x in bound.leaves
+            if getattr(x, "committed", True) and _has_concrete_devices(x)
         ]
         if device is None and shardings:
             device = shardings[0].devices[0]
@@ -289,7 +291,7 @@ def _is_number(x: Any) -> bool:
     return type(x) is not Array and python_scalar(x) is not None
 
 
-def _names_devices(x: Any) -> bool:
+def _has_concrete_devices(x: Any) -> bool:
     if type(x) is Array:
         return True
     sharding = getattr(x, "sharding", None)

@@ -227,7 +227,7 @@ class JaxTracing:
             try:
                 module = traced.lower(lowering_platforms=(platform,)).compiler_ir()
             except (NotImplementedError, ValueError) as error:
-                if _calls_python(str(error)):
+                if _is_python_call(str(error)):
                     raise self._refuse_callbacks() from error
                 raise Unimplemented(
                     f"JAX cannot lower {self._title!r} for the platform {platform!r}: {error}. "
@@ -276,7 +276,7 @@ class JaxTracing:
                 )
         for operation in operations_within(module.operation):
             target = find_attribute(operation, "call_target_name")
-            if target is not None and _calls_python(text_of(target)):
+            if target is not None and _is_python_call(text_of(target)):
                 raise self._refuse_callbacks()
 
     def _require_shardy(self, module: Any) -> None:
@@ -297,6 +297,6 @@ class JaxTracing:
         )
 
 
-def _calls_python(words: str) -> bool:
+def _is_python_call(words: str) -> bool:
     """Whether the target of a custom call, or what JAX says of one, is a call of Python."""
     return "callback" in words.lower() or "debug_print" in words

@@ -53,7 +53,7 @@ class FormatPrefix:
     @property
     def is_plain(self) -> bool:
         """Whether it names devices alone: no layout and no memory."""
-        return not any(map(_names_more, self._leaves))
+        return not any(map(_has_layout, self._leaves))
 
     @property
     def is_none(self) -> bool:
@@ -69,7 +69,7 @@ class FormatPrefix:
 _Leaf = Format | PartitionSpec | None
 
 
-def _names_more(leaf: _Leaf) -> bool:
+def _has_layout(leaf: _Leaf) -> bool:
     if isinstance(leaf, PartitionSpec):
         return True
     sharding = leaf.sharding if leaf else None
@@ -228,7 +228,7 @@ def _argument_layout(
                 "its layout to the compiler (Layout.AUTO): lower and compile for "
                 "plugrt.ShapeDtypeStruct, and put the arrays to compiled.input_formats"
             )
-        if not _lie_alike(asked, aval.layout):
+        if not _is_met_by(asked, aval.layout):
             lies = aval.layout or device.client.default_layout(aval.tensor_type)
             raise InvalidArgument(
                 f"{describe()} lies in memory as {lies}; in_shardings asks for {wanted.layout}. "
@@ -237,7 +237,7 @@ def _argument_layout(
     return asked
 
 
-def _lie_alike(one: AnyLayout, other: Layout | None) -> bool:
+def _is_met_by(one: AnyLayout, other: Layout | None) -> bool:
     return isinstance(one, Layout) and other is not None and one.is_met_by(other)
 
 

@@ -11,6 +11,7 @@ from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import pytrees
+from plugrt.execution.trees.pytrees import PyTreeSpec
 from plugrt.interface import Device
 from plugrt.tracing.staged import Staged
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, struct_of
@@ -38,7 +39,7 @@ class TracedFunction(Protocol):
         """The option ``device`` of `jit`."""
 
     @property
-    def _in_tree(self) -> pytrees.PyTreeSpec: ...
+    def _in_tree(self) -> PyTreeSpec: ...
     @property
     def _rerun(self) -> Rerun | None:
         """Makes a call again operation by operation, for the debug checks."""
@@ -66,12 +67,12 @@ class StageInfo:
         raise NotImplementedError
 
     @property
-    def in_tree(self) -> pytrees.PyTreeSpec:
+    def in_tree(self) -> PyTreeSpec:
         """The structure of ``(args, kwargs)``."""
         return self._stage._in_tree
 
     @property
-    def out_tree(self) -> pytrees.PyTreeSpec:
+    def out_tree(self) -> PyTreeSpec:
         """The structure of the results."""
         return self._stage.staged.out_tree
 

@@ -139,11 +139,11 @@ class Traced(StageInfo):
     @property
     def _known(self) -> Launch | None:
         """The launch that options, or a mesh that arguments or operations name, decide; or None."""
-        if self._placed is None and self._names_mesh():
+        if self._placed is None and self._has_mesh():
             return self._launch()
         return self._placed
 
-    def _names_mesh(self) -> bool:
+    def _has_mesh(self) -> bool:
         return any(is_placed(aval) and is_divided(aval.sharding) for aval in self.avals) or any(
             claim.mesh is not None or len(claim.devices) > 1 for claim in self.staged.claims
         )

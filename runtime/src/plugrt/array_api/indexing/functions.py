@@ -10,7 +10,7 @@ from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shap
 from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
 from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
-from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
+from plugrt.array_api.indexing.read import fill_invalid, gather, is_filled_out_of_bounds, read
 from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.transfers.host_values import scalar_operand
@@ -89,7 +89,7 @@ def take(
         return full(shape, 0, x.dtype)
     positions = [(along, normalize_positions(indices, x.shape[along], mode))]
     result = gather(x, positions, indices.shape, along)
-    if fills_out_of_bounds(mode or "fill", fill_value):
+    if is_filled_out_of_bounds(mode or "fill", fill_value):
         where = range(along, along + indices.ndim)
         result = fill_invalid(result, in_bounds(x.shape, positions), where, fill_value)
     return result
@@ -140,7 +140,7 @@ def take_along_axis(
         ),
         slice_sizes=[1] * x.ndim,
     )
-    if fills_out_of_bounds(mode or "fill", fill_value):
+    if is_filled_out_of_bounds(mode or "fill", fill_value):
         result = fill_invalid(result, in_bounds(x.shape, [(along, p)]), range(x.ndim), fill_value)
     return result
 

@@ -103,7 +103,7 @@ _ADVANCED = (KnownPosition, Scalar, Indices, Flag)
 """What broadcasts together where there is an array among the items (NumPy's rule)."""
 
 
-def takes_operand(item: Item) -> bool:
+def has_operand(item: Item) -> bool:
     """Whether an operand belongs to an item alone, or to it first."""
     if isinstance(item, Unravelled):
         return item.axis == 0

@@ -27,7 +27,7 @@ from plugrt.array_api.indexing.items import (
     Spec,
     Unravelled,
     Window,
-    takes_operand,
+    has_operand,
 )
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.arrays.array import Array
@@ -93,7 +93,7 @@ def _make_starts_dynamic(shape: Shape, key: Key) -> Key:
                 operands.append(min(item.start, item.start + (item.count - 1) * item.step))
                 continue
         spec.append(item)
-        if takes_operand(item):
+        if has_operand(item):
             operands.append(next(pending))
     return Key(tuple(spec), tuple(operands))
 

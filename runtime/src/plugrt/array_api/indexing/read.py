@@ -18,10 +18,10 @@ from plugrt.array_api.indexing.items import (
     Spec,
     Window,
     block_shape,
+    has_operand,
     is_advanced,
     items_with_axis,
     result_layout,
-    takes_operand,
 )
 from plugrt.array_api.indexing.key import Key
 from plugrt.array_api.indexing.positions import (
@@ -65,7 +65,7 @@ def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -
         result = _static_part(result, [remaining_slice(item) for item in items])
         unsafe = [p for p in scalars if isinstance(i := items[p[0]], Scalar) and not i.safe]
         result = reshape(result, shape)
-        if fills_out_of_bounds(mode, fill_value) and unsafe:
+        if is_filled_out_of_bounds(mode, fill_value) and unsafe:
             return fill_invalid(result, in_bounds(x.shape, unsafe), (), fill_value)
         return result
     return reshape(_static_part(x, items), shape)
@@ -87,7 +87,7 @@ def cut_windows(x: Tracer, key: Key) -> tuple[Tracer, Positions, Key]:
     operands: list[Any] = []
     starts: list[Tracer] = []
     for item in key.spec:
-        if takes_operand(item):
+        if has_operand(item):
             (starts if isinstance(item, Window) else operands).append(next(pending))
     if not starts:
         return x, [], key
@@ -120,14 +120,14 @@ def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> T
             break
         before += isinstance(item, Slice)
     gathered = gather(part, positions, block, before)
-    if fills_out_of_bounds(mode, fill_value):
+    if is_filled_out_of_bounds(mode, fill_value):
         valid = broadcast_to(in_bounds(x.shape, positions), block)
         where = range(before, before + len(block))
         gathered = fill_invalid(gathered, valid, where, fill_value)
     return reshape(gathered, shape)
 
 
-def fills_out_of_bounds(mode: str | None, fill_value: Any) -> bool:
+def is_filled_out_of_bounds(mode: str | None, fill_value: Any) -> bool:
     """Whether positions out of bounds are to give ``fill_value``; checks ``mode``."""
     if mode not in MODES:
         raise ArgumentError(f"mode is {mode!r}; it takes {', '.join(map(repr, MODES))}")

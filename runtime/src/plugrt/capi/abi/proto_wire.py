@@ -166,7 +166,7 @@ def encode_checked_options(
     not said that it ``chooses``: those that cannot end the process.
     """
     encoded = compile_options(options)
-    if _asks_auto(encoded):
+    if _has_auto_shardings(encoded):
         require_auto_partitioning(True, chooses(), "the library")
     if not has_counts(encoded):
         raise InvalidArgument(
@@ -176,7 +176,7 @@ def encode_checked_options(
     return encoded
 
 
-def _asks_auto(encoded: bytes) -> bool:
+def _has_auto_shardings(encoded: bytes) -> bool:
     try:
         build = b"".join(messages(encoded, _BUILD_OPTIONS))
         return any(number == _AUTO and value for number, value in fields(build))

@@ -241,7 +241,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         spec = self._spec
         target = _require_own(device, Device, spec)
         memory = target.default_memory_or_none
-        ordered = self._in_c_order()
+        ordered = self._is_in_c_order()
         return self._copy(
             "copy to a device", spec.on(target), self._to_device(target) if ordered else None,
             self._to_memory(memory) if ordered and memory else None,
@@ -269,7 +269,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         target = _require_own(memory, Memory, spec)
         self._live()
         device = target.first_device()
-        ordered = self._in_c_order()
+        ordered = self._is_in_c_order()
         default = device.default_memory_or_none is target
         return self._copy(
             "copy to a memory", spec.on(device, target),
@@ -278,7 +278,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             lambda: target.client.buffer_from_host(self.to_host(), device, target),
         )  # fmt: skip
 
-    def _in_c_order(self) -> bool:
+    def _is_in_c_order(self) -> bool:
         """Whether the layout is C order: libraries copy the bytes and lose any other layout.
 
         Raises `Unimplemented` for a token, where XLA's client would end the process.

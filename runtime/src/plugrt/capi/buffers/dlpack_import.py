@@ -21,8 +21,8 @@ from plugrt.errors import InvalidArgument
 
 # Process-wide: numbers `_imported`.
 _keys = itertools.count(1)
-# Process-wide: a library in C has a number alone, and ends the loan at any time.
-_imported: dict[int, _Loan] = {}
+# Process-wide: a library in C has a number alone, and ends its use at any time.
+_imported: dict[int, _ImportedView] = {}
 
 _ALIGNMENT = 16
 """Where device memory begins: XLA refuses to launch with arguments elsewhere on a GPU
@@ -111,19 +111,19 @@ def _require_shareable(tensor: dlpack.Tensor, device: Device) -> None:
         )
 
 
-class _Loan:
-    """Calls ``done`` when the view was made and its end was told, in whichever order.
+class _ImportedView:
+    """Calls ``done`` once the view was made and released, in whichever order.
 
     Some libraries call back for a view that they refuse, whose memory is then still to be copied.
     """
 
-    __slots__ = ("_done", "_told")
+    __slots__ = ("_done", "_steps")
 
     def __init__(self, done: Callable[[], None]) -> None:
-        self._done, self._told = done, itertools.count()
+        self._done, self._steps = done, itertools.count()
 
-    def tell(self) -> None:
-        if next(self._told) == 1:
+    def finish_step(self) -> None:
+        if next(self._steps) == 1:
             self._done()
 
 
@@ -143,7 +143,7 @@ def view(
     """
     layout, _keep = make_layout(spec.shape, strides)
     key = next(_keys)
-    loan = _imported[key] = _Loan(done)
+    imported = _imported[key] = _ImportedView(done)
     try:
         args = handle.library.call(
             "Client_CreateViewOfDeviceBuffer",
@@ -159,7 +159,7 @@ def view(
             stream=stream or 0,
         )
         buffer = Buffer(args.buffer, spec)
-        loan.tell()
+        imported.finish_step()
         return buffer
     except BaseException:
         _imported.pop(key, None)
@@ -169,6 +169,6 @@ def view(
 @c_callback("void(*)(void*, void*)")
 @mark_callback
 def _release_view(_pointer: Any, key: Any) -> None:
-    loan = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
-    if loan is not None:
-        loan.tell()
+    imported = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
+    if imported is not None:
+        imported.finish_step()

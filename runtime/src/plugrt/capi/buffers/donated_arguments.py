@@ -110,7 +110,7 @@ def refuse_repeated(name: str, arguments: Sequence[Shards], donated: Collection[
                 )
 
 
-def may_donate(program: Program) -> bool:
+def can_donate(program: Program) -> bool:
     """Whether a program may take its arguments' memory, by the attributes that ask for it.
 
     The attribute names appear verbatim in MLIR text and bytecode; other formats may donate.

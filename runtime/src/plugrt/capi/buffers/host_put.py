@@ -183,7 +183,7 @@ class Transfers:
         with lend(array):
             handle.library.check_handles(args, MADE)
         event = args.done_with_host_buffer
-        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not handle.event_is_ready(
+        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not handle.is_event_ready(
             event
         ):
             return AliasedBuffer(args.buffer, put.spec, event, array)
@@ -238,7 +238,7 @@ class Transfers:
         return put
 
 
-def keeps_layouts(transfers: Transfers | ClosedTransfers, device: interface.Device) -> bool:
+def can_keep_layouts(transfers: Transfers | ClosedTransfers, device: interface.Device) -> bool:
     """Whether a put in another layout than the default keeps the elements in their places.
 
     XLA's CPU client (xla-cpu-pjrt 0.0.1) gives the buffer the layout that is asked for, and copies

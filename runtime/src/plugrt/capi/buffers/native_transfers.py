@@ -72,7 +72,7 @@ def compile_copy(spec: BufferSpec) -> Any:
     """
     handle = spec.handle
     functions = [handle.library.slots[name] for name in _FUNCTIONS]
-    if handle.library.ways.lacks("copy to a device", "Buffer_CopyToDevice"):
+    if handle.library.ways.is_missing("copy to a device", "Buffer_CopyToDevice"):
         return None
     if core is None or not all(isinstance(f, ffi.CData) for f in functions):
         return None

@@ -18,7 +18,7 @@ from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, keeps_layouts
+from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, can_keep_layouts
 from plugrt.capi.buffers.native_transfers import compile_copy
 from plugrt.capi.client import interpreter_exit
 from plugrt.capi.devices.devices import ClientBase, Device, Memory
@@ -260,7 +260,7 @@ class Client(ClientBase):
         if options.encoded is None:
             known = Known(program.name, options.num_replicas, options.num_partitions)
         return LoadedExecutable(
-            self, args.executable, may_donate(program), program.may_name_layouts, known
+            self, args.executable, can_donate(program), program.may_name_layouts, known
         )
 
     @with_argument_errors
@@ -414,7 +414,7 @@ class Client(ClientBase):
     @cached_property
     def _keeps_layouts(self) -> bool:
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
-        return bool(devices) and keeps_layouts(self._transfers, devices[0])
+        return bool(devices) and can_keep_layouts(self._transfers, devices[0])
 
     def _other_layout(self, array: npt.NDArray[Any], layout: Layout) -> Layout | None:
         """Returns a layout that an array is to have, None where that is the default."""

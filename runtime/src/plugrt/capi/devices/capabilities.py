@@ -11,7 +11,7 @@ from plugrt.base.dlpack_types import OF_DEVICES, ON_HOST
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.capi.devices.devices import ClientBase
-from plugrt.capi.extensions.ffi import takes_handlers
+from plugrt.capi.extensions.ffi import can_register_handlers
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics, OptionValue
@@ -61,7 +61,7 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
     several = len(devices) > 1
     has = library.has
     on_host, zero_copy, viewed = _host_memory(client)
-    handlers = takes_handlers(library, ask=on_host)
+    handlers = can_register_handlers(library, ask=on_host)
     stated = _own_statements(client)
     return Capabilities(
         asynchronous_dispatch=True,
@@ -79,14 +79,14 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
         auto_partitioning=stated.get(CHOOSES) is True,
         collectives=several,
         memory_kinds=any(len(d.memories()) > 1 for d in devices),
-        layouts=_states_layouts(library),
+        layouts=_has_layouts(library),
         layout_put=layout_put,
         device_to_device_copy=several and has("Buffer_CopyToDevice"),
-        memory_stats=bool(devices) and _implements(devices[0].memory_stats),
-        dlpack=on_host or _shares_device_memory(client),
+        memory_stats=bool(devices) and _is_implemented(devices[0].memory_stats),
+        dlpack=on_host or _can_share_device_memory(client),
         unsafe_pointer=has("Buffer_UnsafePointer"),
         strided_put=True,
-        topology=_implements(lambda: _try_topology(client)),
+        topology=_is_implemented(lambda: _try_topology(client)),
         custom_calls=handlers,
         host_callbacks=handlers and (on_host or copies or stated.get(CALLS_ON_HOST) is True),
         max_blocking_launches=_BLOCKING_LAUNCHES.get(client.platform),
@@ -128,7 +128,7 @@ def _tuple_bound(statements: Mapping[str, OptionValue], platform: str) -> int | 
     return TUPLE_ARGUMENTS_ABOVE.get(platform)
 
 
-def _states_layouts(library: Library) -> bool:
+def _has_layouts(library: Library) -> bool:
     """Whether a library says how arrays and the results of programs lie."""
     if "Layouts" not in library.extensions:
         return False
@@ -146,7 +146,7 @@ def _version(value: object) -> tuple[int, int, int] | None:
     return None
 
 
-def _implements(question: object) -> bool:
+def _is_implemented(question: object) -> bool:
     """Whether a function is implemented: any outcome but UNIMPLEMENTED shows that."""
     assert callable(question)
     try:
@@ -163,7 +163,7 @@ def _try_topology(client: ClientBase) -> None:
     client.library.call("TopologyDescription_Destroy", topology=args.topology)
 
 
-def _shares_device_memory(client: ClientBase) -> bool:
+def _can_share_device_memory(client: ClientBase) -> bool:
     """Whether DLPack has a type for the memory of the devices, and the library what it takes."""
     needed = (
         "Buffer_IsOnCpu",

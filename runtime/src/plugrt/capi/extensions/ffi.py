@@ -46,7 +46,7 @@ HandlerCall = Callable[[Handler, Any], None]
 """Calls a handler with what a ``XLA_FFI_CallFrame*`` has, and gives its results to the program."""
 
 
-def takes_handlers(library: Library, *, ask: bool) -> bool:
+def can_register_handlers(library: Library, *, ask: bool) -> bool:
     """Whether a library has the function that registers handlers; ``ask`` has it say so itself.
 
     Exported plugins have one for all backends. Asked with arguments that end too early, which

@@ -27,7 +27,7 @@ _OF_CORE = (
 )  # fmt: skip
 
 
-def _system_says() -> bool:
+def _can_ask_system() -> bool:
     """Whether the core can ask the system if there is memory at an address, by a trial of two.
 
     Not where the system is another, or an emulator or a sandbox answers for it.
@@ -36,7 +36,7 @@ def _system_says() -> bool:
     return core.is_readable(id(core)) is True and core.is_readable(_NO_MEMORY) is False
 
 
-system_says = core is not None and _system_says()
+system_says = core is not None and _can_ask_system()
 
 
 def _has_memory(address: int, size: int) -> bool:
@@ -227,7 +227,7 @@ class ClientHandle:
         self.known_pages |= pages
         return True
 
-    def event_is_ready(self, event: Any) -> bool:
+    def is_event_ready(self, event: Any) -> bool:
         """Whether an event has happened."""
         return bool(self.library.call("Event_IsReady", event=event).is_ready)
 

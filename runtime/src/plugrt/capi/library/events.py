@@ -32,7 +32,7 @@ class Event(interface.Event):
         self._pointer = handle.own("Event_Destroy", "event", pointer)
 
     def is_ready(self) -> bool:
-        return self._handle.event_is_ready(self._pointer)
+        return self._handle.is_event_ready(self._pointer)
 
     def has_happened(self) -> bool:
         """As `is_ready`; False if the library cannot tell."""
@@ -113,6 +113,6 @@ def await_transfer(handle: ClientHandle, pointer: Any, memory: object) -> None:
 def _is_under_way(handle: ClientHandle, pointer: Any) -> bool:
     """Whether the library says that an event has not come; False if it cannot tell."""
     try:
-        return not handle.event_is_ready(pointer)
+        return not handle.is_event_ready(pointer)
     except PjrtError:
         return False

@@ -203,7 +203,7 @@ class Table(Replies):
         """
         for size in self.sizes.possible(struct) if struct in GROWN else ():
             stated = int(sized.struct_size)
-            if size == stated or not self._refuses_size(error, struct, stated):
+            if size == stated or not self._is_size_refusal(error, struct, stated):
                 continue
             self.take_error(error)
             sized.struct_size = size
@@ -213,7 +213,7 @@ class Table(Replies):
                 break
         return error
 
-    def _refuses_size(self, error: Any, struct: str, size: int) -> bool:
+    def _is_size_refusal(self, error: Any, struct: str, size: int) -> bool:
         """Whether an error (or its address) may refuse a struct's size; it is not freed.
 
         Its text then names the struct, or the size that was stated, beside the word.

@@ -134,7 +134,7 @@ class Library(Table):
 
         for table in (self, *self._tables.values()):
             table.slots = {
-                name: function if but_frees and _frees(name) else stub
+                name: function if but_frees and _is_free_function(name) else stub
                 for name, function in table.slots.items()
             }
         return stub
@@ -163,7 +163,7 @@ class Library(Table):
         return self.named_values(args, "attributes", "num_attributes")
 
 
-def _frees(name: str) -> bool:
+def _is_free_function(name: str) -> bool:
     """Whether a function destroys a handle, or tells why that failed."""
     return name in DESTROYS or name.startswith("Error_")
 

@@ -68,7 +68,7 @@ class Ways:
         self._missing: dict[tuple[str, str, Hashable], str] = {}
         """(operation, way, key) to the message of the answer."""
 
-    def lacks(self, operation: str, way: str) -> bool:
+    def is_missing(self, operation: str, way: str) -> bool:
         """Whether a way of an operation was found missing, for whatever arguments."""
         return any(place[:2] == (operation, way) for place in self._missing)
 

@@ -30,8 +30,8 @@ class Effects:
     def __init__(self) -> None:
         self._folder = _folder()
         self._handlers = {number: _handler(number) for number in _WATCHED}
-        self._denormals = _keeps_denormals()
-        self._rounds_to_nearest = _rounds_to_nearest()
+        self._denormals = _has_denormals()
+        self._is_rounded_to_nearest = _is_rounded_to_nearest()
         self._blocked = _blocked_signals()
         self._alarm = _alarm_time()
         self._output = {number: _file(number) for number in _OUTPUT}
@@ -60,9 +60,9 @@ class Effects:
     def arithmetic(self) -> list[str]:
         """Returns what changed of how this thread computes."""
         found = []
-        if self._denormals and not _keeps_denormals():
+        if self._denormals and not _has_denormals():
             found.append("it makes this thread take denormal numbers for zero")
-        if self._rounds_to_nearest and not _rounds_to_nearest():
+        if self._is_rounded_to_nearest and not _is_rounded_to_nearest():
             found.append("it makes this thread round other than to the nearest number")
         return found
 
@@ -73,11 +73,11 @@ class Effects:
                 raise PluginBroken(f"it closed the {name} of its process")
 
 
-def _keeps_denormals() -> bool:
+def _has_denormals() -> bool:
     return _SMALLEST_NORMAL / 2 > 0
 
 
-def _rounds_to_nearest() -> bool:
+def _is_rounded_to_nearest() -> bool:
     """Whether numbers half-way between two others go to the even one, below and above zero."""
     one, little = 1.0, sys.float_info.epsilon / 4
     return one + little == one and -one - little == -one and one - little / 4 == one

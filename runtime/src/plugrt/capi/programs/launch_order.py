@@ -21,7 +21,7 @@ _PLATFORMS = frozenset({"cpu"})
 part itself: XLA's CPU client, 100 to 300 µs instead of 30 to 50 for four devices."""
 
 
-def launches_one_by_one(
+def is_launched_one_by_one(
     client: ClientBase, executable: Executable, devices: Sequence[Device]
 ) -> bool:
     """Whether that is right, and faster.

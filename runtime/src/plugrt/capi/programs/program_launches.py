@@ -17,7 +17,7 @@ from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.programs.executable import Executable
 from plugrt.capi.programs.launch_args import LaunchArgs
 from plugrt.capi.programs.launch_errors import LaunchErrors
-from plugrt.capi.programs.launch_order import PartByPart, launches_one_by_one
+from plugrt.capi.programs.launch_order import PartByPart, is_launched_one_by_one
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
 
@@ -233,14 +233,14 @@ class ProgramLaunches(LaunchErrors):
         if self._donation and (known := self._donation.known) is not None:
             self._core.know_donated(*known)
         devices = self._devices
-        if self._core.arity < 0 and launches_one_by_one(self._client, self._executable, devices):
+        if self._core.arity < 0 and is_launched_one_by_one(self._client, self._executable, devices):
             addresses = [int(ffi.cast("uintptr_t", device.pointer)) for device in devices]
             self._core.launch_one_by_one(tuple(addresses))
 
     def _prepare_python(self) -> None:
         """Finds out how later launches on several devices are made where there is no core."""
         devices = self._devices
-        if launches_one_by_one(self._client, self._executable, devices):
+        if is_launched_one_by_one(self._client, self._executable, devices):
             self._parts = PartByPart(self._handle, devices)
 
 

@@ -25,7 +25,7 @@ def guard_level(direction: Direction) -> str:
     return of_direction or config.transfer_guard or "allow"
 
 
-def moves(here: Sharding, there: Sharding) -> bool:
+def is_transfer(here: Sharding, there: Sharding) -> bool:
     """Whether an array leaves its devices, or their memory, for another sharding.
 
     As JAX has it, an exchange of parts among the same devices is no transfer.

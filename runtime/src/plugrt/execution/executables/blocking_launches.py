@@ -150,11 +150,11 @@ class BlockingLaunches:
                     self._await_turn(other, devices)
             return False
         for outer in self._outer_launches():
-            if self._precedes(outer, devices):
+            if self._is_before(outer, devices):
                 raise _refusal(calls, outer, devices)
         return True
 
-    def _precedes(self, outer: CallingLaunch, devices: Sequence[Device]) -> bool:
+    def _is_before(self, outer: CallingLaunch, devices: Sequence[Device]) -> bool:
         """Whether the backend begins a launch on some devices when another has ended."""
         if len(devices) > 1:
             return self._is_bounded and len(outer.devices) > 1
@@ -164,7 +164,7 @@ class BlockingLaunches:
     def _await_turn(self, other: CallingLaunch, devices: Sequence[Device]) -> None:
         deadline = time.monotonic() + calling_launch.PATIENCE
         functions = other.functions
-        while self._precedes(other, devices) and not other.ends_within(0.01):
+        while self._is_before(other, devices) and not other.wait_for_end(0.01):
             if time.monotonic() > deadline:
                 raise _refusal(functions, other, devices)
 

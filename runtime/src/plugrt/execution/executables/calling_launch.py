@@ -65,7 +65,7 @@ class CallingLaunch:
         self._ended = threading.Lock()  # not an event: see `plugrt.lifetime.thread_work`
         self._ended.acquire()
         self._releasing = threading.RLock()
-        self.entry = (partial(self.ends_within, 0.01), True)
+        self.entry = (partial(self.wait_for_end, 0.01), True)
         """Its entry in the queue; the wait returns False from time to time."""
 
     def is_under_way(self) -> bool:
@@ -83,7 +83,7 @@ class CallingLaunch:
             wait()
         self.launches.end(self)
 
-    def ends_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Waits for its end, also while another thread is making it; False after ``seconds``."""
         deadline = time.monotonic() + seconds
         while self.is_under_way():

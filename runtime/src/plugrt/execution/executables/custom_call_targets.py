@@ -186,7 +186,7 @@ _SYMBOL = rb"[\w$.-]"
 def named_targets(program: Program, targets: list[str]) -> list[str]:
     """Returns those of ``targets`` that a program may call, in their order."""
     code = program.code
-    near = [target for target in targets if _contains(code, target)]
+    near = [target for target in targets if _has_target(code, target)]
     if not near:
         return near
     if program.format != "mlir":  # a string of a protocol buffer follows its length
@@ -197,14 +197,14 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
         except (IndexError, ValueError):  # the compiler says what is wrong with it
             return near
         return [x for x in near if x.encode() in strings]
-    return [x for x in near if _in_text(code, x)]
+    return [x for x in near if _is_in_text(code, x)]
 
 
-def _contains(code: bytes, target: str) -> bool:
+def _has_target(code: bytes, target: str) -> bool:
     return target.encode() in code or _escaped(target) in code
 
 
-def _in_text(code: bytes, target: str) -> bool:
+def _is_in_text(code: bytes, target: str) -> bool:
     name = re.escape(target.encode())
     bare = re.search(rb"(?<!%b)%b(?!%b)" % (_SYMBOL, name, _SYMBOL), code)
     return bare is not None or b'"%b"' % _escaped(target) in code

@@ -177,7 +177,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 run = make_runner(
                     self._program_for(avals), self._out_tree, avals, what, self._rerun
                 )
-                if self._may_overflow(avals):
+                if self._can_overflow(avals):
                     run = self._blaming_integers(run)
                 self._runners.keep(key, run)
             if short is not None and self._in_tree is not None:
@@ -219,7 +219,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
                     "one. Fix: call the function that it was compiled from there"
                 )
 
-    def _may_overflow(self, avals: Sequence[Aval]) -> bool:
+    def _can_overflow(self, avals: Sequence[Aval]) -> bool:
         """Whether a Python integer of these avals may not fit the parameter that it is for."""
         return any(
             aval.is_number and dtype_kind(dtype) in "iu" and aval.dtype != dtype
@@ -256,7 +256,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 f"  {self._name(i)}: takes {TensorType(*expected[:2])}, called with "
                 f"{aval.tensor_type}"
                 for i, (expected, aval) in enumerate(zip(self._types, avals, strict=True))
-                if not self._fits(expected, aval)
+                if not self._can_accept(expected, aval)
             ]
             refuse(f"{self._title} was called with arguments of other types", wrong)
         if not (self._any_place or self._program.launch.of_parts):
@@ -270,7 +270,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         wrong = [
             f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
             for i, aval, target in needed
-            if is_placed(aval) and aval.committed and not _follows(aval, target)
+            if is_placed(aval) and aval.committed and not _is_placed_for(aval, target)
         ]
         if len(launch.devices) > 1:
             what = (
@@ -300,7 +300,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
             wrong,
         )
 
-    def _fits(self, expected: ParameterType, aval: Aval) -> bool:
+    def _can_accept(self, expected: ParameterType, aval: Aval) -> bool:
         shape, dtype, _ = expected
         if shape != aval.shape:
             return False
@@ -334,7 +334,7 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
     return f"{lies!r} over the devices {ids[0]}; taken in the same over {ids[1]}"
 
 
-def _follows(aval: ArrayAval, target: Sharding) -> bool:
+def _is_placed_for(aval: ArrayAval, target: Sharding) -> bool:
     """Whether an array is placed as a parameter takes it.
 
     One in another memory of the device is moved to the default memory, as in calls of `jit`.

@@ -151,8 +151,8 @@ def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> boo
     view = extra
     while type(view) is np.ndarray:
         view = view.base
-    lent = getattr(view, "obj", None) is shards[position]
-    alone = _TAKEN + lent + same
+    viewed = getattr(view, "obj", None) is shards[position]
+    alone = _TAKEN + viewed + same
     if core is not None and getrefcount(shards[position]) > alone:
         core.forget_result(shards[position])
     return getrefcount(shards[position]) > alone
@@ -199,7 +199,7 @@ def raise_explained(
                 "the same array, which it then has no more; pass a copy, or use the argument"
             ) from error
         for j in plan.kept:
-            if i != j and _same_array(values[i], values[j]):
+            if i != j and _is_same_array(values[i], values[j]):
                 also = "is also donated" if j in plan.donated else "is not"
                 raise InvalidArgument(
                     f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
@@ -242,7 +242,7 @@ def _refuse_given_back(
             ) from error
 
 
-def _same_array(a: Any, b: Any) -> bool:
+def _is_same_array(a: Any, b: Any) -> bool:
     return type(a) is Array and type(b) is Array and a._shards is b._shards
 
 

@@ -15,13 +15,13 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.executables.bounded_executable import split_launcher
 from plugrt.execution.launches.donation import Donation, Taken, give_back, raise_explained
-from plugrt.execution.launches.lent_parts import lend_parts
 from plugrt.execution.launches.placer import (
     Placer,
     find_scratch_arguments,
     is_placed_for,
     make_placer,
 )
+from plugrt.execution.launches.scratch_parts import find_scratch_parts
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan, Source
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
@@ -168,17 +168,17 @@ class LoadedProgram:
         assert self.executable is not None
         plan = self.plan
         if place is not None and not plan.donated:
-            lent = find_scratch_arguments(avals, plan.kept, self.launch)
-            launch_lending = self.executable.lending_launcher(lent) if lent else None
-            if not lent:
-                lent, launch_lending = lend_parts(
+            scratch = find_scratch_arguments(avals, plan.kept, self.launch)
+            launch_on_scratch = self.executable.lending_launcher(scratch) if scratch else None
+            if not scratch:
+                scratch, launch_on_scratch = find_scratch_parts(
                     self.executable, avals, self.types, plan.kept, self.launch
                 )
-            if launch_lending is not None:
-                leaving = make_placer(avals, self.types, plan.kept, self.launch, skip=lent)
+            if launch_on_scratch is not None:
+                leaving = make_placer(avals, self.types, plan.kept, self.launch, skip=scratch)
                 if leaving is None and plan.kept != tuple(range(len(avals))):
                     leaving = _take_shards(plan.kept)
-                return leaving, launch_lending
+                return leaving, launch_on_scratch
         return place, self.executable.launcher
 
     def _make_plain(

@@ -15,7 +15,7 @@ from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.executables.bounded_executable import BoundedExecutable
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.launches.placer import is_placed_for, takes_host_value
+from plugrt.execution.launches.placer import can_put_host_value, is_placed_for
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import pytrees
@@ -134,18 +134,18 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     None for a program with arguments that the core does not place.
     """
     plan, launch = program.plan, program.launch
-    loans = _compile_loans(program, avals)
+    scratch_puts = _compile_scratch_puts(program, avals)
     puts: list[Any] = []
     for i in plan.needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
         if not is_placed(aval):
-            if i in plan.passed or not takes_host_value(launch, i):
+            if i in plan.passed or not can_put_host_value(launch, i):
                 return None
-            if i in loans:
-                puts.append(loans[i])
+            if i in scratch_puts:
+                puts.append(scratch_puts[i])
                 continue
-            number = _takes_numbers(aval, program.types[i])
+            number = _is_for_numbers(aval, program.types[i])
             if number and i in plan.donated:  # the buffers of numbers are kept for later calls
                 return None
             compile_put = getattr(launch.client, "compile_put", None)
@@ -154,7 +154,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
                 return None
         elif not is_placed_for(aval, i, launch):
             exclusive = i in plan.passed or i in plan.donated
-            if exclusive or not takes_host_value(launch, i):
+            if exclusive or not can_put_host_value(launch, i):
                 return None
             put = compile_copy(aval, launch.devices[0])
             if put is None:
@@ -163,45 +163,45 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     return tuple(puts[: len(plan.kept)])
 
 
-def _compile_loans(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
-    """Returns what lends memory to host values, or puts them, by their numbers, where that is."""
+def _compile_scratch_puts(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
+    """Returns by number what copies host values into scratch memory, or puts them."""
     assert program.executable is not None
     plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
     found = {i: at for at, i in enumerate(plan.kept) if not is_placed(avals[i])}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
-    lent = [i for i in found if i not in plan.donated]
-    lenders = steps.lend([found[i] for i in lent]) if lent and steps.lend is not None else None
-    makes = {} if lenders is None else dict(zip(lent, lenders, strict=True))
+    numbers = [i for i in found if i not in plan.donated]
+    makers = steps.lend([found[i] for i in numbers]) if numbers and steps.lend is not None else None
+    makes = {} if makers is None else dict(zip(numbers, makers, strict=True))
     compile_put = getattr(launch.client, "compile_function_put", None)
-    late = _count_late(program, lent)
-    loans = {}
+    late = _count_late(program, numbers)
+    scratch_puts = {}
     for i in found:
         shape, dtype, _ = program.types[i]
         put = compile_put and compile_put(shape, dtype, launch.devices[0])
         if i not in makes and put is None:
             continue
-        loans[i] = core.ScratchPut(
+        scratch_puts[i] = core.ScratchPut(
             make=makes.get(i),
             is_ready=steps.is_ready,
             dtype=dtype,
             shape=shape,
-            kind=dtype.kind if _takes_numbers(avals[i], program.types[i]) else None,
+            kind=dtype.kind if _is_for_numbers(avals[i], program.types[i]) else None,
             put=_put_after_cast(put, dtype) if put and not shape else put,
             late=late,
         )
-    return loans
+    return scratch_puts
 
 
-def _takes_numbers(aval: Aval, expected: ParameterType) -> bool:
+def _is_for_numbers(aval: Aval, expected: ParameterType) -> bool:
     """Whether what comes for a parameter is a Python number or bool of its kind."""
     _, dtype, weak = expected
     return aval.is_number and (weak or dtype.kind == "b")
 
 
-def _count_late(program: LoadedProgram, lent: Sequence[int]) -> int:
+def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
     """Returns how many launches that end late may be kept at once, by what each of them has."""
-    shapes = [program.types[i][:2] for i in lent]
+    shapes = [program.types[i][:2] for i in numbers]
     for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":
             shapes.append((aval.shape, aval.dtype))

@@ -10,10 +10,10 @@ from plugrt import monitoring
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import ParameterType, as_arrays, parameter_types
 from plugrt.execution.arrays.aval import Aval, is_placed
-from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, moves
+from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, is_transfer
 from plugrt.execution.executables.launch_log import LaunchLog
 from plugrt.execution.launches.caches import RunnerCache
-from plugrt.execution.launches.float_checks import Rerun, add_float_checks, float_checks_enabled
+from plugrt.execution.launches.float_checks import Rerun, add_float_checks, has_float_checks
 from plugrt.execution.launches.loaded_program import LoadedProgram, Run
 from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
@@ -156,7 +156,7 @@ def _make_unrecorded(
     rerun: Rerun | None,
     is_operation: bool,
 ) -> Runner:
-    if float_checks_enabled():
+    if has_float_checks():
         checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
         return _take_scalars(avals, _unflatten_results(out_tree, checked))
     plain = _take_scalars(avals, _make_plain(program, out_tree, avals))
@@ -207,7 +207,7 @@ def guard_launches(
         what = f"{plan.describe(i)} of {plan.name!r}, {aval.tensor_type}"
         if not is_placed(aval):
             needed.append(("host_to_device", f"{what}, to {target!r}", not aval.tensor_type.shape))
-        elif moves(aval.sharding, target):
+        elif is_transfer(aval.sharding, target):
             moved = f"{what}, from {aval.sharding!r} to {target!r}"
             needed.append(("device_to_device", moved, False))
     if not needed:

@@ -77,7 +77,7 @@ def make_placer(
     return _place_needed(needed, hosts, steps, launch)
 
 
-def takes_host_value(launch: Launch, i: int) -> bool:
+def can_put_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
     return _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
 
@@ -93,7 +93,7 @@ def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
 def find_scratch_arguments(
     avals: Sequence[Aval], needed: Sequence[int], launch: Launch
 ) -> tuple[int, ...]:
-    """Returns where, among the arguments needed, those are that a launch could be lent memory for.
+    """Returns the positions of needed arguments that a launch could copy into scratch memory.
 
     Host arrays, and arrays on another device of the client. Python scalars are not among them:
     their arrays are kept, which is faster than any copy.

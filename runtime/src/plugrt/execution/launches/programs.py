@@ -36,7 +36,7 @@ from plugrt.execution.placement.launch_shardings import (
     require_shape,
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
-from plugrt.execution.placement.plan import Plan, takes_one_tuple
+from plugrt.execution.placement.plan import Plan, is_tuple_program
 from plugrt.execution.placement.result_avals import (
     check_memories,
     explain_refusal,
@@ -178,7 +178,7 @@ def resolve_launch(
             claims.append(Claim((explicit,), lambda: said))
         return replicate_launch(traced, avals, claims)
     if explicit is None or any(claim.mesh is not None for claim in claims):
-        held = [i for i in needed if not (asked and asked.moves(i, avals[i]))]
+        held = [i for i in needed if not (asked and asked.is_moved(i, avals[i]))]
         deciding = [*[avals[i] for i in held], *filter(None, captured)]
         claims += claims_of(
             deciding,
@@ -207,7 +207,7 @@ def resolve_launch(
     if not plan.is_trivial or explicit is not None or named:
         return keep_layouts(launch, plan, avals)
     shardings = [
-        k.sharding if is_placed(k) and _keeps_sharding(k, committed) else here
+        k.sharding if is_placed(k) and _is_sharding_kept(k, committed) else here
         for k, here in zip(avals, launch.in_shardings, strict=True)
     ]
     out = [
@@ -218,7 +218,7 @@ def resolve_launch(
     return keep_layouts(launch, plan, avals)
 
 
-def _keeps_sharding(aval: ArrayAval, committed: bool) -> bool:
+def _is_sharding_kept(aval: ArrayAval, committed: bool) -> bool:
     return not committed or not isinstance(aval.sharding, SingleDeviceSharding)
 
 
@@ -241,7 +241,7 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
     inputs = [TensorType(*traced.types[i][:2]) for i in plan.kept]
     program = traced.program(client, launch)
     agree_on_program(program, launch.devices)
-    tupled = takes_one_tuple(client, len(plan.kept) + plan.fed)
+    tupled = is_tuple_program(client, len(plan.kept) + plan.fed)
     options = replace(compile_options(launch, plan), parameter_is_tupled=tupled)
     with explain_refusal(plan, launch):
         loaded = compile_program(client, program, options, inputs)

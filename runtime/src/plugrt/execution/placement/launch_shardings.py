@@ -68,7 +68,7 @@ class AskedShardings:
             if sharding is not None
         ]
 
-    def moves(self, i: int, aval: Aval) -> bool:
+    def is_moved(self, i: int, aval: Aval) -> bool:
         """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
         asked = None if self.from_program else self.arguments[i]
         if asked is None or isinstance(asked, AUTO) or is_abstract(asked) or not is_placed(aval):

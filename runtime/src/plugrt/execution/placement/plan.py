@@ -56,7 +56,7 @@ class Plan:
         return f"argument {names[i] if i < len(names) and names[i] else i}"
 
 
-def takes_one_tuple(client: Client, count: int) -> bool:
+def is_tuple_program(client: Client, count: int) -> bool:
     """Whether a program of ``count`` parameters is compiled to take one tuple, as in JAX.
 
     A backend says so by the capability ``tuple_arguments_above``, or by an attribute of that name,

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
-from plugrt.execution.shardings.op_sharding import read_op_sharding, states_whole, write_op_sharding
+from plugrt.execution.shardings.op_sharding import (
+    is_stated_whole,
+    read_op_sharding,
+    write_op_sharding,
+)
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.frames.argument_errors import with_argument_errors
@@ -71,7 +75,7 @@ class GSPMDSharding(TiledSharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return not self._message or states_whole(self._message)
+        return not self._message or is_stated_whole(self._message)
 
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
         return GSPMDSharding(self._devices, self._message, memory_kind=kind)

@@ -115,11 +115,11 @@ class Mesh(AbstractMesh):
         return AbstractMesh(self._sizes, self._names)
 
     def __enter__(self) -> Self:
-        mesh_context.enter(self)
+        mesh_context.begin(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        mesh_context.leave()
+        mesh_context.end()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):

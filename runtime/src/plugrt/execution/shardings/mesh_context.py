@@ -49,12 +49,12 @@ def swap(context: MeshContext) -> MeshContext:
     return before or _NONE
 
 
-def enter(mesh: AbstractMesh) -> None:
+def begin(mesh: AbstractMesh) -> None:
     """Begins a ``with mesh:``."""
     _entered.outer.append(swap(MeshContext(mesh, current().programs)))
 
 
-def leave() -> None:
+def end() -> None:
     """Ends the innermost one; `FailedPrecondition` where this thread is in none."""
     if not _entered.outer:
         raise FailedPrecondition(

@@ -62,7 +62,7 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
     return Tiling(tuple(sizes[:ndim]), tuple(tiles))
 
 
-def states_whole(content: Content) -> bool:
+def is_stated_whole(content: Content) -> bool:
     """Whether a message says that each device has the whole; `InvalidReply` for what is none."""
     try:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}

@@ -18,7 +18,7 @@ from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.transfers.exchange_plan import ExchangePlan
-from plugrt.execution.transfers.host_assembly import assembles_on_host
+from plugrt.execution.transfers.host_assembly import is_assembled_on_host
 from plugrt.interface import Buffer, Device
 from plugrt.monitoring.listeners import listening
 from plugrt.monitoring.stage_events import logger
@@ -50,7 +50,7 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
     return made
 
 
-def keeps_parts(x: Array, sharding: Sharding) -> bool:
+def has_own_buffers(x: Array, sharding: Sharding) -> bool:
     """Whether the exchange of an array, where parts are shared, gives buffers of its own."""
     found = _find_exchange(x, sharding)
     return found is not None and found.keeps_parts
@@ -130,7 +130,7 @@ def _plan_exchange(
     memory_kinds = source.memory_kind, target.memory_kind
     known = plan.moved_bytes(dtype), source.addressable_devices
     clients = {device.client for device in target.addressable_devices}
-    if all(assembles_on_host(client, math.prod(shape) * dtype.itemsize) for client in clients):
+    if all(is_assembled_on_host(client, math.prod(shape) * dtype.itemsize) for client in clients):
         return Exchange(memory_kinds, *plan.on_host(dtype), *known)
     try:
         return Exchange(memory_kinds, *plan.load(dtype), *known)

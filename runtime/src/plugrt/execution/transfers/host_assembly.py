@@ -24,7 +24,7 @@ _Located = tuple[int, tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
 """The number of a buffer, its shape, and where a piece lies in it and in the part."""
 
 
-def assembles_on_host(client: Client, nbytes: int) -> bool:
+def is_assembled_on_host(client: Client, nbytes: int) -> bool:
     """Whether parts of arrays of this size are put together in main memory.
 
     So they are where reading a buffer and putting one are no copies: the devices' memory is the

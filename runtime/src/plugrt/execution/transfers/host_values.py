@@ -132,7 +132,7 @@ class HostConstant:
         """The array that it was copied from, while that lives."""
         return None if self._source is None else self._source()
 
-    def equals(self, host: npt.NDArray[Any]) -> bool:
+    def has_value(self, host: npt.NDArray[Any]) -> bool:
         """Whether ``host`` holds the same, bit by bit."""
         if (host.shape, host.dtype) != (self.shape, self.dtype):
             return False

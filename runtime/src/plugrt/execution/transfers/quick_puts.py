@@ -86,7 +86,7 @@ def _compile(aval: Aval, made: Array) -> Any:
 
 
 def _compile_move(aval: ArrayAval, device: Device) -> Any:
-    if not _goes_within_client(aval, device):
+    if not _is_copied_within_client(aval, device):
         return None
     client, copy = device.client, compile_copy(aval, device)
     if copy is not None:
@@ -97,12 +97,12 @@ def _compile_move(aval: ArrayAval, device: Device) -> Any:
 def compile_copy(aval: ArrayAval, device: Device) -> Any:
     """Returns what copies such arrays to a device in the core; None where Python has to."""
     compiles = getattr(device.client, "compile_copy", None)
-    if compiles is None or not _goes_within_client(aval, device):
+    if compiles is None or not _is_copied_within_client(aval, device):
         return None
     return compiles(aval.shape, aval.dtype, device)
 
 
-def _goes_within_client(aval: ArrayAval, device: Device) -> bool:
+def _is_copied_within_client(aval: ArrayAval, device: Device) -> bool:
     """Whether such arrays, each on one device, are copied to another of the same client."""
     if not _is_on_one(aval.sharding) or aval.layout is not None:
         return False

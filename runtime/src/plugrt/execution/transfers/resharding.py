@@ -20,7 +20,7 @@ from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import tiling_body
 from plugrt.execution.shardings.tiling import Tiling
-from plugrt.execution.transfers.exchanges import exchange, keeps_parts
+from plugrt.execution.transfers.exchanges import exchange, has_own_buffers
 from plugrt.execution.transfers.process_transfer import plan_transfer, transfer
 from plugrt.execution.transfers.sharded_transfer import join, put_sharded
 from plugrt.interface import CompileOptions, DeviceAssignment, LoadedExecutable, Program, TensorType
@@ -51,7 +51,7 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
         x._raise_deleted(error)
     if made is None:
         return put_sharded(np.asarray(x), sharding, x._aval.weak)
-    return share_parts(made, x, held) if share and keeps_parts(x, sharding) else made
+    return share_parts(made, x, held) if share and has_own_buffers(x, sharding) else made
 
 
 _exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.transfer_guard import check_transfer, moves
+from plugrt.execution.arrays.transfer_guard import check_transfer, is_transfer
 from plugrt.execution.arrays.waiting import await_held, await_together
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.put_target import Space, Target, is_target, read_target, spread
@@ -131,7 +131,7 @@ def _check_puts(x: Any, device: Any) -> None:
     for leaf, target in zip(leaves, targets, strict=True):
         there = _sharding_of(read_target(target), leaf)
         if type(leaf) is Array:
-            if there is not None and moves(leaf.sharding, there):
+            if there is not None and is_transfer(leaf.sharding, there):
                 what = f"{leaf._aval.tensor_type}, from {leaf.sharding!r} to {there!r}"
                 check_transfer("device_to_device", what, explicit=True)
         elif not isinstance(leaf, Array):

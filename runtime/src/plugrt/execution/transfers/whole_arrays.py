@@ -11,7 +11,7 @@ from plugrt.execution.arrays.array_making import array_on, change_layout, share_
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.shardings.divided import is_divided, replicate
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.execution.transfers.exchanges import exchange, keeps_parts
+from plugrt.execution.transfers.exchanges import exchange, has_own_buffers
 from plugrt.execution.transfers.sharded_transfer import gather, put_sharded
 from plugrt.interface import Device, HostBufferSemantics
 
@@ -76,4 +76,4 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     if buffers is None:
         return put(gather(x), device, committed, x._aval.weak, semantics=_ALIAS)
     made = array_on(buffers[0], committed, x._aval.weak)
-    return share_parts(made, x, held) if keeps_parts(x, here) else made
+    return share_parts(made, x, held) if has_own_buffers(x, here) else made

@@ -67,7 +67,7 @@ def find_broken_requirement(row: Record) -> tuple[str, str] | None:
     """Returns which version of ours a distribution excludes, and the cure; else None."""
     for name, clauses in _read_requirements(row):
         installed = distributions.version(name)
-        if installed and not allows(clauses, installed):
+        if installed and not is_version_allowed(clauses, installed):
             reason = f"{row.who} requires {name}{clauses}, and {name} {installed} is installed"
             return reason, _cure(row.distribution, f'"{name}{clauses}"')
     return None
@@ -93,7 +93,7 @@ def requirements(distribution: Distribution) -> Iterator[tuple[str, str]]:
         yield name, clauses.replace(" ", "")
 
 
-def allows(clauses: str, version: str) -> bool:
+def is_version_allowed(clauses: str, version: str) -> bool:
     """Whether each clause that is understood allows a version, of which the numbers count."""
     installed = _numbers(version)
     return all(

@@ -125,7 +125,7 @@ class Description:
     def _libraries(self) -> list[Path]:
         found = self._shared_libraries
         if len(found) > 1:
-            found = [file for file in found if _exports_pjrt(file)]
+            found = [file for file in found if _has_pjrt_entry(file)]
             fitting = [file for file in found if not _explain_other_machine(str(file))]
             found = fitting if len(fitting) == 1 else found
         return found
@@ -164,7 +164,7 @@ def find_unannounced(
             if not file.name.endswith(_SUFFIXES) or module or file.name in names:
                 continue
             with contextlib.suppress(OSError):  # its name is too long, or it may not be read
-                if file.is_file() and _exports_pjrt(file):
+                if file.is_file() and _has_pjrt_entry(file):
                     yield distribution, file
 
 
@@ -195,7 +195,7 @@ def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _exports_pjrt(file: Path) -> bool:
+def _has_pjrt_entry(file: Path) -> bool:
     """Whether a library defines GetPjrtApi; of other formats than ELF, whether it has the name."""
     from plugrt.capi.loading.elf import NotElf, read_elf
 

@@ -150,7 +150,7 @@ def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
             yield from _from_importers([folder])
         for name in names:
             yield _from_folder(folder, name)
-    if path is None and any(map(_provides_distributions, sys.meta_path)):
+    if path is None and any(map(_has_distributions, sys.meta_path)):
         yield from _from_importers(sys.path)
 
 
@@ -179,7 +179,7 @@ def _version_in(location: str) -> str:
     return ""
 
 
-def _provides_distributions(finder: object) -> bool:
+def _has_distributions(finder: object) -> bool:
     """Whether an importer of ``sys.meta_path`` provides distributions of its own."""
     cls = finder if isinstance(finder, type) else type(finder)
     ours = cls.__module__.split(".")[0] in ("importlib_metadata", "_frozen_importlib_external")

@@ -22,7 +22,7 @@ from plugrt.frames.argument_errors import after_checks
 from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
-from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
+from plugrt.plugins.plugin import Plugin, find_fault, is_hook_implementation
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.slow_start import warn_if_slow
@@ -116,7 +116,7 @@ def _load_registered(row: Record, table: Table) -> Plugin:
 
 def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
     """Returns the plugin of the entry point's name among those that its object offers."""
-    hooks = not isinstance(offered, type) and implements_hooks(offered)
+    hooks = not isinstance(offered, type) and is_hook_implementation(offered)
     plugins = [offered] if isinstance(offered, Plugin) or not hooks else []
     what = "its entry point is wrong" if plugins else "plugrt_offer_plugins"
     if hooks:

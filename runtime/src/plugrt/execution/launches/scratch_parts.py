@@ -1,4 +1,4 @@
-"""Host arrays that launches on several devices could be lent memory for, in parts."""
+"""Host arrays that launches on several devices copy into scratch memory, a part for each."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from plugrt.execution.shardings.sharding_base import Index, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import find_places
 from plugrt.interface import LoadedExecutable, Shards
 
-LaunchLending = Callable[[list[Any]], Sequence[Shards]]
+LaunchOnScratch = Callable[[list[Any]], Sequence[Shards]]
 LaunchParts = Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]]
 """As `LoadedExecutable.part_lending_launcher` returns it."""
 
 
-def lend_parts(
+def find_scratch_parts(
     executable: LoadedExecutable,
     avals: Sequence[Aval],
     types: Sequence[ParameterType],
     needed: Sequence[int],
     launch: Launch,
-) -> tuple[tuple[int, ...], LaunchLending | None]:
+) -> tuple[tuple[int, ...], LaunchOnScratch | None]:
     """Returns where the arguments are that launches take as whole host arrays, and what launches.
 
     (), None where the backend puts each part (`LoadedExecutable.part_lending_launcher` is None),
@@ -65,7 +65,9 @@ def find_divided(
     return found
 
 
-def _cast_first(launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[Any]]]) -> LaunchLending:
+def _cast_first(
+    launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[Any]]]
+) -> LaunchOnScratch:
     """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
 
     def cast_and_launch(arguments: list[Any]) -> Sequence[Shards]:
