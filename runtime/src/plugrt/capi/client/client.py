@@ -60,6 +60,7 @@ from plugrt.interface import (
     Shards,
 )
 from plugrt.interface.checks import require_rank
+from plugrt.native.finalizers import finish_pending
 
 _LONGEST_NAME = 256
 """Of a platform, in characters; known platforms have under 20."""
@@ -423,6 +424,7 @@ class Client(ClientBase):
         return Topology(self.library, self._call("TopologyDescription").topology, self.handle())
 
     def close(self) -> None:
+        finish_pending()
         handle, self._handle = self._handle, None
         self.copy_specs = None
         if handle is not None:
