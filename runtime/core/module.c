@@ -39,6 +39,12 @@ static PyMethodDef functions[] = {
     {"set_host_hooks", set_host_hooks, METH_O, "set_host_hooks(avals): what finds those of host values."},
     {"set_settings_hooks", set_settings_hooks, METH_VARARGS,
      "set_settings_hooks(attributes, token): those of the settings, and what makes their token."},
+    {"set_finalizer_hooks", set_finalizer_hooks, METH_VARARGS,
+     "set_finalizer_hooks(collecting, here, descend, is_of_handler, main): what finalizers need of Python."},
+    {"finish_pending", call_pending, METH_NOARGS,
+     "finish_pending(): does what finalizers have put off."},
+    {"stop_finalizers", stop_finalizers, METH_NOARGS,
+     "stop_finalizers(): has those of Python do nothing more; the interpreter ends."},
     {"change_surroundings", change_surroundings, METH_VARARGS,
      "change_surroundings(object, name, value): sets an attribute of the settings or the traces."},
     {"forget_runners", forget_runners, METH_O,
@@ -97,7 +103,7 @@ static int fill(PyObject *module) {
     return -1;
   }
   int failed =
-      PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_hold() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+      PyModule_AddStringConstant(module, "SOURCES", core_sources) || add_finalizers(module) || add_freer(module) || add_hold() || add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
                  add_put(module) || add_copy(module) || add_scratch_put(module) || add_references(module) ||
                  add_view(module) || add_reader(module) || add_executable(module) ||
                  add_launcher(module) || add_events(module) || add_lock(module) ||

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device, Event, Layout, Memory, ReadyEvent, TensorType
 from plugrt.interface.checks import require_callback
+from plugrt.native.finalizers import End
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice, BackendMemory
 from plugrt_sdk.held_arrays import address_of, hold
@@ -22,7 +23,7 @@ from plugrt_sdk.layouts import layout_of
 from plugrt_sdk.putting import put_array
 from plugrt_sdk.returns import require, require_handle, wrong_return
 from plugrt_sdk.session import Session
-from plugrt_sdk.uses import Uses
+from plugrt_sdk.uses import Held, Uses
 
 
 class BackendBuffer(Buffer):
@@ -31,10 +32,18 @@ class BackendBuffer(Buffer):
     A token has a buffer as well, whose handle may be None: what it orders is in its event.
     """
 
-    __slots__ = ("_deleted", "_event", "_handle", "_memory", "_session", "_taker", "_type", "_uses")
+    __slots__ = (
+        "_delete", "_deleted", "_end", "_event", "_handle", "_held", "_memory", "_session",
+        "_taker", "_type", "_uses",
+    )  # fmt: skip
 
     def __init__(
-        self, session: Session, handle: Handle, tensor_type: TensorType, memory: BackendMemory
+        self,
+        session: Session,
+        handle: Handle,
+        tensor_type: TensorType,
+        memory: BackendMemory,
+        event: Event | None = None,
     ) -> None:
         self._deleted = False
         self._session = session
@@ -42,12 +51,17 @@ class BackendBuffer(Buffer):
         self._type = tensor_type
         self._memory = memory
         self._uses: Uses | None = None
-        self._event: Event | None = None
-        session.add_buffer()
-        if session.counts_uses:
-            self._uses = Uses(handle, session.delete_handle)
-            if session.asynchronous:
-                self._event = session.event_of(handle)
+        self._event = event
+        self._held = held = Held(handle, session)
+        self._delete = held.end
+        try:
+            if session.counts_uses:
+                self._uses = uses = Uses(held)
+                if session.asynchronous and event is None:
+                    self._event = event = session.event_of(handle)
+                self._delete = partial(_when_ready, event, uses.ender())
+        finally:
+            self._end = End(self._delete)
 
     @property
     def backend_name(self) -> str:
@@ -116,11 +130,7 @@ class BackendBuffer(Buffer):
     def when_ready(self, callback: Callable[[], None]) -> None:
         """Calls back when the contents are ready or failed: now, or on the author's thread."""
         require_callback(callback)
-        event = self._event
-        if event is None or event.is_ready():
-            callback()
-        else:
-            event.on_ready(lambda _: callback())
+        _when_ready(self._event, callback)
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -136,7 +146,7 @@ class BackendBuffer(Buffer):
             self.end_use()
             raise
         if looks and self._uses is not None:
-            return hold(host, self._uses.end)
+            return hold(host, End(self._uses.ender()))
         self.end_use()
         host.flags.writeable = False
         return host
@@ -171,11 +181,8 @@ class BackendBuffer(Buffer):
         if self._deleted:
             return
         self._deleted = True
-        handle, self._handle = self._handle, None
-        if self._uses is None:
-            self._session.delete_handle(handle)
-        else:
-            self.when_ready(self._uses.end)
+        self._handle = None
+        self._delete()
 
     def give_away(self, taker: str, consumed: bool) -> None:
         """Ends the buffer as donated; the handle is the launch's if it has ``consumed`` it."""
@@ -184,7 +191,7 @@ class BackendBuffer(Buffer):
         if consumed:
             self._deleted = True
             self._handle = None
-            self._session.remove_buffer()
+            self._held.forget()
         else:
             self.delete()
 
@@ -220,9 +227,7 @@ class BackendBuffer(Buffer):
     def _copy_token(self, target: BackendMemory) -> BackendBuffer:
         """Returns a token that is ready when this one is."""
         _ = self.handle
-        made = BackendBuffer(self._session, None, self._type, target)
-        made._event = self._event
-        return made
+        return BackendBuffer(self._session, None, self._type, target, self._event)
 
     def _copy(
         self, target: BackendMemory, method: str, copy: Callable[[Handle], Handle]
@@ -283,7 +288,10 @@ class BackendBuffer(Buffer):
         _ = self.handle
         return self._type.nbytes
 
-    # Bound here: when the interpreter ends, modules may have lost their names already.
-    def __del__(self, _is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not getattr(self, "_deleted", True) and not _is_ending():
-            self.delete()
+
+def _when_ready(event: Event | None, callback: Callable[[], None]) -> None:
+    """Calls back when there is no event, or when it has come."""
+    if event is None or event.is_ready():
+        callback()
+    else:
+        event.on_ready(lambda _: callback())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plugrt.interface import Client, Device, DeviceDescription, Memory, OptionValue
+from plugrt.native.finalizers import finish_pending
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.returns import require_figures, wrong_return
 
@@ -100,6 +101,7 @@ class BackendDevice(Device):
         return found
 
     def memory_stats(self) -> Mapping[str, int]:
+        finish_pending()
         backend = self._backend
         if not self._client.capabilities.memory_stats:
             self._unimplemented("memory_stats")

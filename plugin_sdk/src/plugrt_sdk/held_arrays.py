@@ -1,8 +1,7 @@
-"""`hold`: a read-only NumPy array, and a callback when its last view is deleted."""
+"""`hold`: a read-only NumPy array that keeps an object until its last view is deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,21 @@ from plugrt.errors import InvalidArgument
 class _Memory:
     """An object with NumPy's array interface; arrays made of it keep it alive."""
 
-    __slots__ = ("__array_interface__", "_array", "_release")
+    __slots__ = ("__array_interface__", "_array", "_kept")
 
-    def __init__(self, array: npt.NDArray[Any], release: Callable[[], None]) -> None:
+    def __init__(self, array: npt.NDArray[Any], kept: object) -> None:
         # As bytes: the interface has no name for the dtypes of ml_dtypes.
         self.__array_interface__ = array.view(f"V{array.itemsize}").__array_interface__
         self._array = array
-        self._release = release
-
-    def __del__(self) -> None:
-        self._release()
+        self._kept = kept
 
 
-def hold(array: npt.NDArray[Any], release: Callable[[], None]) -> npt.NDArray[Any]:
-    """Returns a read-only array over the same memory; ``release`` is called when it is gone.
+def hold(array: npt.NDArray[Any], kept: object) -> npt.NDArray[Any]:
+    """Returns a read-only array over the same memory, which keeps an object.
 
-    It, and every array and memoryview that is made of it.
+    So does every array and memoryview that is made of it.
     """
-    held: npt.NDArray[Any] = np.asarray(_Memory(array, release)).view(array.dtype)
+    held: npt.NDArray[Any] = np.asarray(_Memory(array, kept)).view(array.dtype)
     held.flags.writeable = False
     return held
 
@@ -57,4 +53,4 @@ def import_capsule(capsule: Any) -> npt.NDArray[Any]:
             f"the DLPack capsule is memory of device type {tensor.device_type}, not the host's"
         )
     array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
-    return hold(array, dlpack.take(capsule).release)
+    return hold(array, dlpack.take(capsule))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import methodcaller
 
 import ml_dtypes
 import numpy as np
@@ -29,6 +30,7 @@ class Session:
 
     __slots__ = (
         "_closed",
+        "_closing",
         "_live",
         "asynchronous",
         "backend",
@@ -62,8 +64,9 @@ class Session:
         self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
         """Whether it matters when handles are given back (`plugrt_sdk.uses`)."""
         self.asynchronous = "event" in self.methods
-        self._live = 0
+        self._live: list[None] = []
         self._closed = False
+        self._closing = map(methodcaller("close"), (backend,))
 
     @property
     def backend_name(self) -> str:
@@ -131,38 +134,27 @@ class Session:
             raise wrong_return(self.backend, "event", "an event (PendingEvent) or None", event)
         return event
 
-    def delete_handle(self, handle: Handle) -> None:
-        """Gives a handle back to the backend."""
-        try:
-            if handle is not None:
-                self.backend.delete(handle)
-        finally:
-            self.remove_buffer()
-
     def require_dtype(self, dtype: np.dtype[np.generic]) -> None:
         """Raises `UnsupportedDtype` for one that the backend does not declare."""
         if self.dtypes is not None and dtype not in self.dtypes:
             names = ", ".join(sorted(known.name for known in self.dtypes))
             raise UnsupportedDtype(f"{self.backend_name} has no arrays of {dtype}; it has {names}")
 
-    def add_buffer(self) -> None:
-        """Counts a buffer that was made."""
-        self._live += 1
-
-    def remove_buffer(self) -> None:
-        """Counts a deleted buffer; the last one of a closed client closes the backend."""
-        self._live -= 1
-        self._close_if_idle()
+    def count_buffer(self) -> Iterator[None]:
+        """Counts a buffer that was made, until ``next`` of the iterator: a function in C."""
+        self._live.append(None)
+        return map(list.pop, (self._live,))
 
     def close(self) -> None:
         """Closes the backend, now or with the last buffer."""
         if not self._closed:
             self._closed = True
-            self._close_if_idle()
+            self.close_if_idle()
 
-    def _close_if_idle(self) -> None:
+    def close_if_idle(self) -> None:
+        """Closes the backend, once, if its client is closed and all buffers are deleted."""
         if self._closed and not self._live:
-            self.backend.close()
+            next(self._closing, None)
 
 
 def _make_devices(backend: Backend, client: Client) -> list[BackendDevice]:

@@ -1,15 +1,49 @@
-"""`Uses`: counts the uses of a backend's handle, which is released with the last."""
+"""`Held`, `Uses`: a backend's handle, given back once, and how many things work with it.
+
+What ends a handle or a use may be called again after an interrupt, as finalisers are
+(`plugrt.native.finalizers`): each step that must happen once is an item of an iterator, and only a
+function in C advances that.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from plugrt_sdk.compiled import Handle
 
+if TYPE_CHECKING:
+    from plugrt_sdk.session import Session
+
 # Process-wide: handles of all clients are counted by the same steps.
 _lock = threading.RLock()
-"""For the counts of all handles. Reentrant: the garbage collector may delete a buffer within it."""
+"""To begin uses of several handles at once. Reentrant: a signal handler may come within it."""
+
+
+class Held:
+    """A handle of a backend, until `end` gives it back or `forget` says that a launch has it."""
+
+    __slots__ = ("_counted", "_handles", "_session")
+
+    def __init__(self, handle: Handle, session: Session) -> None:
+        self._handles = iter(() if handle is None else (handle,))  # None is a token's
+        self._session = session
+        self._counted = session.count_buffer()
+
+    def end(self) -> None:
+        """Gives the handle back to the backend; again, it does what is left of that."""
+        try:
+            deque(map(self._session.backend.delete, self._handles), 0)  # to the end: it lets go
+        finally:
+            next(self._counted, None)
+            self._session.close_if_idle()
+
+    def forget(self) -> None:
+        """Leaves the handle to a launch that has consumed it."""
+        deque(self._handles, 0)
+        self.end()
 
 
 class Uses:
@@ -19,12 +53,12 @@ class Uses:
     array that looks at its memory.
     """
 
-    __slots__ = ("_count", "_handle", "_release")
+    __slots__ = ("_held", "_is_claimed", "_uses")
 
-    def __init__(self, handle: Handle, release: Callable[[Handle], None]) -> None:
-        self._handle = handle
-        self._release = release
-        self._count = 1
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self._uses = [None]
+        self._is_claimed = False
 
     def begin(self) -> bool:
         """Adds a use; False if the handle is gone by now."""
@@ -33,46 +67,49 @@ class Uses:
     def claim(self) -> bool:
         """Takes the handle over if the buffer is its only use; `unclaim` gives it back."""
         with _lock:
-            alone = self._count == 1
-            if alone:
-                self._count = 0
-            return alone
+            self._is_claimed = True  # first: `end` acquires no lock
+            if len(self._uses) == 1:
+                return True
+        self.unclaim()
+        return False
 
     def unclaim(self) -> None:
         """Undoes `claim`; deletes the handle if the buffer was deleted meanwhile."""
-        with _lock:
-            self._count += 1
-            last = not self._count
-        if last:
-            self._give_back()
+        self._is_claimed = False
+        self._settle()
 
     def end(self) -> None:
         """Ends a use; with the last one the handle is deleted."""
-        end_all((self,))
+        self._uses.pop()
+        self._settle()
 
-    def _give_back(self) -> None:
-        handle, self._handle = self._handle, None
-        self._release(handle)
+    def ender(self) -> Callable[[], None]:
+        """Returns what ends one use, once, however often it is called."""
+        ending = map(list.pop, (self._uses,))
+
+        def end() -> None:
+            next(ending, None)
+            self._settle()
+
+        return end
+
+    def _settle(self) -> None:
+        if not self._uses and not self._is_claimed:
+            self._held.end()
 
 
 def begin_all(uses: Sequence[Uses]) -> Uses | None:
     """Adds a use to each, unless one of the handles is gone, which is returned."""
     with _lock:
         for one in uses:
-            if not one._count:
+            if one._is_claimed or not one._uses:
                 return one
         for one in uses:
-            one._count += 1
+            one._uses.append(None)
     return None
 
 
 def end_all(uses: Sequence[Uses]) -> None:
     """Ends a use of each; what is used no more is deleted."""
-    last = []
-    with _lock:
-        for one in uses:
-            one._count -= 1
-            if not one._count:
-                last.append(one)
-    for one in last:
-        one._give_back()
+    for one in uses:
+        one.end()

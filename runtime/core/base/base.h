@@ -39,9 +39,19 @@ Raised set_aside(void);
 /* Sets it again. What was raised meanwhile is reported, as of that object; an interrupt stays raised
    instead, and has the other as its context. */
 void put_back(Raised raised, PyObject *where);
-/* The same, but an interrupt is reported as well, where nobody could take it from here. */
+/* The same in a finalizer, where `deliver` has an interrupt raised later. */
 void put_back_alone(Raised raised, PyObject *where);
 PyObject *catching(PyObject *module, PyObject *pair);
+
+/* ---- finalizers.c: the ends of objects ---- */
+/* Takes the exception that is set, in a finalizer: one of a signal handler is raised in the main thread
+   after it, any other is reported as of that object. Whether it is one of a signal handler. */
+int deliver(PyObject *where);
+/* Calls a function that may be called again, as it is where a signal handler raised in it. In a garbage
+   collection or a callback of a library, or without room for calls, it is put off, and `keep` kept until
+   then. Arguments and `keep` may be NULL. */
+void finish(PyObject *function, PyObject *arguments, PyObject *keep);
+int is_in_callback(void); /* whether a library is calling this thread */
 
 /* ---- python_method.c ---- */
 PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,
@@ -85,6 +95,10 @@ int set_trace_state(PyObject *state);
 
 /* ---- for the module ---- */
 int add_lock(PyObject *module);
+int add_finalizers(PyObject *module);
+PyObject *set_finalizer_hooks(PyObject *module, PyObject *args);
+PyObject *call_pending(PyObject *module, PyObject *unused);
+PyObject *stop_finalizers(PyObject *module, PyObject *unused);
 PyObject *set_settings_hooks(PyObject *module, PyObject *args);
 
 #endif

@@ -1,5 +1,5 @@
 /* Exceptions: taken while something else is done, raised again, and what else is raised meanwhile. */
-#include "base/base.h"
+#include "base/internal.h"
 
 PyObject *take_exception(void) {
   PyObject *type, *value, *traceback;
@@ -46,16 +46,21 @@ Raised set_aside(void) {
   return raised;
 }
 
-/* The value, with its traceback, a new reference; NULL for none. */
-static PyObject *value_of(Raised *raised) {
+PyObject *raised_value(Raised *raised) {
   PyErr_NormalizeException(&raised->type, &raised->value, &raised->traceback);
   if (raised->traceback && raised->value)
     PyException_SetTraceback(raised->value, raised->traceback);
   return Py_XNewRef(raised->value);
 }
 
+void drop_raised(Raised raised) {
+  Py_XDECREF(raised.type);
+  Py_XDECREF(raised.value);
+  Py_XDECREF(raised.traceback);
+}
+
 void put_back_alone(Raised raised, PyObject *where) {
-  if (PyErr_Occurred()) PyErr_WriteUnraisable(where);
+  if (PyErr_Occurred()) deliver(where);
   PyErr_Restore(raised.type, raised.value, raised.traceback);
 }
 
@@ -66,25 +71,21 @@ void put_back(Raised raised, PyObject *where) {
     return;
   }
   Raised interrupt = set_aside();
-  PyObject *value = value_of(&interrupt), *before = raised.type ? value_of(&raised) : NULL;
+  PyObject *value = raised_value(&interrupt), *before = raised.type ? raised_value(&raised) : NULL;
   if (value && before && value != before) PyException_SetContext(value, Py_NewRef(before));
   Py_XDECREF(value);
   Py_XDECREF(before);
-  Py_XDECREF(raised.type);
-  Py_XDECREF(raised.value);
-  Py_XDECREF(raised.traceback);
+  drop_raised(raised);
   PyErr_Restore(interrupt.type, interrupt.value, interrupt.traceback);
 }
 
 /* Takes the exception that is set, and returns `settle(error, *arguments)`; NULL with an exception. */
 static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
   Raised raised = set_aside();
-  PyObject *error = value_of(&raised), *first = error ? PyTuple_Pack(1, error) : NULL;
+  PyObject *error = raised_value(&raised), *first = error ? PyTuple_Pack(1, error) : NULL;
   PyObject *all = first ? PySequence_Concat(first, arguments) : NULL;
   PyObject *answer = all ? PyObject_CallObject(settle, all) : NULL;
-  Py_XDECREF(raised.type);
-  Py_XDECREF(raised.value);
-  Py_XDECREF(raised.traceback);
+  drop_raised(raised);
   Py_XDECREF(error);
   Py_XDECREF(first);
   Py_XDECREF(all);

@@ -4,7 +4,7 @@
    Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
    a launch's own work here, so that the dict in which one of them has the values of a thread is kept,
    and what was found last of a thread that traces nothing, until any thread changes one of them. */
-#include "base/base.h"
+#include "base/internal.h"
 
 enum { PLACES = 64 };
 typedef struct {
@@ -84,6 +84,7 @@ static void keep_found(PyObject *token, unsigned long long since) {
 PyObject *settings_token(void) {
   PyObject *last = found_here();
   if (last) return last;
+  finish_pending();
   PyObject *local = PyDict_GetItemWithError(settings, token_name);
   if (!local) return PyErr_Occurred() ? NULL : PyObject_CallNoArgs(get_token);
   Py_INCREF(local); /* another thread may replace it */
@@ -95,10 +96,11 @@ PyObject *settings_token(void) {
 PyObject *token_outside_traces(void) {
   PyObject *known = found_here();
   if (known) return known;
+  finish_pending();
   unsigned long long before = changes;
   if (is_tracing()) return NULL;
   PyObject *token = settings_token();
-  if (token) keep_found(token, before);
+  if (token && !is_pending()) keep_found(token, before);
   return token;
 }
 
@@ -110,6 +112,8 @@ int is_guarded(void) {
   Py_XDECREF(guarded);
   return answer;
 }
+
+void note_change(void) { changes++; }
 
 PyObject *change_surroundings(PyObject *module, PyObject *args) {
   (void)module;

@@ -6,9 +6,8 @@
 PyTypeObject *Client_Type;
 Py_ssize_t calls_under_way, forks;
 
-/* Nobody is told of what a function of Python raises that a destructor has called. */
 static void end_note(Client *self, PyObject *answer) {
-  if (!answer) PyErr_WriteUnraisable((PyObject *)self);
+  if (!answer) deliver((PyObject *)self);
   Py_XDECREF(answer);
 }
 

@@ -148,6 +148,7 @@ int add_buffer(PyObject *module);
 int add_put(PyObject *module);
 int add_references(PyObject *module);
 int add_view(PyObject *module);
+int add_freer(PyObject *module);
 int add_reader(PyObject *module);
 int add_executable(PyObject *module);
 int add_events(PyObject *module);

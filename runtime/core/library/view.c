@@ -90,7 +90,7 @@ static void view_dealloc(PyObject *object) {
 }
 
 static PyMethodDef owner_methods[] = {
-    {"destroy", (PyCFunction)owner_destroy, METH_NOARGS, "Destroys the buffer now, unless it is viewed."},
+    {"destroy", (PyCFunction)owner_destroy, METH_VARARGS, "Destroys the buffer now, unless it is viewed."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot owner_slots[] = {

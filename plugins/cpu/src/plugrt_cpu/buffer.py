@@ -10,6 +10,7 @@ import numpy.typing as npt
 from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
+from plugrt.native.finalizers import End
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate_use
@@ -21,7 +22,9 @@ from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, array_type
 class CpuBuffer(Buffer):
     """A jaxlib array on one device: ``raw`` is jaxlib's, ``type`` and ``place`` describe it."""
 
-    __slots__ = ("place", "raw", "type")
+    # Python clears them in this order, the alphabet's: ``swept`` ends after jaxlib's array.
+    __slots__ = ("place", "raw", "swept", "type")
+    swept: object
 
     def __init__(self, raw: Any, type: TensorType, place: Place) -> None:
         self.raw = raw
@@ -121,7 +124,7 @@ class CpuBuffer(Buffer):
         self._require_alive()
         try:
             if (copied := _copy_large(self.raw, self.type, place)) is not None:
-                return BorrowingBuffer(copied, self.type, place)
+                return borrowing_buffer(copied, self.type, place)
             raw = adapter.copy(self.raw, place.raw_devices, place.sharding)
         except JAXLIB_ERRORS as error:
             raise translate_use(error, self._title()) from error
@@ -138,17 +141,14 @@ class CpuBuffer(Buffer):
         return f"<buffer {self.type} on {self.device!r}>"
 
 
-class BorrowingBuffer(CpuBuffer):
-    """An array that may lie in memory of the host, which has it back when the array ends.
+def borrowing_buffer(raw: Any, type: TensorType, place: Place) -> CpuBuffer:
+    """Returns an array that may lie in memory of the host, which has it back when the array ends.
 
     jaxlib 0.10 keeps its reference to such memory until a later call collects it.
     """
-
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        self.raw = None
-        adapter.collect_garbage()
+    made = CpuBuffer(raw, type, place)
+    made.swept = End(adapter.collect_garbage)
+    return made
 
 
 def gives_views(tensor_type: TensorType) -> bool:

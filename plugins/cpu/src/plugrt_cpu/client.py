@@ -11,7 +11,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device, Layout, Memory, OptionValue, TensorType
 from plugrt.processes.forks import in_child
 from plugrt_cpu import adapter
-from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer, gives_views
+from plugrt_cpu.buffer import CpuBuffer, gives_views
 from plugrt_cpu.device import CpuDevice, CpuMemory, require_device
 from plugrt_cpu.distributed.process_copies import ProcessCopies, not_set_up
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -163,9 +163,7 @@ class CpuClient(PuttingClient):
     @with_argument_errors
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
         """Returns the buffers of one array as launches take them fastest."""
-        if len(buffers) == 1 and (
-            type(only := buffers[0]) is CpuBuffer or type(only) is BorrowingBuffer
-        ):
+        if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
         # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
         # devices_->Len()" on stderr; no public report of it was found.

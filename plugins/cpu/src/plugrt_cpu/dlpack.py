@@ -61,17 +61,15 @@ class _DLTensor(ctypes.Structure):
 class _Memory:
     """An object with NumPy's array interface that keeps a capsule and its array alive."""
 
+    # Python clears them in this order, the alphabet's: the capsule ends before its keeper.
+    # jaxlib 0.10.2 ends the process (SIGABRT) when an array that was deleted is freed while a
+    # capsule of its own refers to it; no public report of it was found.
     __slots__ = ("__array_interface__", "_capsule", "_keeper")
 
     def __init__(self, interface: dict[str, Any], capsule: Any, keeper: Any) -> None:
         self.__array_interface__ = interface
         self._capsule = capsule
         self._keeper = keeper
-
-    def __del__(self) -> None:
-        # Before the keeper: jaxlib 0.10.2 ends the process (SIGABRT) when an array that was deleted
-        # is freed while a capsule of its own refers to it; no public report of it was found.
-        self._capsule = None
 
 
 def view(

@@ -14,7 +14,7 @@ from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argum
 from plugrt.interface import Device, HostBufferSemantics, Layout, Memory, TensorType
 from plugrt.interface.checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack
-from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer
+from plugrt_cpu.buffer import CpuBuffer, borrowing_buffer
 from plugrt_cpu.device import ClientBase, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.shards import CpuShards
@@ -70,7 +70,7 @@ class PuttingClient(ClientBase):
                 self.buffer_from_host, error, array=array, semantics=semantics, layout=layout
             )
         borrows = how is adapter.ZERO_COPY or tensor_type.nbytes >= LARGE_BYTES
-        return (BorrowingBuffer if borrows else CpuBuffer)(raw, tensor_type, place)
+        return (borrowing_buffer if borrows else CpuBuffer)(raw, tensor_type, place)
 
     def _require_row_major(self, layout: Layout, array: npt.NDArray[Any]) -> None:
         require_rank(layout, np.shape(array))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
 
-from plugrt.lifetime.garbage_collection import running as collecting
+from plugrt.native.finalizers import running as collecting
 from plugrt_cpu.interrupts import is_alone
 from plugrt_cpu.jaxlib_import import import_jaxlib
 
@@ -19,7 +19,7 @@ class _AtEnd:
     """Has a function called at the end of each collection.
 
     It must be written in C, as all else that happens there: see
-    `plugrt.lifetime.garbage_collection`.
+    `plugrt.native.finalizers`.
     """
 
     call: Callable[[], object] = int  # does nothing

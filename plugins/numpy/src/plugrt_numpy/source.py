@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import linecache
-import weakref
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from plugrt.frames.traceback_filter import hide_frames
+from plugrt.native.finalizers import End
 from plugrt_numpy.data_types import Function
 
 FILE = "<numpy backend: "
@@ -54,7 +55,7 @@ class FunctionSource:
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         exec(compile(text, filename, "exec"), self._globals)
         function: Function = self._globals.pop("run")
-        weakref.finalize(function, linecache.cache.pop, filename, None)
+        vars(function)["_end"] = End(partial(linecache.cache.pop, filename, None))
         return function
 
 

@@ -15,7 +15,7 @@ from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import HostCallback, TensorType
-from plugrt.lifetime.garbage_collection import is_collecting_here
+from plugrt.native.finalizers import is_collecting_here
 from plugrt.settings.options import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name

@@ -22,7 +22,7 @@ from plugrt.capi.devices.devices import Device, Memory
 from plugrt.capi.extensions import layouts
 from plugrt.capi.extensions import stream as streams
 from plugrt.capi.library.events import Event, await_transfer, lend
-from plugrt.capi.loading.owned_handles import own
+from plugrt.capi.loading.owned_handles import address_of, own
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
@@ -174,7 +174,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         with handle.lock:
             if type(self) is Buffer:
                 owner = self._view_owner
-                free = handle.free_buffer if owner is None else _freer_of(owner)
+                free = handle.free_buffer if owner is None else owner.destroy
                 self._owner = own(pointer, free, group=handle.exiting)
                 # A separate class, so that the common ``__del__`` has no extra branch.
                 self.__class__ = ViewedBuffer
@@ -309,12 +309,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         handle, pointer = self._spec.handle, self._live()
         with handle.lock:
             self._call("Buffer_IncreaseExternalReferenceCount")
-        drop = handle.drop_reference
-
-        def release(raw: Any, _buffer: object = self) -> None:  # the buffer lives until then
-            drop(raw)
-
-        return own(pointer, release, lends=pointer)
+        return own(pointer, handle.drop_reference, lends=pointer, keep=self)
 
     def _refer_if_possible(self) -> Any:
         try:
@@ -403,11 +398,6 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return minor_to_major(self._spec.handle, self._live())
 
 
-def _freer_of(owner: Any) -> Callable[[Any], None]:
-    """Returns what destroys a buffer whose memory the core has owner: not before the last view."""
-    return lambda _: owner.destroy()
-
-
 _do_nothing: Any = tuple
 """`__del__` of buffers whose memory another object owns, in C: no signal handler runs there."""
 
@@ -427,11 +417,14 @@ class AliasedBuffer(Buffer):
     def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
         handle = spec.handle
 
-        def free(raw: Any) -> None:
-            handle.release("Buffer_Destroy", "buffer", raw)
-            handle.hold(event, array)
+        destroyed = map(handle.free_buffer, (address_of(pointer),))
+        held = iter(((event, array),))
 
-        super().__init__(own(pointer, free, group=handle.exiting), spec)
+        def free(_: Any) -> None:
+            next(destroyed, None)
+            handle.hold(held)
+
+        super().__init__(own(pointer, free, handle.exiting, is_repeatable=True), spec)
 
     def _share(self, pointer: Any) -> Any:
         """Returns the pointer, which owns the ``PJRT_Buffer`` and the host array from the start."""

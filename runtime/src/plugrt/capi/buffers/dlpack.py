@@ -222,15 +222,15 @@ def read_managed(managed: Any) -> Tensor:
 class _Release:
     """Releases a tensor once, from when it is due: until then its capsule does."""
 
-    __slots__ = ("_calls", "is_due")
+    __slots__ = ("_left", "is_due")
 
-    def __init__(self) -> None:
-        self._calls = itertools.count()
+    def __init__(self, managed: Any) -> None:
+        self._left = iter((managed,))
         self.is_due = False
 
     def __call__(self, managed: Any) -> None:
-        if self.is_due and next(self._calls) == 0 and managed.deleter != ffi.NULL:
-            managed.deleter(managed)
+        if self.is_due and managed.deleter != ffi.NULL:
+            next(map(managed.deleter, self._left), None)  # in C: an interrupt comes before or after
 
 
 class Taken:
@@ -241,7 +241,7 @@ class Taken:
     def __init__(self, managed: Any, release: _Release) -> None:
         self.managed = managed
         self._release = release
-        self._handle = own(managed, release)
+        self._handle = own(managed, release, is_repeatable=True)
 
     def release(self) -> None:
         """Releases it, unless that was done."""
@@ -250,8 +250,9 @@ class Taken:
 
 def take(capsule: Any) -> Taken:
     """Marks a capsule as used, and returns its tensor, which is released once."""
-    release = _Release()
-    taken = Taken(_find(capsule), release)
+    managed = _find(capsule)
+    release = _Release(managed)
+    taken = Taken(managed, release)
     try:
         _rename(capsule, _USED)
         release.is_due = True

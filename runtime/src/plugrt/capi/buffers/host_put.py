@@ -191,7 +191,7 @@ class Transfers:
         if semantics == HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL:
             self._drop_event(event)
         else:
-            handle.hold(event, array)
+            handle.hold(iter(((event, array),)))
         return buffer
 
     def compile_put(

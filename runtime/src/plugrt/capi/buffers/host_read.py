@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.buffers.native_read import compile_reader, is_small
 from plugrt.capi.library.events import await_transfer, lend
 from plugrt.capi.loading.library import Library
-from plugrt.capi.loading.owned_handles import own
+from plugrt.capi.loading.owned_handles import address_of, own
 from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class HostReader:
             if size and not handle.is_memory(address, size):
                 raise _no_memory_error(self._library, self._address, size)
         except BaseException:
-            handle.drop_reference(pointer)
+            handle.drop_reference(address_of(pointer))
             raise
         return address
 
@@ -160,9 +161,9 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
     It keeps the client's handle alive, but not the `Client` object.
     """
     address = _refer(handle, pointer, spec)
-    drop = handle.drop_reference
-    # The free function holds the owner, so that the buffer is destroyed after the reference.
-    kept = own(address, lambda _: drop(owner), lends=owner)
+    drop = partial(handle.drop_reference, address_of(owner))
+    # The owner is kept, so that the buffer is destroyed after the reference.
+    kept = own(address, lambda _: drop(), lends=owner, keep=owner)
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
@@ -171,7 +172,7 @@ def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[A
     """Returns a read-only copy of the buffer's memory."""
     address = _refer(handle, pointer, spec)
     contents = ffi.unpack(address, spec.nbytes)
-    handle.drop_reference(pointer)
+    handle.drop_reference(address_of(pointer))
     return np.ndarray(spec.stored_shape, spec.dtype, contents)
 
 
@@ -309,7 +310,7 @@ def _is_addressable(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> boo
         raise _no_memory_error(library, args, size)
     with handle.lock:  # as for a view
         library.call("Buffer_IncreaseExternalReferenceCount", buffer=pointer)
-    handle.drop_reference(pointer)
+    handle.drop_reference(address_of(pointer))
     return True
 
 

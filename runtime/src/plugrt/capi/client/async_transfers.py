@@ -112,7 +112,7 @@ class AsyncTransfer:
                 transfer_size=size,
                 is_last_transfer=last,
             )
-        self._handle.hold(args.done_with_h2d_transfer, view)
+        self._handle.hold(iter(((args.done_with_h2d_transfer, view),)))
 
     def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
         """Sends a whole array, which the library may lay out differently (PJRT 0.83)."""
@@ -134,7 +134,7 @@ class AsyncTransfer:
                 shape_element_type=spec.element_type,
                 shape_layout=spec.layout,
             )
-        self._handle.hold(args.done_with_h2d_transfer, view)
+        self._handle.hold(iter(((args.done_with_h2d_transfer, view),)))
 
     def fail(self, index: int, error: PjrtError) -> None:
         """Makes a buffer fail with an error instead of receiving data."""

@@ -39,6 +39,7 @@ from plugrt.errors import (
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import HostBufferSemantics, Layout, OptionValue, Shards
 from plugrt.interface.checks import require_rank
+from plugrt.native.finalizers import finish_pending
 
 if TYPE_CHECKING:
     from plugrt.capi.client.topology import Topology
@@ -226,7 +227,7 @@ class Client(ClientBase):
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
         # Not before: a process without programs starts sooner, as all that is imported within these
         # methods shows.
-        from plugrt.capi.buffers.donated_arguments import may_donate
+        from plugrt.capi.buffers.donated_arguments import can_donate
         from plugrt.capi.extensions import ffi_registration, ffi_staging
         from plugrt.capi.programs.executable import Known, program_struct
         from plugrt.capi.programs.loaded_executable import LoadedExecutable
@@ -450,6 +451,7 @@ class Client(ClientBase):
         return Topology(self.library, self._call("TopologyDescription").topology, self.handle())
 
     def close(self) -> None:
+        finish_pending()
         handle, self._handle = self._handle, None
         self.copy_specs = None
         if handle is not None:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from types import FrameType
 
 from plugrt.capi.buffers.buffer import Buffer
-from plugrt.capi.library.callback_threads import await_outside, expected
+from plugrt.capi.library.callback_threads import expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.owned_handles import free_group, stop_freeing
 from plugrt.lifetime.main_interpreter import current_frames
+from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core, new_lock
 from plugrt.processes.forks import FORKED
 
@@ -46,7 +47,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     of them where another thread stays inside a call; and all where a library may yet call a Python
     function.
     """
-    await_outside()
+    finish_pending()
     left = list(_live)
     if not expected:
         for handle in left:

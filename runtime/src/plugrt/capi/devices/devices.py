@@ -13,6 +13,7 @@ from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
+from plugrt.native.finalizers import finish_pending
 
 if TYPE_CHECKING:
     from plugrt.capi.library.serialized_envelope import Origin
@@ -201,6 +202,7 @@ class Device(interface.Device):
         return stream.stream_for_external_ready_events(library, self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:
+        finish_pending()
         args = self._client.handle().library.call("Device_MemoryStats", device=self.pointer)
         stats = {"bytes_in_use": int(args.bytes_in_use)}
         for name in _STATS:

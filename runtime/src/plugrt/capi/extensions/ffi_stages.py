@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from plugrt.capi.extensions.ffi_states import (
 )
 from plugrt.errors import Unimplemented
 from plugrt.interface import Handler, HandlerStages
+from plugrt.native.finalizers import End
 
 
 class StagedHandler:
@@ -63,7 +63,7 @@ class _Instance:
     def __init__(self, handler: StagedHandler, attributes: Mapping[str, Any]) -> None:
         self._target, self._stages = handler.target, handler.stages
         self._states = States()
-        weakref.finalize(self, self._states.delete).atexit = False
+        self._end = End(self._states.delete)
         if self._stages.instantiate is not None:
             context = Context(self._target, INSTANTIATE, self._states, self._states)
             call_stage(self._stages.instantiate, context, (), (), attributes)

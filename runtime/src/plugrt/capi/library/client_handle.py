@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.process_map import is_memory
 from plugrt.capi.abi.structs import new_struct, struct_type
-from plugrt.capi.library.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.owned_handles import own
@@ -91,15 +88,12 @@ class ClientHandle:
         """Objects that must live as long as the client, such as callbacks passed to it."""
         exiting, keep = self.exiting, self.keep
 
-        def destroy_client(raw: Any) -> None:
-            if not exiting:
-                run_outside_callbacks(functools.partial(_destroy_client, library, raw, keep))
-
-        self.pointer = own(pointer, destroy_client)
+        free = library.make_freer("Client_Destroy", "client", exiting, waits=True)
+        self.pointer = own(pointer, free, keep=keep)
         self.buffer_destroy: Slot = _slot_or_nothing(library, "Buffer_Destroy")
         self.destroy_args: list[Any] = []
-        self.free_buffer = self._make_freer("Buffer_Destroy")
-        """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
+        self.free_buffer = library.make_freer("Buffer_Destroy", "buffer", exiting)
+        """Destroys a ``PJRT_Buffer*``, for `own`."""
         self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
         self.lock = new_lock()
         """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
@@ -111,8 +105,10 @@ class ClientHandle:
         description after it has left the buffer's mutex, which a deletion frees meanwhile
         (xla-cpu-pjrt 0.0.1: two threads, `Buffer.refer` beside `Buffer.delete`, crash in seconds).
         """
-        self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount", self.lock)
-        """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
+        self.drop_reference = library.make_freer(
+            "Buffer_DecreaseExternalReferenceCount", "buffer", exiting, self.lock
+        )
+        """Releases an external reference to a ``PJRT_Buffer*``, for `own`."""
         self.donates = False
         """Whether a program was loaded whose launches take buffers: others' hold theirs then."""
         self.host_readers: list[Any] = []
@@ -155,31 +151,6 @@ class ClientHandle:
     def new_destroy_args(self) -> Any:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
         return new_struct("struct PJRT_Buffer_Destroy_Args")
-
-    def _make_freer(
-        self, name: str, lock: AbstractContextManager[Any] | None = None
-    ) -> Callable[[Any], None]:
-        """Returns a fast function that calls the destructor ``name`` on a ``PJRT_Buffer*``."""
-        library, exiting = self.library, self.exiting
-        function = _slot_or_nothing(library, name)
-        if lock is not None:
-            function = _serialize(function, lock)
-        free_args: list[Any] = []
-
-        def free(pointer: Any, _client: object = self.pointer) -> None:
-            if exiting:
-                return
-            try:
-                args = free_args.pop()
-            except IndexError:
-                args = new_struct(f"struct PJRT_{name}_Args")
-            args.buffer = pointer
-            error = function(args)
-            if error:
-                library.log_failure(name, error)
-            free_args.append(args)
-
-        return free
 
     def delete_buffer(self, pointer: Any) -> None:
         """Has the library free the memory of a ``PJRT_Buffer*``.
@@ -231,10 +202,13 @@ class ClientHandle:
         """Whether an event has happened."""
         return bool(self.library.call("Event_IsReady", event=event).is_ready)
 
-    def hold(self, event: Any, source: Any) -> None:
-        """Keeps ``source`` until ``event`` is ready, then destroys the event."""
+    def hold(self, sources: Iterator[tuple[Any, Any]]) -> None:
+        """Keeps each source of (event, source) until the event is ready, then destroys the event.
+
+        A function in C advances the iterator, so that this may be called again after an interrupt.
+        """
         with self.lock:
-            self.pending.append((event, source))
+            self.pending.extend(sources)
         self.sweep()
 
     def sweep(self) -> None:
@@ -289,14 +263,6 @@ class ClientHandle:
 def _slot_or_nothing(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
     return library.get_hot_slot(name) if library.has(name) else _do_nothing
-
-
-def _serialize(function: Slot, lock: AbstractContextManager[Any]) -> Slot:
-    def call(args: Any) -> Any:
-        with lock:
-            return function(args)
-
-    return call
 
 
 def _destroy_client(library: Library, pointer: Any, keep: object) -> None:

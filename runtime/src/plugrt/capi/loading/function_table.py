@@ -6,7 +6,8 @@ import gc
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from plugrt.callbacks.callback_exits import raise_exit
@@ -14,10 +15,10 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.process_map import is_code, is_memory
-from plugrt.capi.abi.structs import StructSizes, new_struct
+from plugrt.capi.abi.structs import StructSizes, new_struct, struct_type
 from plugrt.capi.loading.exception_guard import guard
 from plugrt.capi.loading.negotiation import QUERIES, Ways
-from plugrt.capi.loading.owned_handles import own
+from plugrt.capi.loading.owned_handles import address_of, own
 from plugrt.capi.loading.replies import Replies
 from plugrt.capi.log import logger
 from plugrt.errors import (
@@ -32,11 +33,14 @@ from plugrt.errors import (
     error_from_code,
 )
 from plugrt.frames.argument_errors import after_checks
+from plugrt.native.native_core import core
 
 Slot = Callable[[Any], Any]
 _INVALID_ARGUMENT, _UNIMPLEMENTED = 3, 12
 _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
 """Seconds between two questions whether an event has come."""
+_LARGEST_TO_FREE = 64
+"""Bytes of the arguments that the core fills in."""
 
 
 @cache
@@ -79,6 +83,7 @@ class Table(Replies):
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
         self.ways = Ways()
+        self._freers: dict[str, tuple[Slot, Callable[[Any], object]]] = {}
         fields = dict(ffi.typeof(table).item.fields)
         for name in names:
             inside = fields[name].offset + ffi.sizeof("void*") <= size
@@ -272,11 +277,63 @@ class Table(Replies):
         group that `free_group` takes.
         """
 
-        def free(raw: Any, _keep: object = keep) -> None:
-            if not unless:
-                self.dispose(name, field, raw)
+        function, freer = self._freers.get(name, (None, None))
+        if freer is None or function is not self.slots[name]:
+            freer = self.make_freer(name, field)
+            self._freers[name] = (self.slots[name], freer)
+        return own(pointer, freer, unless, keep=keep)
 
-        return own(pointer, free, group=unless)
+    def make_freer(
+        self,
+        name: str,
+        field: str,
+        unless: list[bool] | None = None,
+        lock: AbstractContextManager[Any] | None = None,
+        waits: bool = False,
+    ) -> Callable[[Any], object]:
+        """Returns what frees the handle at an address, for `own`: in C where the function is.
+
+        It does nothing once ``unless`` is not empty, and holds a ``lock``. If it ``waits``, it is
+        not called in a callback of the library.
+        """
+        function, struct = self.slots[name], f"struct {self.prefix}{name}_Args"
+        kind, size = struct_type(struct, self.sizes)
+        stop = [] if unless is None else unless
+        if core is not None and isinstance(function, ffi.CData) and size <= _LARGEST_TO_FREE:
+            offset = ffi.offsetof(kind.item, field)
+            settle = partial(self._settle_freed, name, field)
+            made: Callable[[Any], object] = core.Freer(
+                address_of(function), size, offset, settle, stop, lock, waits
+            )
+            return made
+        call, spare, held = self.get_hot_slot(name), list[Any](), lock or nullcontext()
+        field_type = dict(kind.item.fields)[field].type
+
+        def free(handle: Any) -> None:
+            try:
+                args = spare.pop()
+            except IndexError:
+                args = new_struct(struct, self.sizes)
+            setattr(args, field, ffi.cast(field_type, handle))
+            with held:
+                try:
+                    error = None if stop else call(args)
+                except PlugrtError as failed:  # of the stub of a missing function
+                    logger.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, failed)
+                    return
+            if error:
+                self._settle_freed(name, field, error, handle)
+            spare.append(args)
+
+        return free
+
+    def _settle_freed(self, name: str, field: str, error: int, handle: Any) -> None:
+        """Calls a destructor again where a struct may have another size; logs its error."""
+        struct = f"{self.prefix}{name}_Args"
+        args = new_struct(f"struct {struct}", self.sizes)
+        setattr(args, field, ffi.cast(ffi.typeof(getattr(args, field)), handle))
+        if left := self.resize(name, args, error, struct, args):
+            self.log_failure(name, left)
 
     def get_hot_slot(self, name: str) -> Slot:
         """Returns a function whose error is a number, 0 for none: saves 60 ns a call."""
@@ -343,5 +400,5 @@ class ExtensionTable(Table):
     def take_error(self, error: Any) -> PjrtError:
         return self._library.take_error(error)
 
-    def _refuses_size(self, error: Any, struct: str, size: int) -> bool:
-        return self._library._refuses_size(error, struct, size)
+    def _is_size_refusal(self, error: Any, struct: str, size: int) -> bool:
+        return self._library._is_size_refusal(error, struct, size)

@@ -12,6 +12,7 @@ from plugrt.capi.abi.declarations import EXTENSIONS
 from plugrt.capi.abi.declarations.ownership import CREATES, DESTROYS
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
+from plugrt.native.finalizers import finish_pending
 
 
 def _handle_type(name: str, field: str) -> str:
@@ -41,6 +42,7 @@ class Ledger:
 
     def open_handles(self) -> dict[str, int]:
         """Returns the number of live handles of each type; types without are left out."""
+        finish_pending()
         with self._lock:
             handle_types = set(self.created) | set(self.destroyed)
             left = {

@@ -5,22 +5,26 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from sys import getrefcount
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.native.finalizers import finish
+from plugrt.native.native_core import core
 
 
 class _Watch(weakref.ref[Any]):
     """A weak reference to one handle, whose callback frees it."""
 
-    __slots__ = ("free", "group", "lends", "raw")
+    __slots__ = ("free", "group", "keep", "lends", "raw")
 
-    free: Callable[[Any], None]
+    free: Any
     group: object
-    lends: Any
-    raw: Any
+    keep: object
+    lends: int | None
+    raw: int
 
 
 # Process-wide: weak references must live until their callbacks run, at any time.
@@ -28,13 +32,24 @@ watches: dict[int, _Watch] = {}
 """The watches of all live handles, by their own ids."""
 
 
-def _end(watch: _Watch, _watches: dict[int, _Watch] = watches) -> None:
-    # Default argument: at exit the interpreter may have cleared this module's globals.
+def _end(watch: _Watch, _watches: dict[int, _Watch] = watches, _finish: Any = finish) -> None:
+    # Default arguments: at exit the interpreter may have cleared this module's globals.
     del _watches[id(watch)]
-    watch.free(watch.raw)
+    if watch.free is not None and not watch.group:
+        _finish(watch.free, watch.keep)
 
 
-def own(pointer: Any, free: Callable[[Any], None], group: object = None, lends: Any = None) -> Any:
+_ended: Any = _end if core is None else core.Watching(watches)
+
+
+def own(
+    pointer: Any,
+    free: Callable[[Any], object],
+    group: Sequence[bool] = (),
+    lends: Any = None,
+    keep: object = None,
+    is_repeatable: bool = False,
+) -> Any:
     """Returns ``pointer`` as an object that calls ``free(pointer)`` once when it is freed.
 
     ``__del__`` and ``ffi.gc`` are not enough. The garbage collector runs the finalisers of all
@@ -43,20 +58,33 @@ def own(pointer: Any, free: Callable[[Any], None], group: object = None, lends: 
     collector does not track a plain cffi pointer: a weak reference to it is cleared with the last
     reference to it, and by nothing else.
 
-    ``free`` must not raise: nothing could catch it. Objects that it refers to live as long as the
-    handle.
+    ``free`` is a `make_freer` of the core, or a function in Python, called as
+    `plugrt.native.finalizers` says; one that ``is_repeatable`` is called again where a signal
+    handler raised in it. It must not raise: nothing could catch it. Objects that it refers to, and
+    ``keep``, live as long as the handle.
 
-    `free_group` frees the handles of a ``group`` early. ``lends`` is the pointer of another handle,
-    which is not freed early: outsiders read its memory while this one lives.
+    `free_group` frees the handles of a ``group`` early; once that is not empty nothing is freed.
+    ``lends`` is the pointer of another handle, which is not freed early: outsiders read its memory
+    while this one lives.
     """
     handle = ffi.cast(ffi.typeof(pointer), pointer)
-    watch = _Watch(handle, _end)
-    watch.free = free
-    watch.raw = pointer
+    watch = _Watch(handle, _ended)
+    watch.raw = address_of(pointer)
+    if core is not None and type(free) is core.Freer:
+        watch.free = free
+    else:
+        once = partial(next, map(free, (pointer,)), None)
+        watch.free = partial(free, pointer) if is_repeatable else once
     watch.group = group
-    watch.lends = lends
+    watch.keep = keep
+    watch.lends = None if lends is None else address_of(lends)
     watches[id(watch)] = watch
     return handle
+
+
+def address_of(pointer: Any) -> int:
+    """Returns the address in a pointer."""
+    return int(ffi.cast("uintptr_t", pointer))
 
 
 def free_group(group: object) -> None:
@@ -69,13 +97,12 @@ def free_group(group: object) -> None:
     lent = {watch.lends for watch, _ in found if watch.lends is not None}
     for watch, handle in reversed(found):
         if watch.group is group and handle is not None and watch.raw not in lent:
-            free, watch.free = watch.free, _do_nothing
+            free, watch.free = watch.free, None
             kept.append(free)
-            free(watch.raw)
-
-
-def _do_nothing(raw: Any) -> None:
-    """Replaces ``free`` at exit."""
+            if core is not None and type(free) is core.Freer:
+                free(watch.raw)
+            elif free is not None:
+                free()
 
 
 def stop_freeing() -> None:
@@ -85,8 +112,8 @@ def stop_freeing() -> None:
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
     for watch in list(watches.values()):
-        kept.append(watch.free)
-        watch.free = _do_nothing
+        kept.append((watch.free, watch.keep))
+        watch.free = None
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 

@@ -125,7 +125,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     @property
     def aval(self) -> Aval:
         """Shape, dtype, weak type, sharding and layout, as one object. Equal ones are the same."""
-        return self._signature
+        return self._aval
 
     @property
     def weak_type(self) -> bool:

@@ -7,6 +7,7 @@ import gc
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.native.finalizers import finish_pending
 from plugrt.plugins.selection.backends import get_backend
 
 
@@ -22,6 +23,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     >>> any(y is x for y in plugrt.live_arrays())
     True
     """
+    finish_pending()
     client = None if platform is None else get_backend(platform)
     found = [x for x in gc.get_objects() if type(x) is Array]
     return [

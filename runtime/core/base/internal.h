@@ -1,0 +1,17 @@
+/* Declarations for the files of this folder alone; base.h has the ones for other folders. */
+#ifndef PLUGRT_BASE_INTERNAL_H
+#define PLUGRT_BASE_INTERNAL_H
+#include "base/base.h"
+
+/* ---- exceptions.c ---- */
+PyObject *raised_value(Raised *raised); /* with its traceback, a new reference; NULL for none */
+void drop_raised(Raised raised);
+
+/* ---- finalizers.c ---- */
+int is_pending(void);      /* whether finalizers have put something off */
+void finish_pending(void); /* does it */
+
+/* ---- thread_state.c ---- */
+void note_change(void); /* makes the next call of each thread ask again, and call `finish_pending` */
+
+#endif
