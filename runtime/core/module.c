@@ -40,7 +40,7 @@ static PyMethodDef functions[] = {
     {"set_settings_hooks", set_settings_hooks, METH_VARARGS,
      "set_settings_hooks(attributes, token): those of the settings, and what makes their token."},
     {"set_finalizer_hooks", set_finalizer_hooks, METH_VARARGS,
-     "set_finalizer_hooks(collecting, here, descend, is_of_handler, main): what finalizers need of Python."},
+     "set_finalizer_hooks(collecting, here, descend, is_interruption, main): what finalizers need of Python."},
     {"finish_pending", call_pending, METH_NOARGS,
      "finish_pending(): does what finalizers have put off."},
     {"stop_finalizers", stop_finalizers, METH_NOARGS,

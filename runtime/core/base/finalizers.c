@@ -19,7 +19,7 @@ static PyObject *pending;  /* tuples of a function, its arguments, and an object
 static PyObject *raised;   /* exceptions for the main thread */
 static PyObject *collecting, *here; /* whether garbage is collected; the state of each thread */
 static PyObject *descend;           /* calls itself, to see whether there is room for calls */
-static PyObject *is_of_handler;     /* whether a signal handler raised an exception */
+static PyObject *is_interruption;     /* whether a signal handler raised an exception */
 static PyObject *collecting_name, *depth_name;
 static unsigned long main_thread;
 static int under_way; /* finalizers in the main thread, one within the other */
@@ -62,7 +62,7 @@ static void schedule(void) {
 /* Whether a signal handler raised it; an exception of another one meanwhile is kept as well. */
 static int came_of_signal(PyObject *error) {
   if (!PyErr_GivenExceptionMatches(error, PyExc_Exception)) return 1;
-  PyObject *answer = PyObject_CallFunctionObjArgs(is_of_handler, error, NULL);
+  PyObject *answer = PyObject_CallFunctionObjArgs(is_interruption, error, NULL);
   if (answer) {
     Py_DECREF(answer);
     return answer == Py_True;
@@ -81,8 +81,8 @@ int deliver(PyObject *where) {
   under_way++;
   Raised found = set_aside();
   PyObject *error = raised_value(&found);
-  int is_interrupt = error && came_of_signal(error);
-  if (is_interrupt) {
+  int is_wanted = error && came_of_signal(error);
+  if (is_wanted) {
     PyList_Append(raised, error);
     drop_raised(found);
   } else {
@@ -92,7 +92,7 @@ int deliver(PyObject *where) {
   Py_XDECREF(error);
   under_way--;
   schedule();
-  return is_interrupt;
+  return is_wanted;
 }
 
 static void put_off(PyObject *function, PyObject *arguments, PyObject *keep) {
@@ -217,7 +217,7 @@ PyObject *set_finalizer_hooks(PyObject *module, PyObject *args) {
   collecting = Py_NewRef(running); /* all kept for ever, as the classes are */
   here = Py_NewRef(local);
   descend = Py_NewRef(call);
-  is_of_handler = Py_NewRef(ask);
+  is_interruption = Py_NewRef(ask);
   Py_RETURN_NONE;
 }
 

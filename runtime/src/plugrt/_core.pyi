@@ -318,7 +318,7 @@ def set_finalizer_hooks(
     collecting: list[bool],
     here: Any,
     descend: Callable[[], object],
-    is_of_handler: Callable[[Exception], bool],
+    is_interruption: Callable[[Exception], bool],
     main: int,
     /,
 ) -> None: ...

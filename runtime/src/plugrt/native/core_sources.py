@@ -19,7 +19,7 @@ arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
 base/base.h 1581fc99cc4a
 base/exceptions.c 5cd1798f4702
-base/finalizers.c 5bdd59567f92
+base/finalizers.c 5dd22e027e20
 base/internal.h 2cf99daf9ced
 base/lock.c cea67c959d38
 base/objects.c 1f13d668553e
@@ -72,7 +72,7 @@ library/references.c 4ef5ae791dfc
 library/trampolines.cc beb2006892e9
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
-module.c 546bc1cbacad
+module.c adab70baa35d
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
 values/dtypes.c 16fe16e41fdf

@@ -18,14 +18,12 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import signal
 import threading
 from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
-from types import CodeType
-from typing import Any
 
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.native.native_core import core
 
 Work = Callable[[], object]
@@ -72,26 +70,6 @@ def _descend(left: int = _ROOM) -> None:
     """Raises `RecursionError` where there is no room for calls."""
     if left:
         _descend(left - 1)
-
-
-def _is_of_handler(error: BaseException) -> bool:
-    """Whether a signal handler that is set raised an exception."""
-    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code in codes:
-            return True
-        traceback = traceback.tb_next
-    return False
-
-
-def _code_of(handler: Any) -> CodeType | None:
-    """Returns the code of a function, of a method, of a partial call, or of a callable object."""
-    while isinstance(handler, partial):
-        handler = handler.func
-    if callable(handler) and not hasattr(handler, "__code__"):
-        handler = type(handler).__call__
-    return getattr(handler, "__code__", None)
 
 
 _pending: list[tuple[Work, object]] = []
@@ -147,7 +125,7 @@ if core is not None:
 
     def _tell_core() -> None:
         main = threading.main_thread().ident
-        core.set_finalizer_hooks(running, here, _descend, _is_of_handler, main)
+        core.set_finalizer_hooks(running, here, _descend, is_interruption, main)
 
     _tell_core()
     if hasattr(os, "register_at_fork"):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, describe, read_message
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.plugins.discovery import versions
 from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import is_version
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection import backends
-from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.loading import import_value
 from plugrt.plugins.table import Table
 

@@ -26,12 +26,12 @@ from plugrt.errors import (
     read_message,
 )
 from plugrt.interface import OptionValue, Topology
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Declared
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.starting import jax_trial
-from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.jax_recorder import BRIDGE, Registration, run_initialize
 from plugrt.settings.declarations import Config, config
 

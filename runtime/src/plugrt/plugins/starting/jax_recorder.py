@@ -22,11 +22,11 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.plugins import vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.starting import probe_cache
-from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.settings.declarations import config
 
 BRIDGE = "jax._src.xla_bridge"

@@ -19,12 +19,12 @@ from plugrt.errors import (
     read_message,
 )
 from plugrt.frames.argument_errors import after_checks
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Plugin, find_fault, is_hook_implementation
 from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
 

@@ -21,6 +21,7 @@ from plugrt.errors import (
 )
 from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, Device, OptionValue
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.monitoring.distributed_debug import log_step
 from plugrt.plugins import vendors
 from plugrt.plugins.library import LibraryPlugin
@@ -28,7 +29,6 @@ from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.starting import probe_cache
-from plugrt.plugins.starting.interruptions import is_interruption
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
