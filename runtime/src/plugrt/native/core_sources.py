@@ -66,7 +66,7 @@ library/memory.c 6cc6a0853410
 library/put.c 0475c2795959
 library/read.c 03e632498041
 library/references.c 4ef5ae791dfc
-library/trampolines.cc beb2006892e9
+library/trampolines.cc 988896b4ac0f
 library/view.c 12f21e9ef3fc
 library/wait.c 4b9f7936e2ac
 module.c 3de26257489b
