@@ -63,9 +63,9 @@ bool is_foreign() { return !current_exception().exception; }
 bool is_foreign() { return !std::current_exception(); }
 #endif
 
-/* Within a handler: the name of the type that was thrown; nullptr of a runtime that is not this one. Of such an
-   exception libstdc++ takes the memory before it for the type. */
+/* Within a handler: the name of the type that was thrown; nullptr of a runtime that is not this one. */
 const char *thrown_type(char *room, std::size_t size) {
+  /* Workaround for libstdc-foreign-type: it would be any memory, and no nullptr. */
   if (is_foreign()) return nullptr;
   const std::type_info *type = abi::__cxa_current_exception_type();
   if (!type) return nullptr;

@@ -12,6 +12,7 @@ import pytest
 
 from plugrt.capi.loading import exception_guard
 from support import children, warm_children
+from support.markdown import ROOT
 from support.native_core import unsanitized
 from support.requirements import needs
 from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
@@ -264,3 +265,10 @@ def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
     assert "terminate called" in done.stdout
     untried = {**os.environ, **environ, "PLUGRT_PROBE_LIBRARIES": "0"}
     assert warm_children.run(_DEVICES, (), untried, 120).returncode == -signal.SIGABRT
+
+
+def test_the_type_of_an_exception_of_another_runtime_is_the_memory_before_it() -> None:
+    """In libstdc++; a test that fails here says that a workaround may go."""
+    command = [sys.executable, ROOT / "docs/findings/foreign_exception.py"]
+    done = children.run(command, timeout=60)
+    assert done.stdout == "type 0x4141414141414141, foreign\n", done.stderr

@@ -181,7 +181,7 @@ OF_TWO_SIZES = {
 def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_path: Path) -> None:
     """It arrives, and a library that accepts all sizes, as XLA does, is asked once.
 
-    The last words look like a refusal of the size that is stated: there, and there alone, the call
+    The last three look like a refusal of the size that is stated: there, and there alone, the call
     is made again.
     """
     which, struct = OF_TWO_SIZES[function]
@@ -198,7 +198,8 @@ def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_pa
 
     if lenient:
         controls.accept_all_sizes()
-    for words, times in (("no", 1), ("the size of x is 9", 1), (f"size {large}, not {small}", 2)):
+    refusals = (f"size {large}, not {small}", f"Unexpected {struct} size", "STRUCT_SIZE is wrong")
+    for words, times in (("no", 1), ("the size of x is 9", 1), *((text, 2) for text in refusals)):
         controls.fail(f"PJRT_{function}", words)
         with pytest.raises(InvalidArgument, match=words):
             use()

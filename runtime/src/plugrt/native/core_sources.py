@@ -69,7 +69,7 @@ library/memory.c 6cc6a0853410
 library/put.c 0475c2795959
 library/read.c 03e632498041
 library/references.c 4ef5ae791dfc
-library/trampolines.cc beb2006892e9
+library/trampolines.cc 988896b4ac0f
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
 module.c adab70baa35d

@@ -225,8 +225,8 @@ class Table(Replies):
         """
         if not self._has_code(error, _INVALID_ARGUMENT):
             return False
-        text = self._error_message(ffi.cast("PJRT_Error*", error))
-        return "size" in text and bool(re.search(rf"\bstruct|{struct}|\b{size}\b", text))
+        text = self._error_message(ffi.cast("PJRT_Error*", error)).lower()
+        return "size" in text and bool(re.search(rf"\bstruct|{struct.lower()}|\b{size}\b", text))
 
     def _has_code(self, error: Any, code: int) -> bool:
         """Whether an error (or its address) has that code; it is not freed."""
