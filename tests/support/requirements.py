@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
 IN_CI = bool(os.environ.get("CI"))
 
 
-def needs(found: object, what: str) -> pytest.MarkDecorator:
-    """Marks tests that are skipped without ``what``; in CI they run, and fail without it."""
-    return pytest.mark.skipif(not found and not IN_CI, reason=f"needs {what}")
+def needs(found: object, what: str, *, session: str = "") -> pytest.MarkDecorator:
+    """Marks tests that are skipped without ``what``; in CI they run, and fail without it.
+
+    Where a session brings it, they fail in that session only: CI runs the others, too.
+    """
+    here = not session or os.environ.get("PLUGRT_TEST_TARGET") == session
+    return pytest.mark.skipif(not found and not (IN_CI and here), reason=f"needs {what}")
+
+
+def needs_package(distribution: str, session: str) -> pytest.MarkDecorator:
+    """Marks tests that need a distribution, which a session installs."""
+    found = [*importlib.metadata.distributions(name=distribution)]
+    return needs(found, distribution, session=session)
+
+
+def file_of(distribution: str, pattern: str) -> Path:
+    """Returns the one file of an installed distribution whose name matches."""
+    files = importlib.metadata.files(distribution) or []
+    [path] = [file for file in files if fnmatch(file.name, pattern)]
+    return Path(str(path.locate()))
 
 
 needs_jax = needs(importlib.util.find_spec("jax"), "jax")

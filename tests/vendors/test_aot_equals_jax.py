@@ -8,7 +8,6 @@ there.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from plugrt_cuda import library
 from plugrt_cuda.gpu_targets import TARGETS
 from support.distributions import run_python
 from support.programs import printed
+from support.requirements import needs, needs_package
 
 MODEL = """
 import json, sys
@@ -74,7 +74,7 @@ def _child(code: str, argument: str, environ: dict[str, str]) -> Any:
     return printed(run_python(code, arguments=(argument,), timeout=120, **quiet, **environ))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
+@needs_package("libtpu", "vendors")
 @pytest.mark.parametrize("name", ["v5e:2x2", "v4:2x2x1"])
 def test_tpu_flops_bytes_and_sizes_match_jax(name: str) -> None:
     mine, other = ours(f"tpu:{name}"), theirs("tpu", name, {})
@@ -86,7 +86,7 @@ def test_tpu_flops_bytes_and_sizes_match_jax(name: str) -> None:
     assert abs(mine["size"] - other["size"]) < 4096
 
 
-@pytest.mark.skipif(not library.installed(), reason="needs a PJRT library for CUDA")
+@needs(library.installed(), "a PJRT library for CUDA", session="vendors")
 @pytest.mark.parametrize(
     ("path", "gpu"),
     [(found.path, gpu) for found in library.installed() for gpu in ("h100", "a100")],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from plugrt_cuda import library as cuda
 from plugrt_sdk.conformance import registry
 from plugrt_tpu import hardware as tpu
 from support.distributions import run_cli
+from support.requirements import file_of, needs, needs_package
 
 NEEDS_NONE = {name for name, check in registry.checks().items() if not check.needs.has_client}
 LEVEL_0 = {name for name in NEEDS_NONE if registry.find(name).level == 0}
@@ -41,32 +41,39 @@ def conform(folder: Path, name: str, *arguments: str) -> dict[str, set[str]]:
     return found
 
 
+@needs_package("libtpu", "vendors")
 @no_tpu
 def test_libtpu(tmp_path: Path) -> None:
-    found = conform(tmp_path, _file("libtpu", "libtpu.so"))
+    found = conform(tmp_path, str(file_of("libtpu", "libtpu.so")))
     assert "FAIL" not in found
     assert found["PASS"] | found.get("", set()) == LEVEL_0 | AHEAD_OF_TIME
     assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
 
 
+@needs_package("libtpu", "vendors")
 @no_tpu
 def test_the_tpu_plugin(tmp_path: Path) -> None:
-    _file("libtpu", "libtpu.so")
     found = conform(tmp_path, "tpu", "--jobs", "2")
     assert found["PASS"] | found.get("", set()) == LEVEL_0 | AHEAD_OF_TIME
     assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
 
 
 @no_gpu
-@pytest.mark.parametrize("name", ["jax-cuda12-pjrt", "jax-cuda13-pjrt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=needs_package(name, "vendors"))
+        for name in ("jax-cuda12-pjrt", "jax-cuda13-pjrt")
+    ],
+)
 def test_a_library_for_cuda_knows_no_topology_without_a_gpu(name: str, tmp_path: Path) -> None:
-    found = conform(tmp_path, _file(name, "xla_cuda_plugin.so"))
+    found = conform(tmp_path, str(file_of(name, "xla_cuda_plugin.so")))
     assert found["PASS"] | found.get("", set()) == LEVEL_0
     assert found["NO-HARDWARE"] == registry.checks().keys() - LEVEL_0
 
 
 @no_gpu
-@pytest.mark.skipif(not cuda.installed(), reason="needs jax-cuda12-pjrt or jax-cuda13-pjrt")
+@needs(cuda.installed(), "jax-cuda12-pjrt or jax-cuda13-pjrt", session="vendors")
 def test_the_cuda_plugin_compiles_for_a_gpu_that_it_names(tmp_path: Path) -> None:
     found = conform(tmp_path, "cuda")
     assert found["PASS"] | found.get("", set()) == LEVEL_0 | AHEAD_OF_TIME - {
@@ -74,13 +81,3 @@ def test_the_cuda_plugin_compiles_for_a_gpu_that_it_names(tmp_path: Path) -> Non
     }
     assert found["FAIL"] == {"ahead_of_time.compile.devices"}, "see docs/findings.md"
     assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
-
-
-def _file(distribution: str, name: str) -> str:
-    """Returns the path of a file of a distribution; skips the test where that is not installed."""
-    try:
-        files = importlib.metadata.files(distribution) or []
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"needs {distribution}")
-    [path] = [found for found in files if found.name == name]
-    return str(path.locate())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import os
 import signal
 import sys
 from pathlib import Path
@@ -13,24 +13,21 @@ from support import children
 from support.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 from support.distributions import run_cli
 from support.markdown import ROOT
+from support.requirements import file_of, needs_package
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(
+        os.environ.get("PLUGRT_TEST_TARGET") != "vendors",
+        reason="takes minutes: .venv/bin/nox -s vendors",
+    ),
+]
 
 
-@pytest.fixture(params=FAILS)
+@pytest.fixture(params=[pytest.param(name, marks=needs_package(name, "vendors")) for name in FAILS])
 def library(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A distribution and the path of its library."""
-    return request.param, path_of(request.param)
-
-
-def path_of(distribution: str) -> str:
-    """Returns the path of a distribution's library; skips the test where it is not installed."""
-    try:
-        files = importlib.metadata.files(distribution) or []
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"needs {distribution}")
-    [path] = [file for file in files if file.name.endswith(".so")]
-    return str(path.locate())
+    return request.param, str(file_of(request.param, "*.so"))
 
 
 def test_programs(library: tuple[str, str]) -> None:
@@ -39,13 +36,14 @@ def test_programs(library: tuple[str, str]) -> None:
 
 def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -> None:
     name, path = library
-    run_cli("conform", path, *KIT, f"--report={tmp_path / 'report.json'}", timeout=280)
+    run_cli("conform", path, *KIT, f"--report={tmp_path / 'report.json'}", timeout=560)
     compare_with_kit(name, tmp_path / "report.json")
 
 
+@needs_package("fastatomstruct-xla-cpu", "vendors")
 def test_an_exception_past_an_unwinder_of_the_library_s_own_ends_the_process() -> None:
     """As SECURITY.md says of fastatomstruct-xla-cpu, whose C++ runtime sees no handler of ours."""
-    path = path_of("fastatomstruct-xla-cpu")
+    path = file_of("fastatomstruct-xla-cpu", "*.so")
     script = ROOT / "docs/findings/option_type.py"
     done = children.run([sys.executable, script, path, "cpu_device_count"], timeout=120)
     assert done.returncode == -signal.SIGABRT

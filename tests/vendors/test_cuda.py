@@ -14,10 +14,11 @@ import pytest
 from plugrt_cuda import gpu_targets, hardware, library
 from support.distributions import run_cli, run_python
 from support.programs import DOT, printed
+from support.requirements import needs
 from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
-    pytest.mark.skipif(not library.installed(), reason="needs jax-cuda12-pjrt or jax-cuda13-pjrt"),
+    needs(library.installed(), "jax-cuda12-pjrt or jax-cuda13-pjrt", session="vendors"),
     pytest.mark.skipif(hardware.detect().available, reason="this machine has an NVIDIA driver"),
 ]
 

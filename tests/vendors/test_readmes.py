@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from pathlib import Path
 
@@ -11,16 +10,13 @@ import pytest
 from plugrt_cuda import library
 from support.distributions import run_cli, run_python
 from support.markdown import ROOT, blocks
+from support.requirements import needs, needs_package
 
-needs = {
-    "cuda": bool(library.installed()),
-    "tpu": importlib.util.find_spec("libtpu") is not None,
-}
 each_plugin = pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.skipif(not here, reason=f"needs a library for {name}"))
-        for name, here in needs.items()
+        pytest.param("cuda", marks=needs(library.installed(), "its library", session="vendors")),
+        pytest.param("tpu", marks=needs_package("libtpu", "vendors")),
     ],
 )
 

@@ -18,10 +18,11 @@ import pytest
 from plugrt_tpu import hardware
 from support.distributions import run_cli, run_python
 from support.programs import DOT, printed
+from support.requirements import needs_package
 from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu"),
+    needs_package("libtpu", "vendors"),
     pytest.mark.skipif(hardware.detect().is_tpu_machine, reason="this machine has TPUs"),
 ]
 
