@@ -97,6 +97,24 @@ def test_what_raises_is_shown_and_the_thread_goes_on(monkeypatch: pytest.MonkeyP
     assert order == [after]
 
 
+def test_what_raises_is_shown_where_a_program_has_no_hook(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", None)
+    waiter, order = Waiter("of a test"), list[Step]()
+    broken, after = Step(order, ready=True), Step(order, ready=True)
+
+    def fail() -> None:
+        raise KeyError("of a test")
+
+    broken.finish = fail  # type: ignore[method-assign]
+    waiter.add(broken)
+    waiter.add(after)
+    waiter.close()
+    assert order == [after]
+    assert "KeyError: 'of a test'" in capsys.readouterr().err
+
+
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_has_a_thread_of_its_own() -> None:
     order: list[Step] = []

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.array_api import missing_names
+from support.requirements import needs_jax
 
 X, Y = np.float32([[1, 2], [3, 5]]), np.float32([[1, 2.5], [-3, 2]])
 V, W = np.float32([4, -1]), np.float32([2, 7])
@@ -61,6 +63,15 @@ def test_every_other_function_of_numpy_is_pointed_to_the_host() -> None:
     lacking = [n for n in functions if not hasattr(xp, n)]
     assert len(lacking) > 200
     assert [n for n in lacking if not any(w in said(n) for w in ("write", "this is", "host"))] == []
+
+
+@needs_jax
+def test_functions_of_jax_nn_are_pointed_to_jax() -> None:
+    import jax
+
+    _, _, expression = said("nn").partition("or use ")
+    function = eval(expression, {"plugrt": plugrt, "jax": jax})
+    np.testing.assert_allclose(np.asarray(function(X)), jax.nn.gelu(X), rtol=1e-5)
 
 
 def test_other_names_are_just_missing() -> None:

@@ -123,8 +123,9 @@ def test_who_says_nothing_is_dropped_and_who_has_an_index_is_not() -> None:
         assert first.recv(10) == b"\n"
 
 
-def test_idle_connections_do_not_keep_a_process_out(address: str) -> None:
+def test_idle_connections_do_not_keep_a_process_out() -> None:
     with contextlib.ExitStack() as stack:
+        address = stack.enter_context(coordinator(patience=600))
         idle = [stack.enter_context(call(address)) for _ in range(200)]
         first, _ = claim(member(address, 0))
         stack.enter_context(first)

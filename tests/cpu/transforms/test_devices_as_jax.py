@@ -220,3 +220,22 @@ def test_what_uses_an_argument_in_jit_is_where_that_is(name: str) -> None:
         ]
         found.append([f(x).committed for x in arrays])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("indices", [(0,), (2,)])
+@pytest.mark.parametrize("shape", [(0,), (3,), (3, 0), (0, 2), (2, 3)])
+def test_what_is_taken_without_elements_is_where_jax_has_it(
+    shape: tuple[int, ...], indices: tuple[int, ...]
+) -> None:
+    from plugrt import array_api
+
+    found = []
+    for m, of in ((plugrt, array_api), (jax, jax.numpy)):
+        take = m.jit(partial(of.take, axis=0))
+        x = m.device_put(np.ones(shape, "f4"), m.devices()[3])
+        try:
+            result = take(x, np.zeros(indices, "i4"))
+            found.append((result.committed, result.shape))
+        except IndexError:
+            found.append((None, ()))
+    assert found[0] == found[1]

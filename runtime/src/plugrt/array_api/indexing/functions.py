@@ -86,7 +86,9 @@ def take(
     along = normalize_axis("take", 0 if axis is None else axis, x.ndim)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
     if _is_empty("take", x.shape, along, shape):
-        return full(shape, 0, x.dtype)
+        # As in JAX x decides where it is, but for no elements of an x with some.
+        unused = 0 in indices.shape and x.shape[along]
+        return full(shape, 0, x.dtype) if unused else reshape(x, shape)
     positions = [(along, normalize_positions(indices, x.shape[along], mode))]
     result = gather(x, positions, indices.shape, along)
     if is_filled_out_of_bounds(mode or "fill", fill_value):
