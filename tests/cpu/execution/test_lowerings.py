@@ -218,6 +218,20 @@ def test_what_lowerings_may_do() -> None:
              12 * np.arcsinh(X) + 6 * np.arcsinh(X * 2), rtol=1e-5)  # fmt: skip
 
 
+def test_devices_that_lowerings_name_leave_no_marks() -> None:
+    """The program's devices are decided before its operations are replaced."""
+    last = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[-1])
+
+    def placed(context: LoweringContext, x: Any) -> Any:
+        return plugrt.with_sharding_constraint(x * 2, last)
+
+    with lowered(stablehlo_cosine=placed):
+        f = jit(cosine)
+        same(f(X), X * 2)
+        assert f(X).devices() == {plugrt.devices()[0]}
+        assert "plugrt.claims" not in f.lower(X).as_text()
+
+
 def test_lowerings_that_call_python() -> None:
     if not plugrt.get_backend().capabilities.host_callbacks:
         pytest.skip(f"{HERE} does not declare host_callbacks")

@@ -26,6 +26,7 @@ from plugrt.tracing.captures import as_tracer, embed_captured
 from plugrt.tracing.emit import strong
 from plugrt.tracing.entry import add_main, set_type
 from plugrt.tracing.lowering_rules import Rule, Rules
+from plugrt.tracing.operation_claims import remove_marks
 from plugrt.tracing.platform_operations import find_operation
 from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer
@@ -131,8 +132,10 @@ class Lowering:
         self.callbacks.update(trace.callbacks)
         self.uses_chlo |= trace.uses_chlo
         title = f"lowered_{name.partition('.')[2]}"
+        remove_marks(trace.module)  # where the program runs is decided already
         code = bytecode(trace.module)
-        main, self._number = insert_functions(self._module, code, title, self._number)
+        functions, main = insert_functions(self._module, code, title, self._number)
+        self._number += len(functions)
         return symbol_of(main)
 
     def _rule_of(self, name: str) -> Rule:
