@@ -87,11 +87,12 @@ def python_calls(session: nox.Session) -> None:
 
 @nox.session
 def as_jax(session: nox.Session) -> None:
-    """Sweeps beside JAX: numbers, weak types, plugins made for JAX in both hosts (1 min)."""
+    """Sweeps beside JAX: numbers, weak types, plugins made for JAX; a benchmark (1 min)."""
     tests = (
         "tests/cpu/array_api/test_numbers_match_jax.py",
         "tests/cpu/tracing/test_weak_types_as_jax.py",
         "tests/pjrt/plugins/test_beside_jax.py",
+        "tests/pjrt/test_benchmark.py",
     )
     run_apart(session, "as_jax", *tests)
 

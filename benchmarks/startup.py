@@ -1,7 +1,7 @@
 """How long a fresh process takes to import and to list the devices, beside its floor and JAX.
 
 The floor imports NumPy, loads jaxlib or the library xla-cpu-pjrt, and creates a client. Modules are
-compiled beforehand, as in an installed package.
+compiled before, as in an installed package.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
+from support.apart import runs_apart
 from support.clib import needs_cc
 from support.markdown import ROOT
 from support.xla_cpu import needs_library
 
-pytestmark = [needs_library, needs_cc]
+pytestmark = [needs_library, needs_cc, runs_apart("as_jax")]
 
 CODE = """
 import harness

@@ -1,4 +1,4 @@
-"""`run`: code in a child that begins with plugrt and NumPy imported, half a second's work.
+"""`run`: code in a child that begins with plugrt, NumPy and jaxlib imported, a second's work.
 
 A server of this process has imported them, and forks for each run. It has no client, no MLIR
 context and one thread, so that a copy of it is whole; plugrt reads its settings when they are first
@@ -26,6 +26,9 @@ import json, os, sys
 import numpy
 import plugrt.cli, plugrt.cli.compile, plugrt.cli.devices, plugrt.cli.doctor, plugrt.cli.inputs
 import plugrt.cli.run, plugrt.execution.arrays.array
+import plugrt.array_api, plugrt.capi.client.create, plugrt.capi.programs.loaded_executable
+import plugrt.lax, plugrt.stablehlo.bindings, plugrt.transforms.jit
+import plugrt_cpu.compiling, plugrt_cpu.create_client
 
 for line in sys.stdin:
     assert len(os.listdir("/proc/self/task")) == 1
@@ -49,7 +52,10 @@ main.__builtins__ = __builtins__
 server, sys.modules["__main__"] = sys.modules["__main__"], main
 exec(asked["code"], vars(main))
 """
-READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "ASAN_", "OPENBLAS_", "PLUGRT_CORE")
+READ_AT_START = (
+    "PYTHON", "LC_", "LANG", "LD_", "ASAN_", "OPENBLAS_", "MPITRAMPOLINE_", "PLUGRT_CORE",
+    "TF_CPP_",
+)  # fmt: skip
 """How variables begin that the interpreter, a library or the core reads as it starts."""
 
 

@@ -47,14 +47,25 @@ def test_the_row_names_the_line_that_loads_it(tmp_path: Path) -> None:
     assert row["cure"] == f"{VARIABLE}=chip:{path} loads it"
     assert rows["spoken"]["state"] != "not announced"
     assert {"unrelated", "user"}.isdisjoint(rows)
-    named = rows_of(site, **{VARIABLE: f"chip:{path}"})
-    assert "silent" not in named
-    assert named["chip"]["state"] == "initialised"
+
+
+@pytest.mark.parametrize("how", ["by its path", "by a link", "another"])
+def test_a_library_that_the_variable_names_has_no_second_row(tmp_path: Path, how: str) -> None:
+    library = tiny_library(tmp_path)
+    path = package(tmp_path, "silent", library, "libchip_pjrt.so")
     link = tmp_path / "link.so"
     link.symlink_to(path)
-    assert "silent" not in rows_of(site, **{VARIABLE: f"chip:{link}"}), "it is that library"
-    beside = rows_of(site, **{VARIABLE: f"mine:{library}"})
-    assert beside["silent"]["cure"] == f"{VARIABLE}=mine:{library},chip:{path} loads it"
+    value = {
+        "by its path": f"chip:{path}",
+        "by a link": f"chip:{link}",
+        "another": f"mine:{library}",
+    }
+    rows = rows_of(tmp_path, **{VARIABLE: value[how]})
+    if how == "another":
+        assert rows["silent"]["cure"] == f"{VARIABLE}={value[how]},chip:{path} loads it"
+    else:
+        assert "silent" not in rows
+        assert rows["chip"]["state"] == "initialised"
 
 
 def test_the_line_hides_no_plugin_and_no_other_line(tmp_path: Path) -> None:

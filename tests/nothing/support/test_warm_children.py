@@ -20,7 +20,7 @@ print(json.dumps({
     "own": {k: v for k, v in os.environ.items() if k.startswith(("JAX_", "PLUGRT_"))},
     "settings": __import__("plugrt").config.jax_platforms, "name": __name__,
     "threads": threading.active_count(), "main": sorted(k for k in vars() if k[0] != "_"),
-    "client": "jaxlib" in sys.modules,
+    "jax": "jax" in sys.modules,
 }))
 print("an error", file=sys.stderr)
 sys.exit(3)

@@ -62,7 +62,8 @@ def test_by_a_capsule_of_either_maker() -> None:
 
 
 @needs_jax
-def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["made", "xla_made"])
+def test_by_a_plugin_made_for_jax(tmp_path: Path, name: str) -> None:
     source = f"""
         import jax._src.xla_bridge as xb
         def initialize():
@@ -71,10 +72,9 @@ def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
     """
     install(tmp_path, "made-pjrt", {"jax_plugins": {"xla_made": "made_for_jax"}},
             {"made_for_jax": source})  # fmt: skip
-    for name in ("made", "xla_made"):
-        done = run_cli("devices", "--json", folders=(tmp_path,), JAX_PLATFORMS=name)
-        assert done.returncode == 0, done.stderr
-        assert [row["id"] for row in json.loads(done.stdout)] == [0, 1, 2]
+    done = run_cli("devices", "--json", folders=(tmp_path,), JAX_PLATFORMS=name)
+    assert done.returncode == 0, done.stderr
+    assert [row["id"] for row in json.loads(done.stdout)] == [0, 1, 2]
 
 
 @needs_jax

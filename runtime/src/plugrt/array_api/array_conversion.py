@@ -87,7 +87,7 @@ def asarray(
             return _put(obj, host, device, copy)
         except PYTHON_ERRORS as error:
             refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
-    except Exception as error:
+    except Exception as error:  # raised again without plugrt's frames
         filter_traceback(error)
         raise
 

@@ -80,14 +80,14 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             except AttributeError:  # a scalar, NumPy's, or something else
                 return apply_mixed(self, other, False)
             return function(self, other) if run is None else run((self, other))
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 
     def reflected(self: Any, other: Any, /) -> Any:
         try:
             return apply_mixed(self, other, True)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 
@@ -128,7 +128,7 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
             except AttributeError:  # a traced array that leaked
                 return function(self)
             return function(self) if run is None else run((self,))
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 

@@ -119,7 +119,7 @@ def _open(path: AnyPath, own: bool) -> int:
         _check_regular(found, path)
         if own:
             _check_own(found, path)
-    except BaseException:
+    except BaseException:  # an interrupt, too: nobody else closes it
         os.close(number)
         raise
     return number
@@ -319,7 +319,7 @@ def _write(path: AnyPath, content: bytes, mode: int) -> None:
             os.chmod(aside, mode)  # a umask can also take bits of the owner
             stream.write(content)
         os.replace(aside, path)
-    except BaseException:
+    except BaseException:  # an interrupt, too, leaves no file
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise

@@ -104,7 +104,7 @@ class NumberedCallback(WatchedFunction):
         """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
         try:
             return call_noted(self, self.function, *map(np.array, arguments))
-        except BaseException as error:
+        except BaseException as error:  # the user's function raised it in a launch
             failure = as_failure(self.title, error, _describe(error))
             if self.has_effect:
                 logger.error("%s", failure.message)

@@ -199,7 +199,7 @@ def _join(membership: Membership, bind: str | None, own: Backends) -> Run:
         coordinator = coordination.serve(address, membership)
     try:
         connection = _connect(coordination, membership)
-    except BaseException:
+    except BaseException:  # an interrupt, too: the service would stay
         if coordinator is not None:
             coordinator.kill()
         raise

@@ -108,7 +108,7 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
                 named = [(f"argument {i}", value) for i, value in enumerate(args[method:])]
                 title = _method_title(function, args) if method else function.__name__
                 refuse(title, error, [*named, *kwargs.items()])
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 
@@ -149,7 +149,7 @@ def _abbreviate(value: object) -> str:
     """Returns the start of a value's repr, also where its ``__repr__`` raises."""
     try:
         return f"{value!r:.40}"
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 a stranger's __repr__
         return f"an object of type {type(value).__qualname__}"
 
 

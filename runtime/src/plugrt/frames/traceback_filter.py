@@ -119,7 +119,7 @@ def with_user_frames(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 

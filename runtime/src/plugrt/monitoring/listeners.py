@@ -64,7 +64,7 @@ def _tell(listeners: list[Any], event: str, *values: float, **kwargs: str | int)
     for listener in tuple(listeners):
         try:
             listener(event, *values, **kwargs)
-        except Exception:
+        except Exception:  # the program goes on
             logger.exception("the listener %r raised at %s, which goes on", listener, event)
 
 

@@ -174,7 +174,7 @@ class _Sessions:
         try:
             _make_folder(folder / _BELOW)
             self._running.append(_Session(folder, options, perfetto))
-        except BaseException:
+        except BaseException:  # an interrupt, too: the lock is released
             self._taken.release()
             raise
 
@@ -240,7 +240,7 @@ def begin_profiles(options: ProfileOptions | None) -> list[Collect]:
         for client in _clients():
             if collect := _begin_profile(client, options):
                 begun.append(collect)
-    except BaseException:
+    except BaseException:  # an interrupt, too: recordings end
         for collect in begun:
             collect_profile(collect)
         raise

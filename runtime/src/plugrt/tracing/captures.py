@@ -77,7 +77,8 @@ def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
         same = inner.data
         if type(same) is HostConstant and same.source is x and same.has_value(host):
             trace.aliases[id(x)] = inner._replace(source=x)
-            return inner.tracer  # type: ignore[no-any-return]
+            known: Tracer = inner.tracer
+            return known
     return _add_parameter(x, HostConstant(x, host))
 
 

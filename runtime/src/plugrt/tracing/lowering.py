@@ -203,7 +203,7 @@ def _trace_rule(
         arguments = [Tracer(value, trace) for value in scope.block.arguments]
         try:
             returned = rule.function(context, *arguments)
-        except Exception as error:
+        except Exception as error:  # a package's rule may raise anything
             raise ProgramError(
                 f"{_who(context.operation, rule)} raised {describe(error)}, for {title!r}"
             ) from error

@@ -128,7 +128,7 @@ class Operation(Generic[P, R]):
             if run is not None:
                 return run(args)
             return self._general(args, kwargs)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 

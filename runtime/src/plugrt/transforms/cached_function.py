@@ -67,7 +67,7 @@ class PythonCalls:
             except AttributeError:  # not all are arrays
                 run = None
             return self._general(args, kwargs) if run is None else run(args)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             _filter_outside_traces(error)
             raise
 

@@ -131,7 +131,7 @@ class JaxFunction(JitFunction[P, R]):
             if settings != self._settings:
                 return self._under(settings)(*args, **kwargs)
             return JitFunction.__call__(self, *args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             if current_trace() is None:
                 filter_traceback(error)
             raise

@@ -39,7 +39,8 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     check_exponent(x1, x2)
     if is_weak_base(x1, x2):
-        return known_power(x1, exponent=x2)  # type: ignore[no-any-return]
+        known: Array = known_power(x1, exponent=x2)
+        return known
     result: Array = power(x1, x2)
     return result
 

@@ -38,7 +38,7 @@ def getitem(x: Any, key: Any, /) -> Any:
             return read_row(x, scalar_operand(normalize_index(key, x.shape, 0), x))
         parsed = parse(x.shape, key, embed=traced)
         return read_at(x, parsed.operands, spec=parsed.spec)
-    except Exception as error:
+    except Exception as error:  # raised again without plugrt's frames
         filter_traceback(error)
         raise
 

@@ -256,7 +256,7 @@ def take(capsule: Any) -> Taken:
     try:
         _rename(capsule, _USED)
         release.is_due = True
-    except BaseException:
+    except BaseException:  # an interrupt
         if not release.is_due:  # interrupted: the capsule releases it, as before
             _rename(capsule, _NAME)
         raise

@@ -42,7 +42,7 @@ def import_capsule(
     taken = dlpack.take(capsule)
     try:
         return _import(handle, taken, device, stream)
-    except BaseException:
+    except BaseException:  # an interrupt, too, releases it
         # Not with the last frame that an error keeps: one that is stored keeps no memory.
         taken.release()
         raise
@@ -161,7 +161,7 @@ def view(
         buffer = Buffer(args.buffer, spec)
         imported.finish_step()
         return buffer
-    except BaseException:
+    except BaseException:  # an interrupt, too: nobody else forgets it
         _imported.pop(key, None)
         raise
 

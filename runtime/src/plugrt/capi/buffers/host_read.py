@@ -112,7 +112,7 @@ class HostReader:
             address = int(self._address.buffer_pointer)
             if size and not handle.is_memory(address, size):
                 raise _no_memory_error(self._library, self._address, size)
-        except BaseException:
+        except BaseException:  # an interrupt, too: the reference is counted
             handle.drop_reference(address_of(pointer))
             raise
         return address

@@ -95,7 +95,7 @@ def _fetch(copies: StreamCopies, buffers: Sequence[Any], stream: int) -> _Arrays
         for buffer, (memory, *_) in zip(buffers, memories, strict=True):
             if memory.size:
                 copies.copy_to_host(memory, _address(buffer), stream)
-    except BaseException:
+    except BaseException:  # an interrupt, too: copies go on
         _settle(copies, stream)
         raise
     copies.wait(stream)
@@ -132,7 +132,7 @@ def _send(copies: StreamCopies, buffers: Sequence[Any], results: _Arrays, stream
             if result.size:
                 begun.append(pack_elements(result) if element_bits(result.dtype) < 8 else result)
                 copies.copy_to_device(_address(buffer), begun[-1], stream)
-    except BaseException:
+    except BaseException:  # an interrupt, too: copies go on
         _settle(copies, stream)
         raise
     if begun:

@@ -340,7 +340,8 @@ class Table(Replies):
         function = self.slots[name]
         if not isinstance(function, ffi.CData):
             return function
-        return ffi.cast(f"size_t(*)(struct {self.prefix}{name}_Args*)", function)  # type: ignore[no-any-return]
+        hot: Slot = ffi.cast(f"size_t(*)(struct {self.prefix}{name}_Args*)", function)
+        return hot
 
     def take_error(self, error: Any) -> PjrtError:
         """Returns the exception for an error of the library (or its address) and frees it."""

@@ -50,7 +50,8 @@ class Contents(Conversions):
 
     def _open_shards(self, held: Any) -> Shards:
         if _is_sequence(type(held)):
-            return held  # type: ignore[no-any-return]
+            shards: Shards = held
+            return shards
         aval = self._aval
         opener = aval.opener or _keep_opener(aval)
         return opener(held)

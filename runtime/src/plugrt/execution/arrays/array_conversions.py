@@ -72,7 +72,7 @@ class Conversions(Methods):
                 return host.copy() if copy else host
             except PYTHON_ERRORS as error:
                 refuse_call(self.__array__, error, dtype=dtype, copy=copy)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 
@@ -144,7 +144,8 @@ class Conversions(Methods):
     @with_argument_errors
     def item(self, *index: int) -> bool | int | float | complex:
         """Returns the only element, or the one at ``index``, as a Python scalar."""
-        return self._host().item(*index)  # type: ignore[no-any-return]
+        found: bool | int | float | complex = self._host().item(*index)
+        return found
 
     @with_argument_errors
     def tolist(self) -> Any:

@@ -40,7 +40,8 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     """
     cls = type(x)
     if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
-        return x  # type: ignore[no-any-return]
+        array: npt.NDArray[Any] = x
+        return array
     if cls in (bool, int, float, complex):
         return cast(x, scalar_dtype(x))
     if isinstance(x, np.ma.MaskedArray):

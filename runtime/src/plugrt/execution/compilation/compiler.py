@@ -117,7 +117,7 @@ def rewrite_program(program: Program, client: Client) -> Program:
     for rewriter in (*_installed(), *config.program_rewriters):
         try:
             returned = rewriter(program, client)
-        except Exception as error:
+        except Exception as error:  # a rewriter may raise anything
             raise ProgramError(
                 f"the program rewriter {_name(rewriter)} raised {type(error).__name__} for "
                 f"{program.name!r}: {error}"

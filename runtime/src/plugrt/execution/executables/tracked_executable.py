@@ -97,7 +97,7 @@ class _TrackedExecutable(WrappedExecutable):
             else:
                 launch.wait = wait
                 remember_launch(launch)
-        except BaseException as error:
+        except BaseException as error:  # an interrupt, too: is the launch made?
             if launch.wait is None or launch.wait is ended:
                 launches.end(launch)
             else:  # an interrupt: it has been made, and needs its program until it has ended

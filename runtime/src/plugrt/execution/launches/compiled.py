@@ -185,7 +185,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 if matched is not None:
                     self._runners.keep(matched[0], reorder_leaves(run, *matched[1:]))
             return run(values)
-        except Exception as error:
+        except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
 

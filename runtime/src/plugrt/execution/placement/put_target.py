@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from plugrt import interface
 from plugrt.errors import InvalidArgument, Unimplemented
@@ -38,7 +38,7 @@ Target = Device | Sharding | Format | Space | None
 _TARGETS = (Device, Sharding, Format, Space, PartitionSpec)
 
 
-def is_target(value: object) -> bool:
+def is_target(value: object) -> TypeGuard[Target]:
     """Whether it is one target, and no pytree of them."""
     return value is None or isinstance(value, _TARGETS)
 
@@ -67,7 +67,7 @@ def read_target(target: Any) -> Target:
             )
         return target
     if is_target(target):
-        return target  # type: ignore[no-any-return]
+        return target
     raise InvalidArgument(
         "device_put takes a device, a sharding, a Format, a memory Space or None, or a pytree of "
         f"them; got {type(target).__name__} {target!r}. plugrt.devices() lists the devices"

@@ -37,7 +37,7 @@ from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move, put
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag
-from plugrt.interface import Device, HostBufferSemantics, TensorType
+from plugrt.interface import Device, HostBufferSemantics, Layout, TensorType
 from plugrt.monitoring.listeners import listening
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
@@ -156,13 +156,19 @@ def put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
 
 def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSemantics) -> Array:
     """Returns a host array in a layout: put so where the backend can, else copied there."""
-    device, layout = to.sharding.devices[0], to.layout  # type: ignore[union-attr]
-    tensor_type = TensorType(host.shape, host.dtype)
-    other = other_layout(device, tensor_type, layout)  # type: ignore[arg-type]
+    device, layout = _read_format(to)
+    other = other_layout(device, TensorType(host.shape, host.dtype), layout)
     if other is None or not device.client.capabilities.layout_put:
         return change_layout(put(host, device, True, semantics=semantics), other)
     buffer = device.client.buffer_from_host(host, device, None, semantics, other)
     return array_on(buffer, True, layout=buffer.layout)
+
+
+def _read_format(to: Format) -> tuple[Device, Layout]:
+    """Returns the device and the layout of a format as `read_target` gives it."""
+    assert to.sharding is not None
+    assert isinstance(to.layout, Layout)
+    return to.sharding.devices[0], to.layout
 
 
 def _place_tracer(x: Any, to: Target) -> Any:
@@ -188,10 +194,10 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
     if isinstance(to, Device) and not (to.is_addressable and x.sharding.addressable_devices):
         to = SingleDeviceSharding(to)  # from or to another process
     if isinstance(to, Format):
-        there = SingleDeviceSharding(to.sharding.devices[0])  # type: ignore[union-attr]
-        result = x if x.sharding is there and x.committed else move(x, there.device, True)
-        shape = TensorType(x.shape, x.dtype)
-        other = other_layout(there.device, shape, to.layout)  # type: ignore[arg-type]
+        device, asked = _read_format(to)
+        there = SingleDeviceSharding(device)
+        result = x if x.sharding is there and x.committed else move(x, device, True)
+        other = other_layout(device, TensorType(x.shape, x.dtype), asked)
         result = change_layout(result, other)
     elif to is None or x.sharding == to:
         result = x

@@ -104,7 +104,7 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
         first = next((row for row in defaults if row in started), None)
         if first is None:
             raise _left_out(request)
-    except BaseException:
+    except BaseException:  # an interrupt, too: no client stays
         for row in started:
             stop(row)
         raise

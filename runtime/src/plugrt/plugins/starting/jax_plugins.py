@@ -55,7 +55,7 @@ def collect_registrations(record: Record, config: Config = config) -> list[Regis
         if trial.ended or (trial.failed and record.description.library):
             raise PluginBroken(f"{record}: {trial.ended or trial.failed}")
         found = _run_initialize(record)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a plugin's own code
         if is_interruption(error):
             raise
         try:

@@ -189,7 +189,7 @@ def run_initialize(
                 if not hasattr(made, "initialize"):
                     raise PluginBroken(f"the module {module} has no initialize()")
                 made.initialize()
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # a plugin's own code
             if is_interruption(error):
                 raise
             return recorder.registrations, error

@@ -50,7 +50,7 @@ def load(row: Record, table: Table) -> Plugin:
         row.set_state(State.LOADED, row.note)
     except ConfigError:
         raise
-    except BaseException as error:
+    except BaseException as error:  # an import may call sys.exit
         if is_interruption(error):
             raise
         raise fail(row, _explain_import_error(row, error), error) from error

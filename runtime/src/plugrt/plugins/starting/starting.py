@@ -60,7 +60,7 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
         row.set_state(State.INITIALISED, row.note)
     except ConfigError:
         raise
-    except BaseException as error:
+    except BaseException as error:  # a plugin may call sys.exit
         if is_interruption(error):
             raise
         raise fail(row, _failure(row, error), error) from error
@@ -202,7 +202,7 @@ def _check_available(plugin: Plugin, row: Record) -> None:
         answer = plugin.probe()
     except (PluginError, ConfigError):
         raise
-    except Exception as error:
+    except Exception as error:  # a plugin may raise anything
         raise PluginBroken(f"its probe failed: {describe(error)}") from error
     if not isinstance(answer, Availability):
         raise PluginBroken(f"its probe returned a {type(answer).__name__}, not an Availability")
