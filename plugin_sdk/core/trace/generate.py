@@ -14,8 +14,8 @@ from pathlib import Path
 
 from plugrt.capi.abi import declarations as d
 from plugrt.capi.abi.declarations.extensions import EXTENSION_OPAQUE
-from plugrt.capi.abi.declarations.ownership import CREATES, DESTROYS, MAY_BE_NULL
 from plugrt.capi.abi.declarations.types import OPAQUE
+from plugrt.capi.abi.ownership import CREATES, DESTROYS, MAY_BE_NULL
 
 TARGET = Path(__file__).with_name("descriptors.h")
 TABLES = 8

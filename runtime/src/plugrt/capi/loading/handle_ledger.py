@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import EXTENSIONS
-from plugrt.capi.abi.declarations.ownership import CREATES, DESTROYS
+from plugrt.capi.abi.ownership import CREATES, DESTROYS
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.native.finalizers import finish_pending

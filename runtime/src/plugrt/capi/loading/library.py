@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.declarations.ownership import DESTROYS
+from plugrt.capi.abi.ownership import DESTROYS
 from plugrt.capi.abi.process_map import AddressMap, file_at, is_code
 from plugrt.capi.abi.structs import StructSizes
 from plugrt.capi.loading.elf import is_cut_short
