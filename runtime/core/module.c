@@ -109,7 +109,7 @@ static int fill(PyObject *module) {
                  add_launcher(module) || add_events(module) || add_lock(module) ||
                  add_function_launcher(module) || add_host_buffer(module) || add_aval(module) || add_function_reader(module) ||
                  add_bounded_launcher(module) || add_shards_launcher(module) || add_shards_wait(module) ||
-                 add_tree(module) || add_outputs(module) || add_runner(module) || add_reordered(module) ||
+                 add_tree(module) || add_outputs(module) || add_runner(module) ||
                  add_calls(module);
   filled = !failed;
   return failed ? -1 : 0;

@@ -26,7 +26,7 @@ class Function(CallsOfCore):  # type: ignore[misc]
     def __init__(self, value: Any) -> None:
         avals = quick_avals([2.0])
         assert avals is not None
-        self._runners = {(config.token(), None, ((0, static_key(value)),), *avals): tuple}
+        self._runners = {(config.token(), (2, (), static_key(value), None), *avals): tuple}
         self._set_statics(frozenset([0]), frozenset())
 
     def _call_in_python(self, *args: Any) -> str:

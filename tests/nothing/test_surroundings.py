@@ -34,7 +34,7 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
     function: Any = Function()
     avals = quick_avals([2.0])
     assert avals is not None
-    function._runners = {(config.token(), *avals): tuple}
+    function._runners = {(config.token(), None, *avals): tuple}
     for _ in range(3):
         assert function(2.0) == (2.0,)
 
@@ -124,9 +124,9 @@ def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -
 
     with config.override(default_matmul_precision="high"):
         other = config.token()
-        function._runners = {(other,): tuple}
+        function._runners = {(other, None): tuple}
         assert function() == ()  # the core has the token
-        function._runners = {(token,): tuple}
+        function._runners = {(token, None): tuple}
         weakref.finalize(other, call_otherwise)
         del other
     for _ in range(3):
@@ -178,7 +178,7 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     function: Any = Function()
     avals = quick_avals([2.0])
     assert avals is not None
-    function._runners = {(config.token(), *avals): tuple}
+    function._runners = {(config.token(), None, *avals): tuple}
     found: list[Any] = []
     held = weakref.WeakSet[Any]()
 
@@ -231,7 +231,7 @@ def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) ->
 
     avals, before = quick_avals([2.0]), config.token()
     assert avals is not None
-    function._runners = {(before, *avals): tuple}
+    function._runners = {(before, None, *avals): tuple}
     with config.override(enable_x64=not config.enable_x64):
         other = config.token()
     holder, counts = config._token, list[int]()

@@ -1,31 +1,26 @@
-/* The key of a call: by which a dict has the runner for its settings, its form and its arguments. */
+/* The key of a call: by which a dict has the runner for its settings, its structure and its avals. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"
 #include "values/values.h"
 
 PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count) {
-  int plain = !flat || (flat->structure == Py_None && !PyTuple_Size(flat->statics));
-  Py_ssize_t head = plain ? 1 : 3, ready = 0;
+  Py_ssize_t ready = 0;
   for (; ready < count; ready++) {
     PyObject *value = values[ready];
     if (Py_TYPE(value) == array_class) avals[ready] = Py_NewRef(((Array *)value)->aval);
-    else if (value == Py_None) avals[ready] = Py_NewRef((PyObject *)Py_TYPE(value));
     else avals[ready] = host_aval(value, call->token);
     if (!avals[ready]) break;
   }
   /* After those functions, which are Python's: other threads run in them, and the garbage collector
      would show them a tuple that is not filled yet. */
-  PyObject *key = ready == count ? PyTuple_New(count + head) : NULL;
+  PyObject *key = ready == count ? PyTuple_New(count + 2) : NULL;
   if (!key) {
     while (ready) Py_DECREF(avals[--ready]);
     return NULL;
   }
   PyTuple_SetItem(key, 0, Py_NewRef(call->token));
-  if (!plain) {
-    PyTuple_SetItem(key, 1, Py_NewRef(flat->structure));
-    PyTuple_SetItem(key, 2, Py_NewRef(flat->statics));
-  }
-  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + head, avals[i]);
+  PyTuple_SetItem(key, 1, Py_NewRef(flat ? flat->structure : Py_None));
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SetItem(key, i + 2, avals[i]);
   return key;
 }

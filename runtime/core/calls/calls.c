@@ -11,7 +11,7 @@ static PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *runners; /* dict: (settings, *avals) to a runner */
+  PyObject *runners; /* dict: (settings, structure, *avals) to a runner */
   Statics statics;
   LastCall last;
 } Calls;
@@ -38,24 +38,40 @@ static void filter_error(void) {
   raise_exception(error);
 }
 
+/* The runner under a key, a new reference; NULL, perhaps with an exception. */
+static PyObject *look_up(Calls *self, PyObject *key) {
+  return Py_XNewRef(PyDict_GetItemWithError(self->runners, key)); /* another thread may evict it */
+}
+
+/* Keeps the parts of a call for the next one, if its runner is still there when they are made: Python
+   may run meanwhile, in the hash of a key or of a class. */
+static void keep_parts(Calls *self, const Call *call, const FlatCall *flat, PyObject *key,
+                       PyObject *const *avals, Py_ssize_t count, PyObject *runner) {
+  CallParts *parts = call_parts_make(call, flat, &self->statics, avals, count);
+  PyObject *again = parts ? look_up(self, key) : NULL;
+  if (again == runner) last_call_keep(&self->last, call->token, parts, self->runners, runner);
+  else call_parts_drop(parts);
+  Py_XDECREF(again);
+}
+
 /* Sets the runner of a call with these values, NULL if there is none yet. */
 static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
                 PyObject **avals, Py_ssize_t count, PyObject **found) {
   *found = NULL;
   PyObject *key = call_key(call, flat, values, avals, count);
   if (!key) return PyErr_Occurred() ? -1 : 0;
-  *found = PyDict_GetItemWithError(self->runners, key);
-  Py_XINCREF(*found); /* another thread may evict it */
-  if (*found && last_call_keep(&self->last, call, &self->statics, flat, values, avals, count,
-                               self->runners, *found))
-    Py_CLEAR(*found);
+  *found = look_up(self, key);
+  if (*found && last_call_is_repeated(&self->last, *found)) {
+    keep_parts(self, call, flat, key, avals, count, *found);
+    if (PyErr_Occurred() && !drop_exception()) Py_CLEAR(*found);
+  }
   Py_DECREF(key);
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
 static int is_known(PyObject *value) {
   if (Py_TYPE(value) == array_class) return ((Array *)value)->aval != NULL;
-  return value == Py_None || is_host_value(value);
+  return is_host_value(value);
 }
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
@@ -103,11 +119,11 @@ static int flatten_and_call(Calls *self, const Call *call, PyObject **made) {
 static int call_like_last(Calls *self, const Call *call, PyObject **room, PyObject **made) {
   const CallParts *parts = self->last.parts;
   Py_ssize_t count = parts->values;
-  int owned = parts->owned, plain = !self->statics.nums && !self->statics.names;
+  int owned = parts->owned, plain = !owned && count == parts->positional;
   PyObject *runner;
   int state = last_call_find(&self->last, call, room, &runner);
   if (state != DONE) return state;
-  *made = run_any(runner, plain && !owned ? call->args : NULL, room, count);
+  *made = run_any(runner, plain ? call->args : NULL, room, count);
   for (Py_ssize_t i = 0; owned && i < count; i++) Py_DECREF(room[i]);
   Py_DECREF(runner);
   if (!*made) filter_error();
@@ -208,7 +224,7 @@ static PyMethodDef calls_methods[] = {
 };
 static PyGetSetDef calls_getset[] = {
     {"_runners", (getter)get_runners, (setter)set_runners,
-     "dict: the settings and the avals of a call's arrays, to the runner.", NULL},
+     "dict: the settings, the structure and the avals of a call, to the runner.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot calls_slots[] = {
@@ -233,10 +249,12 @@ int add_calls(PyObject *module) {
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *state, *filtering, *static_key, *classes;
-  if (!PyArg_ParseTuple(args, "OOOO!", &state, &filtering, &static_key, &PyDict_Type, &classes))
+  PyObject *state, *filtering, *static_key, *classes, *order_keys;
+  if (!PyArg_ParseTuple(args, "OOOO!O", &state, &filtering, &static_key, &PyDict_Type, &classes,
+                        &order_keys))
     return NULL;
-  if (set_flatten_names() || set_trace_state(state)) return NULL;
+  if (set_trace_state(state)) return NULL;
+  set_order_keys(order_keys);
   set_static_key(static_key);
   set_node_classes(classes);
   filter = Py_NewRef(filtering); /* kept for ever, as the classes are */

@@ -1,21 +1,14 @@
-/* FlatCall: a flattened call, as plugrt.execution.arrays.arguments.quick_leaves and nested_leaves make it:
-   its leaves, and a key for the containers around them and for its static values.
+/* FlatCall: a flattened call, as plugrt.execution.launches.flat_calls.FlatCall reads it: its leaves in the
+   order of pytrees, its structure, and its static values, all of one reading.
 
-   Built-in containers are opened, the leaves of a dict in its own order, and what nodes.c knows. */
+   Built-in containers are opened here, others are by nodes.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "calls/internal.h"
-
-static PyObject *nested, *stars;
+#include "arrays/arrays.h"
 
 enum { DEEPEST = 50 };
-
-static int is_container(PyObject *x) {
-  return PyDict_CheckExact(x) || PyTuple_CheckExact(x) || PyList_CheckExact(x);
-}
-
-/* Whether it is opened; -1 with an exception. */
-static int has_parts(PyObject *x) { return is_container(x) ? 1 : is_node(x); }
 
 static int take_leaf(FlatCall *flat, PyObject *leaf) {
   if (flat->count == flat->room) {
@@ -31,176 +24,128 @@ static int take_leaf(FlatCall *flat, PyObject *leaf) {
     flat->room = room;
   }
   flat->leaves[flat->count++] = Py_NewRef(leaf);
-  return DONE;
+  return append(flat->marks, Py_None);
+}
+
+/* Appends a mark of what is no leaf, and takes the reference; NULL has an exception set. */
+static int take_mark(FlatCall *flat, PyObject *mark) {
+  flat->has_structure = 1;
+  return append_new(flat->marks, mark);
 }
 
 /* ---- containers ---- */
 
-static int open_all(FlatCall *flat, PyObject *values, PyObject *marks, int depth);
-
-static int open_one(FlatCall *flat, PyObject *x, PyObject *marks, int depth) {
-  int found = has_parts(x), state = DONE;
-  PyObject *values = NULL, *mark = NULL;
-  if (!found) return append_new(marks, Py_NewRef(Py_None)) == DONE ? take_leaf(flat, x) : FAILED;
-  if (found < 0) return FAILED;
-  if (depth == DEEPEST) return NOT_HERE;
-  if (!is_container(x)) {
-    state = open_node(x, &values, &mark, &flat->raised);
-  } else if (!(values = PyDict_CheckExact(x) ? PyList_New(0) : PySequence_List(x))) {
-    return FAILED;
-  } else if (PyDict_CheckExact(x)) {
-    mark = dict_keys((PyObject *)&PyDict_Type, x, values);
-  } else {
-    mark = Py_BuildValue("(On)", Py_TYPE(x), PyList_Size(values));
-  }
-  if (state != DONE) return state;
-  state = append_new(marks, mark);
-  if (state == DONE) state = open_all(flat, values, marks, depth + 1);
-  Py_DECREF(values);
-  return state;
-}
+static int open_one(FlatCall *flat, PyObject *x, int depth);
 
 /* The values are a list that nobody else has. */
-static int open_all(FlatCall *flat, PyObject *values, PyObject *marks, int depth) {
+static int open_all(FlatCall *flat, PyObject *values, int depth) {
   int state = DONE;
   for (Py_ssize_t i = 0; state == DONE && i < PyList_Size(values); i++)
-    state = open_one(flat, PyList_GetItem(values, i), marks, depth);
+    state = open_one(flat, PyList_GetItem(values, i), depth);
   return state;
 }
 
-/* Takes the leaves of a container of the first level, and appends what stands for it. */
-static int open_quickly(FlatCall *flat, PyObject *x, PyObject *marks) {
-  int state = DONE;
-  Py_ssize_t at = 0;
-  PyObject *key, *value, *mark;
-  if (PyDict_CheckExact(x)) {
-    mark = dict_keys(NULL, x, NULL);
-    while (mark && state == DONE && PyDict_Next(x, &at, &key, &value)) state = take_leaf(flat, value);
-  } else {
-    int is_list = PyList_CheckExact(x);
-    Py_ssize_t count = is_list ? PyList_Size(x) : PyTuple_Size(x);
-    for (; state == DONE && at < count; at++)
-      state = take_leaf(flat, is_list ? PyList_GetItem(x, at) : PyTuple_GetItem(x, at));
-    mark = PyLong_FromSsize_t(is_list ? count : ~count);
-  }
-  if (state == DONE) return append_new(marks, mark);
-  Py_XDECREF(mark);
+static int open_dict(FlatCall *flat, PyObject *x, int depth) {
+  PyObject *values = NULL;
+  PyObject *keys = sorted_items((PyObject *)&PyDict_Type, x, &values, &flat->order);
+  int state = take_mark(flat, keys);
+  if (state == DONE) state = open_all(flat, values, depth + 1);
+  Py_XDECREF(values);
   return state;
 }
 
-/* NESTED for what is opened within a container, ONE_LEVEL for a leaf there, FAILED with an exception. */
-static int level_of_part(PyObject *x) {
-  int found = has_parts(x);
-  return found < 0 ? FAILED : found ? NESTED : ONE_LEVEL;
+static int open_items(FlatCall *flat, PyObject *x, int depth) {
+  PyObject *values = PySequence_List(x);
+  Py_ssize_t count = values ? PyList_Size(values) : 0;
+  int state = values ? take_mark(flat, PyLong_FromSsize_t(PyList_CheckExact(x) ? count : ~count)) : FAILED;
+  if (state == DONE) state = open_all(flat, values, depth + 1);
+  Py_XDECREF(values);
+  return state;
 }
 
-/* How deep the containers of an argument are, as far as it matters; FAILED with an exception. */
-static int level_of(PyObject *x) {
-  int level = ONE_LEVEL;
-  Py_ssize_t at = 0;
-  PyObject *key, *value;
-  if (PyDict_CheckExact(x)) {
-    while (level == ONE_LEVEL && PyDict_Next(x, &at, &key, &value)) level = level_of_part(value);
-  } else if (PyList_CheckExact(x)) {
-    for (; level == ONE_LEVEL && at < PyList_Size(x); at++)
-      level = level_of_part(PyList_GetItem(x, at));
-  } else if (PyTuple_CheckExact(x)) {
-    for (; level == ONE_LEVEL && at < PyTuple_Size(x); at++)
-      level = level_of_part(PyTuple_GetItem(x, at));
-  } else {
-    int found = is_node(x);
-    return found < 0 ? FAILED : found ? NESTED : FLAT;
-  }
-  return level;
+static int open_object(FlatCall *flat, PyObject *x, int depth) {
+  PyObject *values = NULL, *mark = NULL;
+  int state = open_node(x, &values, &mark, &flat->raised);
+  if (state == DONE) state = take_mark(flat, mark);
+  if (state == DONE) state = open_all(flat, values, depth + 1);
+  Py_XDECREF(values);
+  return state;
+}
+
+static int open_one(FlatCall *flat, PyObject *x, int depth) {
+  if (Py_TYPE(x) == array_class) return take_leaf(flat, x);
+  if (x == Py_None) return take_mark(flat, Py_NewRef((PyObject *)Py_TYPE(x)));
+  int is_dict = PyDict_CheckExact(x), has_items = PyTuple_CheckExact(x) || PyList_CheckExact(x);
+  int found = is_dict || has_items ? 1 : is_node(x);
+  if (found < 0) return FAILED;
+  if (!found) return take_leaf(flat, x);
+  if (depth == DEEPEST) return NOT_HERE;
+  return is_dict     ? open_dict(flat, x, depth)
+         : has_items ? open_items(flat, x, depth)
+                     : open_object(flat, x, depth);
 }
 
 /* ---- the call ---- */
 
-static int take_statics(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which,
-                        PyObject **statics, Py_ssize_t *dynamic) {
-  int state = DONE, found = 0;
-  Py_ssize_t at = 0;
-  PyObject *key, *value;
-  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
-    value = PyTuple_GetItem(args, i);
-    found = is_static(which, NULL, i);
-    if (found < 0) return FAILED;
-    int level = found ? FLAT : level_of(value);
-    if (level == FAILED) return FAILED;
-    if (level > flat->level) flat->level = level;
-    if (found) state = take_static(statics, PyLong_FromSsize_t(i), value);
+static int take_static(FlatCall *flat, PyObject *value) {
+  if (!flat->statics && !(flat->statics = PyList_New(0))) return FAILED;
+  if (append(flat->statics, value) != DONE) return FAILED;
+  return take_mark(flat, static_key_of(value));
+}
+
+/* An argument; `name` is NULL of one by position. */
+static int take_argument(FlatCall *flat, const Statics *which, PyObject *name, Py_ssize_t number,
+                         PyObject *value) {
+  int found = is_static(which, name, number);
+  return found < 0 ? FAILED : found ? take_static(flat, value) : open_one(flat, value, 0);
+}
+
+static int take_named(FlatCall *flat, PyObject *kwargs, const Statics *which, PyObject **names) {
+  PyObject *values = NULL;
+  *names = sorted_items(NULL, kwargs, &values, &flat->order);
+  int state = *names ? DONE : FAILED;
+  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(*names); i++) {
+    PyObject *name = PyTuple_GetItem(*names, i);
+    state = PyUnicode_CheckExact(name) /* another class may be Python's */
+                ? take_argument(flat, which, name, 0, PyList_GetItem(values, i))
+                : NOT_HERE;
   }
-  while (state == DONE && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
-    found = is_static(which, key, 0);
-    if (found < 0) return FAILED;
-    if (found) {
-      state = take_static(statics, Py_NewRef(key), value);
-      continue;
-    }
-    found = has_parts(value);
-    if (found < 0) return FAILED;
-    if (found) flat->level = NESTED;
-    ++*dynamic;
-  }
+  Py_XDECREF(values);
   return state;
 }
 
-static int take_leaves(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which,
-                       PyObject *marks) {
-  int state = DONE;
-  Py_ssize_t at = 0;
-  PyObject *key, *value;
-  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(args); i++) {
-    value = PyTuple_GetItem(args, i);
-    int skip = is_static(which, NULL, i);
-    if (skip < 0) return FAILED;
-    if (skip) continue;
-    if (flat->level == NESTED) state = open_one(flat, value, marks, 0);
-    else if (is_container(value)) state = open_quickly(flat, value, marks);
-    else state = take_leaf(flat, value);
-    if (flat->level == ONE_LEVEL && state == DONE && !is_container(value))
-      state = append_new(marks, Py_NewRef(Py_None));
+/* The structure of the marks that were taken. */
+static PyObject *structure_of(FlatCall *flat, Py_ssize_t positional, PyObject *names) {
+  if (!flat->has_structure && !names) return Py_NewRef(Py_None);
+  Py_ssize_t count = PyList_Size(flat->marks);
+  PyObject *first = PyLong_FromSsize_t(positional), *made = first ? PyTuple_New(count + 2) : NULL;
+  if (!made) {
+    Py_XDECREF(first);
+    return NULL;
   }
-  if (!kwargs) return state;
-  PyObject *first = flat->level == FLAT ? NULL : stars;
-  PyObject *named = which->names ? dict_keys_without(which->names, first, kwargs)
-                                 : dict_keys(first, kwargs, NULL);
-  if (!named) return FAILED;
-  if (flat->level != FLAT && PyTuple_Size(named) > 1) state = append_new(marks, Py_NewRef(named));
-  if (flat->level == FLAT && PyTuple_Size(named)) flat->structure = Py_NewRef(named);
-  Py_DECREF(named);
-  while (state == DONE && PyDict_Next(kwargs, &at, &key, &value)) {
-    int skip = is_static(which, key, 0);
-    if (skip < 0) return FAILED;
-    if (skip) continue;
-    state = flat->level == NESTED ? open_one(flat, value, marks, 0) : take_leaf(flat, value);
-  }
-  return state;
+  PyTuple_SetItem(made, 0, first);
+  PyTuple_SetItem(made, 1, names ? Py_NewRef(names) : PyTuple_New(0)); /* which always is the same */
+  for (Py_ssize_t i = 0; i < count; i++)
+    PyTuple_SetItem(made, i + 2, Py_NewRef(PyList_GetItem(flat->marks, i)));
+  return made;
 }
 
 int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which) {
-  Py_ssize_t dynamic = 0;
+  Py_ssize_t positional = PyTuple_Size(args);
+  PyObject *names = NULL;
   flat->leaves = flat->on_stack;
   flat->room = ON_STACK;
   flat->count = 0;
-  flat->level = FLAT;
-  flat->raised = 0;
+  flat->has_structure = flat->raised = 0;
   flat->structure = flat->statics = NULL;
-  PyObject *statics = NULL, *marks = NULL; /* lists, where there is something for them */
-  PyObject *named = NULL;
-  int state = take_statics(flat, args, kwargs, which, &statics, &dynamic);
-  if (state == DONE && flat->level != FLAT && !(marks = PyList_New(0))) state = FAILED;
-  if (state == DONE && flat->level == NESTED) state = append_new(marks, Py_NewRef(nested));
-  if (state == DONE && dynamic && flat->level == NESTED) /* Python code may change what it is of */
-    state = (kwargs = named = PyDict_Copy(kwargs)) ? DONE : FAILED;
-  if (state == DONE) state = take_leaves(flat, args, dynamic ? kwargs : NULL, which, marks);
-  if (state == DONE && !flat->structure)
-    flat->structure = flat->level == FLAT ? Py_NewRef(Py_None) : PyList_AsTuple(marks);
-  if (state == DONE) flat->statics = statics ? PyList_AsTuple(statics) : PyTuple_New(0);
-  Py_XDECREF(statics);
-  Py_XDECREF(marks);
-  Py_XDECREF(named);
-  if (state == DONE && !(flat->structure && flat->statics)) state = FAILED;
+  flat->order = (Order){NULL, 0, 0};
+  flat->marks = PyList_New(0);
+  int state = flat->marks ? DONE : FAILED;
+  for (Py_ssize_t i = 0; state == DONE && i < positional; i++)
+    state = take_argument(flat, which, NULL, i, PyTuple_GetItem(args, i));
+  if (state == DONE && kwargs && PyDict_Size(kwargs)) state = take_named(flat, kwargs, which, &names);
+  if (state == DONE && !(flat->structure = structure_of(flat, positional, names))) state = FAILED;
+  Py_XDECREF(names);
   if (state != DONE) flat_call_drop(flat);
   return state;
 }
@@ -209,22 +154,9 @@ void flat_call_drop(FlatCall *flat) {
   while (flat->count) Py_DECREF(flat->leaves[--flat->count]);
   if (flat->leaves != flat->on_stack) PyMem_Free(flat->leaves);
   flat->leaves = flat->on_stack;
+  PyMem_Free(flat->order.numbers);
+  flat->order.numbers = NULL;
+  Py_CLEAR(flat->marks);
   Py_CLEAR(flat->structure);
   Py_CLEAR(flat->statics);
-}
-
-int is_same_flat_call(const FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which) {
-  FlatCall now;
-  if (flatten_call(&now, args, kwargs, which) != DONE) return 0;
-  int same = now.count == flat->count &&
-             PyObject_RichCompareBool(now.structure, flat->structure, Py_EQ) == 1 &&
-             PyObject_RichCompareBool(now.statics, flat->statics, Py_EQ) == 1;
-  flat_call_drop(&now);
-  return same;
-}
-
-int set_flatten_names(void) {
-  nested = PyUnicode_InternFromString("nested");
-  stars = PyUnicode_InternFromString("**");
-  return nested && stars ? 0 : -1;
 }

@@ -9,8 +9,8 @@ typedef struct {
 } Statics;
 /* Whether the argument of that name, or without one of that number, is static; -1 with an exception. */
 int is_static(const Statics *which, PyObject *name, Py_ssize_t number);
-/* Appends (where, key of the value), and takes the reference to `where`; makes the list first. */
-int take_static(PyObject **statics, PyObject *where, PyObject *value);
+PyObject *static_key_of(PyObject *value); /* what stands for it in the key of a call, a new reference */
+int append(PyObject *list, PyObject *item);
 /* Appends, and takes the reference; NULL has an exception set. */
 int append_new(PyObject *list, PyObject *item);
 /* Whether the same object stands for the same static value each time. */
@@ -19,22 +19,24 @@ int is_lasting(PyObject *value);
 int is_same_lasting(PyObject *lasting, PyObject *value);
 void set_static_key(PyObject *function);
 
-/* ---- dict_keys.c ---- */
-/* A new tuple of the keys of a dict after `first`, if there is one; its values are appended to a list,
-   if that is given. Both are of one moment, and so is what is read of the dict at once after that:
-   no object is made there, so that the collector does not run, and in that Python code. */
-PyObject *dict_keys(PyObject *first, PyObject *dict, PyObject *values);
-/* The same but for the keys in a set. */
-PyObject *dict_keys_without(PyObject *left_out, PyObject *first, PyObject *dict);
+/* ---- sorted_items.c ---- */
+/* Of each dict that was read, of which number each of its keys is, in the order of pytrees. */
+typedef struct {
+  Py_ssize_t *numbers, count, room;
+} Order;
+/* A new tuple of the sorted keys of a dict after `first`, if there is one, and a list of its values. */
+PyObject *sorted_items(PyObject *first, PyObject *dict, PyObject **values, Order *order);
+void set_order_keys(PyObject *function);
 
 /* ---- flatten.c: the leaves of a call and its structure ---- */
-enum { FLAT, ONE_LEVEL, NESTED };
 typedef struct {
   PyObject **leaves; /* new references */
   Py_ssize_t count, room;
-  PyObject *structure; /* stands for the containers and keywords; None without any */
-  PyObject *statics;   /* stands for the static arguments, a tuple */
-  int level;  /* how deep containers are: FLAT, ONE_LEVEL, NESTED */
+  PyObject *marks;     /* of the structure, a list */
+  PyObject *structure; /* of the call; None of leaves by position alone */
+  PyObject *statics;   /* the static values, a list; NULL without any */
+  Order order;         /* of dicts, and of the keywords, as they were read */
+  int has_structure;
   int raised; /* whether what opens a container raised what is set: no other is asked */
   PyObject *on_stack[ON_STACK];
 } FlatCall;
@@ -42,16 +44,13 @@ typedef struct {
    drop. */
 int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
 void flat_call_drop(FlatCall *flat);
-/* Whether a call that was flattened is still of that form; 0 perhaps with an exception. */
-int is_same_flat_call(const FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
-int set_flatten_names(void);
 
 /* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
 int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
-/* Whether it is opened each time without Python code: DONE, and sets a new reference to the names of
-   its parts and of its metadata, or leaves it NULL for a tuple. Else NOT_HERE, perhaps with an
-   exception. */
-int plain_node(PyObject *x, PyObject **names);
+/* Whether objects of a class are opened each time without Python code: DONE, and sets a new reference
+   to the names of their parts and of their metadata, or leaves it NULL for a tuple. Else NOT_HERE,
+   perhaps with an exception. */
+int plain_class(PyTypeObject *cls, PyObject **names);
 Py_ssize_t node_classes(void); /* how many are registered: none is forgotten or changed */
 /* Sets a new list of its parts and what stands for it in the key of a call. FAILED with an exception,
    and whether that is what opens it raised; NOT_HERE for one that is opened otherwise. */
@@ -62,23 +61,26 @@ void set_node_classes(PyObject *classes);
 typedef struct {
   PyObject *token, *args, *kwargs; /* kwargs may be NULL */
 } Call;
-/* A new reference, by which a dict has the runner; NULL, perhaps with an exception, for what Python
-   has to call. `flat` is NULL where the values are all there is of the call. Sets the avals of the
+/* A new reference to (settings, structure, *avals), by which a dict has the runner; NULL, perhaps with
+   an exception, for what Python has to call. `flat` is NULL where the values are all there is of the call. Sets the avals of the
    values, which live as long as the key. */
 PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count);
 
 /* ---- call_parts.c: what the arguments of a call were ---- */
 typedef struct {
-  PyObject *name; /* of a keyword, of an attribute, the key in a dict; else NULL */
-  PyObject *what; /* a leaf's aval, a static value, or the class of a container */
-  Py_ssize_t count; /* of the parts in a container, which follow */
+  PyObject *name;   /* of a keyword, of an attribute, the key in a dict; else NULL */
+  PyObject *what;   /* a leaf's aval, a static value, or the class of a container */
+  Py_ssize_t count; /* of the parts in a container */
+  Py_ssize_t first; /* which part is the first of these; of a leaf, which of the leaves it is */
+  Py_ssize_t next;  /* which part is the next one in the same container */
   int kind;
 } CallPart;
 typedef struct {
   Py_ssize_t uses;
-  CallPart *parts; /* the arguments by position, then those by keyword, each before what is in it */
+  CallPart *parts;
   Py_ssize_t count, positional, named;
+  Py_ssize_t first, first_named; /* which parts are the first arguments */
   Py_ssize_t values;  /* the number of the leaves */
   Py_ssize_t classes; /* those that were registered as containers, if that matters; else 0 */
   int owned;          /* whether leaves are new references, as not the call but a container has them */
@@ -86,9 +88,9 @@ typedef struct {
 /* Whether the arguments of a call are like these: DONE, and sets its leaves. NOT_HERE if not, FAILED
    with an exception that is not derived from Exception. */
 int call_parts_match(CallParts *self, const Call *call, PyObject **values);
-/* Reads those of a call with these leaves, and their avals; NULL, perhaps with an exception, if one of
-   them is not kept. */
-CallParts *call_parts_read(const Call *call, const Statics *statics, PyObject *const *values,
+/* Makes those of a call with these avals; NULL, perhaps with an exception, if one is not kept. `flat` as
+   of `call_key`. */
+CallParts *call_parts_make(const Call *call, const FlatCall *flat, const Statics *which,
                            PyObject *const *avals, Py_ssize_t count);
 int call_parts_visit(const CallParts *self, visitproc visit, void *arg);
 void call_parts_drop(CallParts *self); /* NULL is none */
@@ -105,11 +107,11 @@ typedef struct LastCall {
    are new references, too, where `owned` is set; `values` has room for `parts->values`. NOT_HERE, or
    FAILED, as `call_parts_match`. */
 int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner);
-/* Keeps the runner of a call with these leaves, at once after it was found in a dict; `flat` as of
-   `call_key`. 0, or -1 where it was interrupted, with the exception. */
-int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const FlatCall *flat,
-                   PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
-                   PyObject *runners, PyObject *runner);
+/* Whether the call before had this runner, too, which is noted. */
+int last_call_is_repeated(LastCall *self, PyObject *runner);
+/* Keeps it, at once after it was found in that dict; takes the parts. */
+void last_call_keep(LastCall *self, PyObject *token, CallParts *parts, PyObject *runners,
+                    PyObject *runner);
 void last_call_forget(LastCall *self);
 int last_call_visit(LastCall *self, visitproc visit, void *arg);
 

@@ -5,7 +5,6 @@
 #include "calls/internal.h"
 
 static LastCall *kept; /* all that have a runner, from the newest on */
-static unsigned long long losses; /* how often a cache lost runners */
 
 static void unlink_call(LastCall *self) {
   if (self->before) self->before->after = self->after;
@@ -37,7 +36,6 @@ int last_call_visit(LastCall *self, visitproc visit, void *arg) {
 PyObject *forget_runners(PyObject *module, PyObject *runners) {
   (void)module;
   LastCall *call = kept;
-  losses++;
   while (call) { /* from the first one on again after one that was let go: Python may have run */
     if (call->runners != runners) {
       call = call->after;
@@ -58,30 +56,21 @@ int last_call_find(const LastCall *self, const Call *call, PyObject **values, Py
   return state;
 }
 
-int last_call_keep(LastCall *self, const Call *call, const Statics *statics, const FlatCall *flat,
-                   PyObject *const *values, PyObject *const *avals, Py_ssize_t count,
-                   PyObject *runners, PyObject *runner) {
+int last_call_is_repeated(LastCall *self, PyObject *runner) {
   int again = self->candidate == runner && !self->runner;
   if (self->runner) last_call_forget(self);
   self->candidate = runner;
-  if (!again) return 0; /* functions that are called with types in turn would pay each time */
-  unsigned long long before = losses;
-  CallParts *parts = call_parts_read(call, statics, values, avals, count);
-  /* Python may have run since the call was flattened, in the hash of a key, in a finaliser or in
-     another thread: a container was changed, and the runner is that of what was in it. */
-  int same = parts && (!flat || is_same_flat_call(flat, call->args, call->kwargs, statics));
-  int failed = PyErr_Occurred() && !drop_exception();
-  /* It may have kept another one, or the cache lost this. */
-  if (!same || failed || self->runner || losses != before) {
-    call_parts_drop(parts);
-    return failed ? -1 : 0;
-  }
+  return again; /* functions that are called with types in turn would pay each time */
+}
+
+void last_call_keep(LastCall *self, PyObject *token, CallParts *parts, PyObject *runners,
+                    PyObject *runner) {
+  if (self->runner) last_call_forget(self); /* of a call that was made meanwhile */
   self->parts = parts;
-  self->token = Py_NewRef(call->token);
+  self->token = Py_NewRef(token);
   self->runner = Py_NewRef(runner);
   self->runners = runners;
   self->after = kept;
   if (kept) kept->before = self;
   kept = self;
-  return 0;
 }

@@ -1,7 +1,7 @@
 /* Nodes: named tuples, and objects of the classes that are registered as containers.
 
-   They are opened as plugrt.execution.launches.short_calls.open_node does. Any tuple of another class is taken
-   for a named one: Python keeps no runner of a call with one that is not. */
+   They are opened as plugrt.execution.trees.tree.open_node does. Any tuple of another class is taken for a
+   named one: Python keeps no runner of a call with one that is not. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"
 
@@ -9,8 +9,8 @@
 static PyObject *classes;
 
 /* What opens it, a new reference; NULL, perhaps with an exception: a class may have a hash of its own. */
-static PyObject *opener_of(PyObject *x) {
-  PyObject *cls = Py_NewRef((PyObject *)Py_TYPE(x));
+static PyObject *opener_of(PyTypeObject *type) {
+  PyObject *cls = Py_NewRef((PyObject *)type);
   PyObject *found = classes ? Py_XNewRef(PyDict_GetItemWithError(classes, cls)) : NULL;
   Py_DECREF(cls);
   return found;
@@ -19,7 +19,7 @@ static PyObject *opener_of(PyObject *x) {
 int is_node(PyObject *x) {
   if (Py_TYPE(x) == array_class) return 0;
   if (PyTuple_Check(x)) return !PyTuple_CheckExact(x);
-  PyObject *opener = opener_of(x);
+  PyObject *opener = opener_of(Py_TYPE(x));
   if (!opener) return PyErr_Occurred() ? -1 : 0;
   Py_DECREF(opener);
   return 1;
@@ -57,11 +57,11 @@ static int are_plain(PyTypeObject *cls, PyObject *names) {
   return plain == 1;
 }
 
-int plain_node(PyObject *x, PyObject **names) {
-  PyObject *opener = opener_of(x);
-  if (!opener) return PyTuple_Check(x) && !PyErr_Occurred() ? DONE : NOT_HERE;
-  int plain = PyTuple_Check(opener) && are_plain(Py_TYPE(x), PyTuple_GetItem(opener, 0)) &&
-              are_plain(Py_TYPE(x), PyTuple_GetItem(opener, 1));
+int plain_class(PyTypeObject *cls, PyObject **names) {
+  PyObject *opener = opener_of(cls);
+  if (!opener) return PyErr_Occurred() ? NOT_HERE : DONE;
+  int plain = PyTuple_Check(opener) && are_plain(cls, PyTuple_GetItem(opener, 0)) &&
+              are_plain(cls, PyTuple_GetItem(opener, 1));
   if (plain) *names = opener;
   else Py_DECREF(opener);
   return plain ? DONE : NOT_HERE;
@@ -122,7 +122,7 @@ int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised) {
   int state = NOT_HERE;
   *parts = *mark = NULL;
   Py_INCREF(x); /* Python code runs, which may drop it */
-  PyObject *opener = opener_of(x);
+  PyObject *opener = opener_of(Py_TYPE(x));
   if (opener) {
     state = open_registered(x, opener, parts, mark);
     *raised = state == FAILED;

@@ -7,10 +7,12 @@ static PyObject *get_static_key; /* static_key(value): what is equal for equal s
 
 enum { DEEPEST = 20 }; /* of tuples in tuples that are looked at here */
 
+int append(PyObject *list, PyObject *item) { return PyList_Append(list, item) ? FAILED : DONE; }
+
 int append_new(PyObject *list, PyObject *item) {
-  int failed = !item || PyList_Append(list, item);
+  int state = item ? append(list, item) : FAILED;
   Py_XDECREF(item);
-  return failed ? FAILED : DONE;
+  return state;
 }
 
 int is_static(const Statics *which, PyObject *name, Py_ssize_t number) {
@@ -48,17 +50,7 @@ static PyObject *key_of(PyObject *value, int depth) {
   return key;
 }
 
-int take_static(PyObject **statics, PyObject *where, PyObject *value) {
-  if (!*statics && !(*statics = PyList_New(0))) {
-    Py_XDECREF(where);
-    return FAILED;
-  }
-  PyObject *key = where ? key_of(value, 0) : NULL;
-  PyObject *pair = key ? PyTuple_Pack(2, where, key) : NULL;
-  Py_XDECREF(where);
-  Py_XDECREF(key);
-  return append_new(*statics, pair);
-}
+PyObject *static_key_of(PyObject *value) { return key_of(value, 0); }
 
 /* Whether objects of a class are equal only to themselves, for as long as it lives: functions, classes
    and the like. Not those of classes that Python code may change, or whose objects it may give another

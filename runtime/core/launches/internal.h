@@ -188,9 +188,6 @@ int device_put_value(PyObject *device_put, PyObject *value, PyObject **made);
 int end_device_puts(PyObject *const *device_puts, PyObject *const *held, Py_ssize_t count, int state,
                  PyObject **results, Py_ssize_t produced);
 
-/* ---- runner.c: a call's arrays to what it returns ---- */
-extern PyTypeObject *Runner_Type;
-/* `given` is the same sequence of arguments as an object, for Python; or NULL. */
-PyObject *runner_run(PyObject *self, PyObject *given, PyObject *const *values, Py_ssize_t count);
+/* ---- runner.c: runs a program with the arguments of a call ---- */
 
 #endif

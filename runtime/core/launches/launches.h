@@ -6,8 +6,9 @@
 /* ---- scratch_pool.c: memory that launches of a program read an argument from ---- */
 PyObject *forget_result(PyObject *module, PyObject *result);
 
-/* ---- reordered.c: a runner, for the same arguments in another order ---- */
-/* Calls what runs a call: one of these, or a function of its arguments as a tuple. */
+/* ---- runner.c: runs a program with the arguments of a call ---- */
+/* Calls a runner of the core, or a function of the arguments as a tuple. `given` is
+   the same sequence of arguments as an object, for Python; or NULL. */
 PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count);
 
 /* ---- for the module ---- */
@@ -19,6 +20,5 @@ int add_function_launcher(PyObject *module);
 int add_tree(PyObject *module);
 int add_outputs(PyObject *module);
 int add_runner(PyObject *module);
-int add_reordered(PyObject *module);
 
 #endif

@@ -5,7 +5,7 @@
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
-PyTypeObject *Runner_Type;
+static PyTypeObject *Runner_Type;
 typedef struct {
   PyObject_HEAD
   Launching *launcher;
@@ -100,7 +100,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   return NULL;
 }
 
-PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values, Py_ssize_t count) {
+static PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values, Py_ssize_t count) {
   Runner *self = (Runner *)object;
   if (count != self->arity) return call_with(self->slow, given, values, count, NULL);
   Py_ssize_t most = self->count + self->fed + self->launcher->produced +
@@ -112,6 +112,11 @@ PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *values,
   PyObject *made = run(self, given, values, heap);
   PyMem_Free(heap);
   return made;
+}
+
+PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count) {
+  if (Py_TYPE(runner) == Runner_Type) return runner_run(runner, given, values, count);
+  return call_with(runner, given, values, count, NULL);
 }
 
 static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import weakref
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +16,6 @@ import pytest
 
 import plugrt
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.native.native_core import core
 from support.effort import some_of
 
@@ -281,42 +280,6 @@ def test_a_first_call_keeps_no_argument_until_the_collector_runs(kind: Any) -> N
         assert end() is None
     finally:
         gc.enable()
-
-
-def test_copies_of_containers_are_theirs_but_for_what_they_hold() -> None:
-    """Of what has a class or attributes of its own the object itself is opened, as ever."""
-    Pair = namedtuple("Pair", "a b")
-
-    class Named(Pair):
-        """With attributes, which a copy would lack."""
-
-    named, other, leaf = Named({"k": 1}, 2), Changing({}, dict.clear, 0), object()
-    given: Any = {
-        "z": [leaf, {"b": 1, "a": (leaf, {"deep": leaf})}],
-        "a": Pair({"k": leaf}, None),
-        "d": defaultdict(list, {"y": [1], "x": leaf}),
-        "o": OrderedDict([("y", [leaf]), ("x", 2)]),
-        "q": deque([[leaf], 2], 5),
-        "n": named,
-        other: leaf,
-    }
-    copy = copy_containers(given)
-    assert copy == given
-    assert plugrt.tree.structure(copy) == plugrt.tree.structure(given)
-    assert [*copy] == [*given]
-    assert (copy["d"].default_factory, copy["q"].maxlen) == (list, 5)
-    assert copy["n"] is named
-    assert copy["z"][1]["a"][1]["deep"] is copy[other] is leaf
-    pairs = [
-        (copy, given), (copy["z"], given["z"]), (copy["z"][1], given["z"][1]),
-        (copy["z"][1]["a"][1], given["z"][1]["a"][1]), (copy["a"].a, given["a"].a),
-        (copy["d"], given["d"]), (copy["d"]["y"], given["d"]["y"]), (copy["o"], given["o"]),
-        (copy["o"]["y"], given["o"]["y"]), (copy["q"], given["q"]), (copy["q"][0], given["q"][0]),
-    ]  # fmt: skip
-    assert all(mine is not theirs and type(mine) is type(theirs) for mine, theirs in pairs)
-    for _ in range(2000):
-        given = [given]
-    assert copy_containers(given) is given
 
 
 CHANGED_BY_NODE = """

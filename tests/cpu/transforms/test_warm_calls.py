@@ -15,6 +15,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
+from plugrt.native.native_core import core, reason
 from support.collector import uncollected
 
 
@@ -37,17 +38,18 @@ def python_calls(call: Callable[[], object]) -> list[str]:
     return seen[1:]  # without `call` itself
 
 
-def test_a_warm_call_is_four_python_calls() -> None:
+@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+def test_a_warm_call_is_no_python_call() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(np.ones(3, np.float32))
-    assert len(python_calls(lambda: add(x, x))) <= 4
+    assert not python_calls(lambda: add(x, x))
 
 
 @pytest.mark.parametrize("keys", [["a", "b"], ["b", "a"], [f"k{i}" for i in range(40)], [2, 1]])
-def test_a_warm_call_with_a_dict_of_arrays_is_five(keys: list[Any]) -> None:
+def test_a_warm_call_with_a_dict_of_arrays_is_none(keys: list[Any]) -> None:
     double = plugrt.jit(lambda d: {k: v * 2 for k, v in d.items()})
     arrays = {k: plugrt.device_put(np.full(3, i, np.float32)) for i, k in enumerate(keys)}
-    assert len(python_calls(lambda: double(arrays))) <= 5
+    assert core is None or not python_calls(lambda: double(arrays))
     for values in (arrays, dict(reversed(arrays.items())), arrays):
         found = double(values)
         assert list(found) == sorted(keys)

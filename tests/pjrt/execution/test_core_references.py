@@ -148,7 +148,7 @@ def _kinds() -> dict[str, Callable[[int], Any]]:
         runner = core.Runner(
             given, 1, (0,), (None,), (), (), "f", pair, lambda _: None, lambda *_: None
         )
-        core.Reordered((0,), 1, runner)((x,))
+        runner((x,))
 
     return {
         "donation": donate,

@@ -17,6 +17,7 @@ from plugrt.execution.arrays.aval import Aval, intern_aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.compilation.ir_dumps import dump_executable
 from plugrt.execution.launches.compiled import CompiledCall
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.launch_layouts import read_layouts
@@ -284,7 +285,7 @@ class CompiledProgram(CompiledCall):
     def _name(self, i: int) -> str:
         return f"parameter {i}"
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
         if kwargs:
             raise ArgumentTypeError(
                 f"{self._title} takes no keyword arguments; got {sorted(kwargs)}"
@@ -295,7 +296,7 @@ class CompiledProgram(CompiledCall):
                 f"{self._title} takes {len(self.input_types)} arguments ({takes}); called with "
                 f"{len(args)}"
             )
-        return args
+        return FlatCall(args, None)
 
     def __repr__(self) -> str:
         takes = "…" if self.input_types is None else ", ".join(map(str, self.input_types))

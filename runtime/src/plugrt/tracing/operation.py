@@ -163,8 +163,10 @@ class Operation(Generic[P, R]):
             skeleton.append((name, spec))
         run: Callable[[Sequence[Any]], R]
         values, avals = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
+        head = (len(args), *skeleton)
         run = self._pipeline.get_runner(
-            (len(args), *skeleton),
+            (_token(), head, *avals),
+            head,
             avals,
             lambda types: self._trace(args, kwargs, types, names),
             _place,

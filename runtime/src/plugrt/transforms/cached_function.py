@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.execution.arrays.arguments import ParameterType, read_arguments
-from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline, Runner
-from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
@@ -33,9 +31,8 @@ def _filter_outside_traces(error: Exception) -> None:
 
 
 class PythonCalls:
-    """Calls with arrays alone find their runner by one look-up; others go through ``_general``."""
+    """Calls in Python: read the arguments, find the runner or make it, run."""
 
-    _find: Callable[[Any], Any]
     _general: Callable[[tuple[Any, ...], dict[str, Any]], Any]
     _runners: dict[Any, Any]
 
@@ -44,29 +41,7 @@ class PythonCalls:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:  # costs nothing unless something is raised
-            if kwargs or _state.trace is not None:
-                return self._general(args, kwargs)
-            try:
-                if len(args) == 2:  # the usual number, unrolled: a tenth less
-                    first, second = args
-                    run = self._find((_token(), first._aval, second._aval))
-                elif len(args) == 1:
-                    [first] = args
-                    if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
-                        first = {**first}
-                        leaves = [*first.values()]
-                        run = None
-                        if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
-                            avals = [x._aval for x in leaves]
-                            run = self._find((_token(), ((*first,),), (), *avals))
-                            args = args if run is None else tuple(leaves)
-                    else:  # asked so, what is no array raises nothing
-                        run = self._find((_token(), getattr(first, "_aval", None)))
-                else:
-                    run = self._find((_token(), *[x._aval for x in args]))
-            except AttributeError:  # not all are arrays
-                run = None
-            return self._general(args, kwargs) if run is None else run(args)
+            return self._general(args, kwargs)
         except Exception as error:  # raised again without plugrt's frames
             _filter_outside_traces(error)
             raise
@@ -81,7 +56,9 @@ if core is not None and not TYPE_CHECKING:
         _call_in_python = PythonCalls.__call__
 
     CallBase = CoreCalls
-    core.set_call_hooks(_state, _filter_outside_traces, static_key, pytrees.registered)
+    core.set_call_hooks(
+        _state, _filter_outside_traces, static_key, pytrees.registered, pytrees.order_keys
+    )
 """The first base of `plugrt.transforms.cached_function.CachedFunction`: the core's looks up the
 runners of calls with arrays, host values and static ones, and leaves others to `PythonCalls`."""
 
@@ -136,54 +113,34 @@ class CachedFunction(CallBase, Generic[P, R]):
         trace = current_trace()
         if trace is not None:
             return self._call_in_trace(trace, args, kwargs)
-        short = self._find_short_call(args, kwargs)
-        if short is not None:
-            key, leaves = short
-            try:
-                run = self._find(key)
-            except TypeError:  # a static value or metadata without a hash, refused by name below
-                short = run = None
-            if run is not None:
-                return run(leaves)
-        if self._may_be_disabled and config.disable_jit:
+        token = _token()
+        if self._may_be_disabled and token.settings["disable_jit"]:
             return self._run_disabled(args, kwargs)
         bound = self._bind(args, kwargs)
         values, avals = self._read(bound)
-        head = (bound.spec, bound.static_key)
-        matched = None
-        if short is not None and self._reads_once:
-            given = self._rules.take_statics(args, kwargs)
-            matched = match_short_call(*given, bound.spec, avals)
-        run = self._find((_token(), head, *avals)) or self._make_runner(head, bound, avals)
-        if matched is not None:
-            self._pipeline.calls.keep(matched[0], reorder_leaves(run, *matched[1:]))
-        return run(values)
-
-    def _make_runner(self, head: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:
-        def place(staged: Staged, avals: Sequence[Aval]) -> Launch:
-            return self._launch(bound, staged, avals)
-
-        rerun = self._make_rerun(bound)
         if not self._reads_once:
-            trace = self._make_stager(bound)
-            return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
-        trace = self._stager(bound)
-        return self._pipeline.get_runner(head, avals, trace, place, self._what, rerun)
+            return self._trace_anew(bound, avals)(values)
+        key = (token, bound.structure, *avals)
+        try:
+            run = self._find(key)
+        except TypeError:  # metadata without a hash
+            key = (token, (bound.spec, bound.static_key), *avals)
+            run = self._find(key)
+        return (run or self._make_runner(key, bound, avals))(values)
 
-    def _find_short_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
-        """Returns a cache key and the leaves of a call with known containers alone.
+    def _make_runner(self, key: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:
+        trace, rerun = self._stager(bound), self._make_rerun(bound)
+        head = (bound.spec, bound.static_key)
+        place = functools.partial(self._launch, bound)
+        return self._pipeline.get_runner(key, head, avals, trace, place, self._what, rerun)
 
-        None for other calls. The key of arrays alone is the one that `__call__` looks for.
-        """
-        statics: tuple[Any, ...] = ()
-        if self._rules.has_statics:
-            args, kwargs, statics = self._rules.take_statics(args, kwargs)
-        return find_short_call(args, kwargs, statics)
+    def _trace_anew(self, bound: Bound, avals: Sequence[Aval]) -> Runner:
+        trace, rerun = self._make_stager(bound), self._make_rerun(bound)
+        place = functools.partial(self._launch, bound)
+        return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
-        """Returns the leaves of a call, and its static values."""
+        """Returns the leaves of a call, their structure, and its static values."""
         return self._rules.bind(args, kwargs)
 
     def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:

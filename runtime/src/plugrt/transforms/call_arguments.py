@@ -5,24 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.trees import pytrees
-from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.tracing.static_args import static_key
 
 
-@dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
-class Bound:
-    """A call's flat dynamic leaves, their structure, and its static values."""
-
-    leaves: list[Any]
-    spec: pytrees.PyTreeSpec
-    statics: tuple[tuple[int | str, Any], ...]
+@dataclass(slots=True)
+class Bound(FlatCall):
+    """A call of a function that has `ArgumentRules`."""
 
     @property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -150,8 +145,6 @@ class ArgumentRules:
         self.static_nums, self.static_names = self._complete(
             static, static_argnums, static_argnames
         )
-        self.has_statics = bool(self.static_nums or self.static_names)
-        self._first_static = min(self.static_nums, default=sys.maxsize)
         self.donate_nums, self.donate_names = self._complete(
             "donate", donate_argnums, donate_argnames
         )
@@ -204,39 +197,12 @@ class ArgumentRules:
                 f"its parameters that can be passed so are {by_name}"
             )
 
-    def take_statics(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
-        """Returns the dynamic arguments, and the keys of the static ones, hashable or not."""
-        nums, names = self.static_nums, self.static_names
-        statics: list[tuple[int | str, Any]] = []
-        if len(args) > self._first_static:
-            statics += [(i, static_key(x)) for i, x in enumerate(args) if i in nums]
-            args = tuple([x for i, x in enumerate(args) if i not in nums])
-        if names and kwargs:
-            named = [(k, static_key(x)) for k, x in kwargs.items() if k in names]
-            if len(named) == len(kwargs):
-                return args, {}, (*statics, *named)
-            if named:
-                statics += named
-                kwargs = {k: x for k, x in kwargs.items() if k not in names}
-        return args, kwargs, tuple(statics)
-
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
-        """Splits a call into leaves, statics. Raises `UnhashableStaticArgument` with the name."""
-        statics: list[tuple[int | str, Any]] = []
-        dynamic = args
-        if self.static_nums:
-            dynamic = tuple(a for i, a in enumerate(args) if i not in self.static_nums)
-            statics += [(i, args[i]) for i in sorted(self.static_nums) if i < len(args)]
-        named = kwargs
-        if self.static_names:
-            named = {k: v for k, v in kwargs.items() if k not in self.static_names}
-            statics += [(k, kwargs[k]) for k in sorted(self.static_names & set(kwargs))]
-        for where, value in statics:
+        """Reads a call. Raises `UnhashableStaticArgument` with the name of the argument."""
+        bound = Bound.read(args, kwargs, self.static_nums, self.static_names, static_key)
+        for where, value in bound.statics:
             self._must_hash(where, value)
-        leaves, spec = pytrees.flatten(copy_containers((dynamic, named)))
-        return Bound(leaves, spec, tuple(statics))
+        return bound
 
     def _must_hash(self, where: int | str, value: Any) -> None:
         try:

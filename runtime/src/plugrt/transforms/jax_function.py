@@ -91,7 +91,7 @@ def refuse_jax_values(leaves: Sequence[Any], name: Callable[[int], str]) -> None
 _FLOAT64 = np.dtype(np.float64)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class JaxBound(Bound):
     """A call of a function that JAX traces, with what else its program depends on."""
 
@@ -181,7 +181,8 @@ class JaxFunction(JitFunction[P, R]):
         wide: frozenset[int] = frozenset()
         if canonical_dtype(_FLOAT64, True) == _FLOAT64:
             wide = frozenset(i for i, x in enumerate(bound.leaves) if _is_number(x))
-        return JaxBound(bound.leaves, bound.spec, bound.statics, self._platform(bound), wide)
+        call = bound.leaves, bound.structure, bound.statics, bound.nodes
+        return JaxBound(*call, platform=self._platform(bound), wide=wide)
 
     def _platform(self, bound: Bound) -> str:
         """Returns what JAX calls the platform of a call: that of the device, or the default's."""

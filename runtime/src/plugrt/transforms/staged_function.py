@@ -152,14 +152,14 @@ class StagedFunction(CachedFunction[P, R]):
 
         It holds what it needs of the call, and the function weakly, unless ``keep`` is that.
         """
-        statics, spec = bound.statics, bound.spec
+        structure, statics, nodes = bound.structure, bound.statics, bound.nodes
         function = weakref.ref(self)
 
         def rerun(values: Sequence[Any]) -> None:
             again = keep or function()
             if again is not None:
                 arrays = put_host_arrays(values)
-                call = Bound(arrays, spec, statics)
+                call = Bound(arrays, structure, statics, nodes)
                 with config.override(disable_jit=True):
                     again._run_operations(call)
 

@@ -26,12 +26,11 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""
 
 
-def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
+def quick_avals(leaves: Sequence[Any]) -> list[Any] | None:
     """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
     None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
-    scalars (`as_arrays`). Deleted arrays are not detected here. ``none`` stands for None among the
-    leaves, where a call was not flattened.
+    scalars (`as_arrays`). Deleted arrays are not detected here.
     """
     avals: list[Any] = []
     keep = avals.append
@@ -51,8 +50,6 @@ def quick_avals(leaves: Sequence[Any], none: Any = None) -> list[Any] | None:
             keep(scalars[cls])
         elif cls is int:
             keep(intern_host_aval((), scalar_dtype(x), True))
-        elif x is None and none is not None:
-            keep(none)
         else:
             return None
     return avals
@@ -69,16 +66,6 @@ def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
         if isinstance(x, np.generic):
             return [np.asarray(x) if isinstance(x, np.generic) else x for x in leaves]
     return leaves
-
-
-def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
-    """Returns the avals of arrays, faster than `quick_avals`; None if one is anything else."""
-    if not leaves or type(leaves[0]) is not Array:  # the usual case, decided without an exception
-        return None
-    try:
-        return [x._aval for x in leaves]
-    except AttributeError:
-        return None
 
 
 def read_arguments(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import ml_dtypes
@@ -16,15 +15,14 @@ from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import dtype_kind, kind_rank
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.caches import RunnerCache
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.pipeline import Runner, make_runner
-from plugrt.execution.launches.short_calls import find_short_call, match_short_call, reorder_leaves
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
-from plugrt.execution.trees.container_copies import copy_containers
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
@@ -33,7 +31,6 @@ from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5
 _token = config.token
-_get_aval = attrgetter("_aval")
 
 
 @with_checked_methods
@@ -119,7 +116,6 @@ class CompiledCall(CompiledBase, CompiledCalls):
         """``in_tree`` None takes flat positional arguments; ``types`` None takes any."""
         self._program = program
         self._in_tree = in_tree
-        self._takes_flat = in_tree is None or _is_flat(in_tree)
         self._out_tree = out_tree
         self._types = types
         self._title = title
@@ -145,33 +141,24 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
         try:
-            if self._takes_flat and not kwargs:
-                try:
-                    run = self._runners.get((_token(), *map(_get_aval, args)))
-                except AttributeError:  # not all are arrays
-                    run = None
-                if run is not None:
-                    return run(args)
-            short = None if self._takes_flat else find_short_call(args, kwargs)
-            if short is not None:
-                try:
-                    run = self._runners.get(short[0])
-                except TypeError:  # metadata without a hash
-                    short = run = None
-                if short is not None and run is not None:
-                    return run(short[1])
-            leaves = self._flatten(args, kwargs)
+            token = _token()
+            call = FlatCall.read(args, kwargs)
             try:
                 values, avals = read_arguments(
-                    leaves, lambda i: f"{self._name(i)} of {self._title}"
+                    call.leaves, lambda i: f"{self._name(i)} of {self._title}"
                 )
             except NotAnArray:
-                self._refuse_traced(leaves)
+                self._check_structure(call)
+                self._refuse_traced(call.leaves)
                 raise
-            # Flat arguments must not find the runner of a call with containers.
-            key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
-            run = self._runners.get(key)
+            key = (token, call.structure, *avals)
+            try:
+                run = self._runners.get(key)
+            except TypeError:  # metadata without a hash
+                key = (token, call.spec, *avals)
+                run = self._runners.get(key)
             if run is None:
+                self._check_structure(call)
                 self._check(avals)
                 what = f"the output of {self._title}"
                 run = make_runner(
@@ -180,10 +167,6 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 if self._can_overflow(avals):
                     run = self._blaming_integers(run)
                 self._runners.keep(key, run)
-            if short is not None and self._in_tree is not None:
-                matched = match_short_call(args, kwargs, (), self._in_tree, avals)
-                if matched is not None:
-                    self._runners.keep(matched[0], reorder_leaves(run, *matched[1:]))
             return run(values)
         except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
@@ -201,14 +184,14 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def __reduce__(self) -> str:
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        leaves, spec = pytrees.flatten(copy_containers((args, kwargs)))
-        if spec != self._in_tree:
+    def _check_structure(self, call: FlatCall) -> None:
+        """Raises `ArgumentMismatch` for a call of another structure than it was compiled for."""
+        if self._in_tree is not None and call.spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} was compiled for arguments of the structure "
-                f"{self._in_tree}; called with {spec} (static arguments are left out of the call)"
+                f"{self._in_tree}; called with {call.spec} (static arguments are left out of the "
+                "call)"
             )
-        return leaves
 
     def _refuse_traced(self, leaves: Sequence[Any]) -> None:
         for i, x in enumerate(leaves):
@@ -347,12 +330,6 @@ def _is_placed_for(aval: ArrayAval, target: Sharding) -> bool:
             or not isinstance(lies, SingleDeviceSharding)
         )
     return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
-
-
-def _is_flat(spec: pytrees.PyTreeSpec) -> bool:
-    count = spec.num_leaves
-    args, kwargs = pytrees.unflatten(spec, range(count))
-    return args == tuple(range(count)) and not kwargs
 
 
 def refuse(what: str, wrong: Sequence[str]) -> None:

@@ -45,6 +45,7 @@ class Pipeline(Generic[T]):
 
     def get_runner(
         self,
+        key: Hashable,
         head: Hashable,
         avals: Sequence[Aval],
         trace: Callable[[Sequence[ParameterType]], T],
@@ -53,7 +54,7 @@ class Pipeline(Generic[T]):
         rerun: Rerun | None = None,
         is_operation: bool = False,
     ) -> Runner:
-        """Returns the runner of calls with arguments of these avals.
+        """Returns the runner that is kept under a key, of calls with arguments of these avals.
 
         ``head`` stands for the structure and the static values of the call. Where nothing is kept
         for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
@@ -65,7 +66,7 @@ class Pipeline(Generic[T]):
             program = load(traced, place(traced, avals))
             return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
 
-        return self.calls.get_or_make((config.token(), head, *avals), make)
+        return self.calls.get_or_make(key, make)
 
     def trace_anew(
         self,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import contextlib
 import dataclasses
 import functools
 import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
 from plugrt.lifetime.main_interpreter import require_main_interpreter
@@ -86,17 +87,103 @@ atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in
 
 IsLeaf = Callable[[Any], bool] | None
 
+
+def sort_keys(keys: Iterable[Any]) -> list[Any]:
+    """Returns the keys of a dict in the order of pytrees, as optree sorts them.
+
+    By their classes where they have no order, and as they are where that does not suffice.
+    """
+    ordered = [*keys]
+    try:
+        ordered.sort()
+    except TypeError:
+        with contextlib.suppress(TypeError):
+            ordered.sort(key=lambda key: (f"{type(key).__module__}.{type(key).__qualname__}", key))
+    return ordered
+
+
+def order_keys(keys: Sequence[Any]) -> list[int]:
+    """Returns the numbers of the keys of a dict in the order of pytrees."""
+    numbers = {id(key): i for i, key in enumerate(keys)}
+    return [numbers[id(key)] for key in sort_keys(keys)]
+
+
+def sort_items(given: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """Returns the keys and the values of a dict that nobody else has, in the order of pytrees."""
+    keys = sort_keys(given)
+    values = {id(key): value for key, value in given.items()}  # hashes are not asked for
+    return keys, [values[id(key)] for key in keys]
+
+
+def _open_default_dict(x: defaultdict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    keys, values = sort_items({**x})
+    return values, (x.default_factory, *keys)
+
+
 Opener = Callable[[Any], Any] | tuple[tuple[str, ...], tuple[str, ...]]
 registered: dict[type, Opener] = {
     OrderedDict: lambda x: ([*x.values()], tuple(x)),
-    defaultdict: lambda x: ([*x.values()], (x.default_factory, *x)),
+    defaultdict: _open_default_dict,
     deque: lambda x: ([*x], x.maxlen),
 }
 """What opens the containers of each class: its `register_node` function, or names of attributes.
 
-Those are the fields of a dataclass that are children, and those that are metadata. Children are in
-the order that the object has them in, where `flatten` sorts those of a `defaultdict` by their keys.
+Those are the fields of a dataclass that are children, and those that are metadata. The core in C
+opens containers so; Python does it with `open_node`.
 """
+_COPIED = (OrderedDict, defaultdict, deque)
+LEAF: PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
+"""The structure of a leaf."""
+
+
+class Opened(NamedTuple):
+    """A container that was opened: its parts, its structure alone, and a mark of it."""
+
+    parts: list[Any]
+    spec: PyTreeSpec
+    mark: tuple[Any, ...]
+    """The class, the number of parts, and metadata if there are any. Hashable where these are."""
+
+
+def open_node(x: Any) -> Opened | None:
+    """Returns the parts of a container that optree knows; None for a leaf.
+
+    A function that is registered for its class is called once, and what it raises is raised.
+    """
+    if type(x) in _COPIED:  # of which optree 0.20 reads keys and values apart
+        x = x.copy()
+    parts, spec = optree.tree_flatten(x, lambda part: part is not x, namespace=NAMESPACE)
+    if spec.is_leaf():
+        return None
+    cls, metadata, _ = spec.walk(range(len(parts)), lambda *node: node)
+    mark: tuple[Any, ...] = (cls, len(parts), metadata)
+    if spec.kind in (optree.PyTreeKind.NAMEDTUPLE, optree.PyTreeKind.STRUCTSEQUENCE):
+        mark = mark[:2]
+    elif cls is OrderedDict:
+        mark = (*mark[:2], tuple(metadata))
+    elif cls is defaultdict:
+        mark = (*mark[:2], (metadata[0], *metadata[1]))
+    return Opened(parts, spec, mark)
+
+
+def fill(level: PyTreeSpec, parts: Iterable[PyTreeSpec]) -> PyTreeSpec:
+    """Returns a structure whose leaves are replaced by structures, one for each, in order."""
+    following = iter(parts)
+    return level.transform(None, lambda _: next(following))
+
+
+def structure_of_keys(keys: Sequence[Any]) -> PyTreeSpec:
+    """Returns the structure of a dict of leaves with these keys, which are sorted.
+
+    Raises `ArgumentError` where optree finds them in another order.
+    """
+    found = structure(dict.fromkeys(keys, 0))
+    if not builtins.all(a is b for a, b in zip(found.entries(), keys, strict=True)):
+        raise ArgumentError(
+            f"an argument has a dict with the keys {[*keys]!r:.200}, which compare in one way at "
+            "first and then in another: their order is part of the structure of the call"
+        )
+    return found
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
@@ -250,14 +337,6 @@ _BUILTINS = frozenset(
         optree.PyTreeKind.DICT,
     )
 )
-
-
-def is_named_tuple(x: Any) -> bool:
-    """Whether it is a named tuple, and not of a class that is registered with functions of its own.
-
-    What it has is not opened.
-    """
-    return structure(x, lambda part: part is not x).kind is optree.PyTreeKind.NAMEDTUPLE
 
 
 def is_leaf_spec(spec: PyTreeSpec) -> bool:

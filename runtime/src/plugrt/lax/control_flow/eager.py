@@ -115,7 +115,9 @@ def launch(
     pipeline = _shared_pipeline(title, functions)
     rerun = in_python and _make_rerun(in_python, functions, tuple(operands), spec)
     if reads_once:
-        run = pipeline.get_runner((static, spec, here), avals, trace, place, title, rerun)
+        head = (static, spec, here)
+        key = (config.token(), head, *avals)
+        run = pipeline.get_runner(key, head, avals, trace, place, title, rerun)
     else:
         run = pipeline.trace_anew(avals, trace, place, title, rerun)
     return run(values)

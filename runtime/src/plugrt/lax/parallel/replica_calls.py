@@ -17,6 +17,7 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding, current_replicas
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.settings.declarations import config
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.static_args import static_key
@@ -82,12 +83,14 @@ def call_on_replicas(
         staged = trace(())
         if not any(isinstance(leaf, Tracer) for leaf in pytrees.flatten(found[-1])[0]):
             return found[-1]
-        run = pipeline.get_runner(object(), (), lambda _: staged, _place, title)
+        once = object()
+        run = pipeline.get_runner(once, once, (), lambda _: staged, _place, title)
         return run(())
     others = [static_key(leaf) for i, leaf in enumerate(leaves) if i not in arrays]
     values, avals = read_arguments([leaves[i] for i in arrays], lambda _: "an argument")
     head = (spec, *others, here)
-    run = pipeline.get_runner(head, avals, trace, _place, title)
+    key = (config.token(), head, *avals)
+    run = pipeline.get_runner(key, head, avals, trace, _place, title)
     return run(values)
 
 

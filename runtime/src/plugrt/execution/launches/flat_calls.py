@@ -1,0 +1,139 @@
+"""`FlatCall`: the leaves and the structure of a call, read once, in the order of pytrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.trees import pytrees
+
+_NONE = type(None)
+_PLAIN = frozenset((Array, np.ndarray, float, int, bool, complex))
+_LEAVES = (Array, np.generic)
+
+
+@dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
+class FlatCall:
+    """A call: its leaves, its structure and its static values, all of one reading.
+
+    The structure is hashable where the static values and metadata are. It is None for leaves by
+    position alone. Else it has the number of positional arguments, the sorted names of the others,
+    and a mark for each argument and each part of one, containers before their parts:
+
+    - None for a leaf, and its class for None, which is a container without parts
+    - n for a list of n parts, ~n for a tuple, ``(dict, *keys)`` with sorted keys
+    - ``(class, n)`` for a named tuple, ``(class, n, metadata)`` for other containers
+    - the `static_key` of a static argument
+
+    The core in C makes the same (``runtime/core/calls/flatten.c``).
+    """
+
+    leaves: Sequence[Any]
+    structure: Any
+    statics: Sequence[tuple[int | str, Any]] = ()
+    nodes: Sequence[pytrees.PyTreeSpec] = ()
+    """The structures, each alone, of the containers that are opened through optree."""
+    _spec: pytrees.PyTreeSpec | None = field(default=None, init=False)
+
+    @classmethod
+    def read(
+        cls,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        static_nums: Collection[int] = (),
+        static_names: Collection[str] = (),
+        static_key: Callable[[Any], Any] = id,
+    ) -> Self:
+        """Reads the arguments of a call. Raises what a registered function raises."""
+        if not kwargs and not static_nums and _PLAIN.issuperset(map(type, args)):
+            return cls(args, None)
+        marks: list[Any] = []
+        leaves: list[Any] = []
+        nodes: list[pytrees.PyTreeSpec] = []
+        statics: list[tuple[int | str, Any]] = []
+        names, values = pytrees.sort_items({**kwargs}) if kwargs else ([], [])
+        if not static_nums and not static_names:
+            _open_all((*args, *values), marks, leaves, nodes)
+        else:
+            for where, x in (*enumerate(args), *zip(names, values, strict=True)):
+                if where in static_nums or where in static_names:
+                    statics.append((where, x))
+                    marks.append(static_key(x))
+                else:
+                    _open_all((x,), marks, leaves, nodes)
+        if not names and marks.count(None) == len(marks):
+            return cls(leaves, None)
+        return cls(leaves, (len(args), tuple(names), *marks), statics, nodes)
+
+    @property
+    def spec(self) -> pytrees.PyTreeSpec:
+        """The structure of (args, kwargs) without the static arguments, as optree has it."""
+        if self._spec is None:
+            self._spec = self._build_spec()
+        return self._spec
+
+    def _build_spec(self) -> pytrees.PyTreeSpec:
+        if self.structure is None:
+            return pytrees.structure(((0,) * len(self.leaves), {}))
+        positional, names, *rest = self.structure
+        marks, nodes = iter(rest), iter(self.nodes)
+        static = {where for where, _ in self.statics}
+        parts: dict[int | str, pytrees.PyTreeSpec] = {}
+        for where in (*range(positional), *names):
+            if where in static:
+                next(marks)
+            else:
+                parts[where] = _spec_of_next(marks, nodes)
+        args = (0,) * sum(isinstance(where, int) for where in parts)
+        kwargs = dict.fromkeys((where for where in parts if isinstance(where, str)), 0)
+        return pytrees.fill(pytrees.structure((args, kwargs)), parts.values())
+
+
+def _open_all(
+    values: Iterable[Any], marks: list[Any], leaves: list[Any], nodes: list[pytrees.PyTreeSpec]
+) -> None:
+    # No function of `read`: it would be in a cycle with the leaves, and keep their memory.
+    # Containers are copied first: a function that opens one of their parts may change them, or
+    # another thread.
+    for x in values:
+        cls = type(x)
+        if cls in _PLAIN:
+            marks.append(None)
+            leaves.append(x)
+        elif cls is dict:
+            keys, parts = pytrees.sort_items({**x})
+            marks.append((dict, *keys))
+            _open_all(parts, marks, leaves, nodes)
+        elif cls is list or cls is tuple:
+            parts = [*x]
+            marks.append(len(parts) if cls is list else ~len(parts))
+            _open_all(parts, marks, leaves, nodes)
+        elif x is None:
+            marks.append(_NONE)
+        elif isinstance(x, _LEAVES) or (opened := pytrees.open_node(x)) is None:
+            marks.append(None)
+            leaves.append(x)
+        else:
+            marks.append(opened.mark)
+            nodes.append(opened.spec)
+            _open_all(opened.parts, marks, leaves, nodes)
+
+
+def _spec_of_next(marks: Iterator[Any], nodes: Iterator[pytrees.PyTreeSpec]) -> pytrees.PyTreeSpec:
+    """Returns the structure of the argument, or the part of one, that the next marks are of."""
+    mark = next(marks)
+    if mark is None:
+        return pytrees.LEAF
+    if mark is _NONE:
+        return pytrees.structure(None)
+    if isinstance(mark, int):
+        level = pytrees.structure([0] * mark if mark >= 0 else (0,) * ~mark)
+    elif mark[0] is dict:
+        level = pytrees.structure_of_keys(mark[1:])
+    else:
+        level = next(nodes)
+    return pytrees.fill(level, [_spec_of_next(marks, nodes) for _ in range(level.num_leaves)])
