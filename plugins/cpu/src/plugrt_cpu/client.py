@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
@@ -86,7 +87,7 @@ class CpuClient(PuttingClient):
     def platform_version(self) -> str:
         return f"jaxlib {jaxlib_version()}"
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         # Not before: it imports StableHLO's bindings.
         from plugrt_cpu.capabilities import capabilities
