@@ -66,22 +66,22 @@ def asarray(
                 require_flag("asarray", "copy", copy, optional=True)
             target = None if dtype is None else as_dtype(dtype)
             if isinstance(obj, Array):
-                return _from_array(obj, target, device, copy)
+                return _convert_array(obj, target, device, copy)
             if _is_nested(obj):
                 leaves = list(_leaves(obj))
                 if any(isinstance(leaf, Array) for leaf in leaves):
                     _refuse(copy is False, "a sequence of arrays is put together")
                     joined = _join(*leaves, shape=_find_shape(obj))
-                    return _from_array(joined, target, device, None)
+                    return _convert_array(joined, target, device, None)
                 host = _read_sequence(obj, leaves, target)
             elif type(obj) in _SCALARS:  # which type checkers do not take for a narrowing
                 if target is None and device is None and copy is not False:
-                    return _from_scalar(obj)  # type: ignore[arg-type]
+                    return _convert_scalar(obj)  # type: ignore[arg-type]
                 dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
                 host = _cast_checked(obj, dtype)
             elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
                 lent = from_dlpack(obj, device=device, copy=copy)  # type: ignore[arg-type]
-                return _from_array(lent, target, device, None)
+                return _convert_array(lent, target, device, None)
             else:
                 host = _read_foreign(obj, target)
             return _put(obj, host, device, copy)
@@ -92,12 +92,12 @@ def asarray(
         raise
 
 
-def _from_scalar(x: bool | int | float | complex) -> Array:
+def _convert_scalar(x: bool | int | float | complex) -> Array:
     # Weak, as in jax.numpy, so that a function gives one dtype eagerly and traced.
     return device_put(x) if current_trace() is None else as_tracer(x)  # type: ignore[return-value]
 
 
-def _from_array(x: Array, target: Dtype | None, device: Any, copy: bool | None) -> Array:
+def _convert_array(x: Array, target: Dtype | None, device: Any, copy: bool | None) -> Array:
     if target is not None and target != x.dtype:
         _refuse(copy is False, f"{x.dtype.name} becomes {target.name}")
         return place(convert_dtype(x, dtype=target), device)

@@ -41,12 +41,12 @@ def _splat_like(
 
 
 @operation(static=("shape", "dtype", "weak"), weak_by="body")
-def _full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool) -> Tracer:
+def _emit_full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool) -> Tracer:
     return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
 
 
 @operation(static=("shape", "dtype", "weak"), weak_by="body")
-def _full_like(
+def _emit_full_like(
     x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool
 ) -> Tracer:
     return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
@@ -112,7 +112,7 @@ def full(
     wanted = normalize_shape("full", shape)
     value, target = _read_fill_value("full", fill_value, dtype)
     weak = dtype is None and is_weak(fill_value)
-    return make_on_device(device, _full, value, shape=wanted, dtype=target, weak=weak)
+    return make_on_device(device, _emit_full, value, shape=wanted, dtype=target, weak=weak)
 
 
 @with_argument_errors
@@ -164,18 +164,18 @@ def full_like(
 
     Raises `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray` or `UnsupportedDtype`.
     """
-    model = _as_model(x)
+    model = _require_model(x)
     value, target = _read_fill_value(
         "full_like", fill_value, model.dtype if dtype is None else dtype
     )
     options = {"shape": model.shape, "dtype": target, "weak": dtype is None and is_weak(model)}
     if device is not None:
-        return make_on_device(device, _full, value, **options)
-    return shard_like(_full_like(model, value, **options), model)
+        return make_on_device(device, _emit_full, value, **options)
+    return shard_like(_emit_full_like(model, value, **options), model)
 
 
 def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
-    model = _as_model(x)
+    model = _require_model(x)
     target = model.dtype if dtype is None else as_dtype(dtype)
     weak = dtype is None and is_weak(model)
     options = {"shape": model.shape, "value": value, "dtype": target, "weak": weak}
@@ -184,7 +184,7 @@ def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
     return shard_like(_splat_like(model, **options), model)
 
 
-def _as_model(x: Any) -> Any:
+def _require_model(x: Any) -> Any:
     """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
     if type(x) in (Array, Tracer):
         return x

@@ -28,7 +28,7 @@ def place(x: Array, device: Any) -> Array:
         return result
     sharding = SingleDeviceSharding(device) if isinstance(device, Device) else device
     if not isinstance(sharding, Sharding):
-        raise _no_device(device)
+        raise _make_device_error(device)
     placed: Any = as_tracer(x).constrained(sharding, "device=")
     return cast(Array, placed.in_memory(sharding.memory_kind))
 
@@ -40,12 +40,12 @@ def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options
     if device is None or current_trace() is not None or isinstance(device, Sharding):
         return place(make(*args, **options), device)
     if not isinstance(device, Device):
-        raise _no_device(device)
+        raise _make_device_error(device)
     with config.override(default_device=device):
         return place(make(*args, **options), device)
 
 
-def _no_device(device: Any) -> InvalidArgument:
+def _make_device_error(device: Any) -> InvalidArgument:
     return InvalidArgument(
         f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
     )

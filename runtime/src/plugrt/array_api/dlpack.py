@@ -59,13 +59,13 @@ def from_dlpack(
         )
     device_type, index = _dlpack_device(x)
     if device_type in dlpack_types.ON_HOST:
-        return _from_host(x, device_type, device, copy)
+        return _import_host(x, device_type, device, copy)
     try:
         here = _find_device(x, device_type, index)
     except InvalidArgument as fault:
         if device is None:
             raise
-        return _from_host(_InHostMemory(x, copy, fault), dlpack_types.CPU, device, copy)
+        return _import_host(_InHostMemory(x, copy, fault), dlpack_types.CPU, device, copy)
     made = array_on(_share_on(here, x), committed=device is not None)
     moved: Array = device_put(made, device)
     shared = moved._shards is made._shards
@@ -162,14 +162,14 @@ def _dlpack_device(x: Any) -> tuple[int, int]:
         ) from None
 
 
-def _from_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Array:
+def _import_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Array:
     target = device.device if isinstance(device, SingleDeviceSharding) else device
     here = default_device() if target is None else target
     # Not every client takes capsules of pinned memory.
     as_it_is = device_type == dlpack_types.CPU and copy is not True
     capsule = None
     if isinstance(here, Device) and as_it_is and _can_share_host_memory(here):
-        capsule = _writable_capsule(x)
+        capsule = _make_writable_capsule(x)
     if capsule is not None:
         address = _address(capsule) if copy is False else None
         buffer = here.client.buffer_from_dlpack(capsule, here)
@@ -200,11 +200,11 @@ def _view(x: Any) -> npt.NDArray[Any]:
         return x
     from plugrt.capi.buffers.dlpack_host import view_capsule
 
-    capsule = _writable_capsule(x)
+    capsule = _make_writable_capsule(x)
     return np.from_dlpack(x) if capsule is None else view_capsule(capsule)
 
 
-def _writable_capsule(x: Any) -> Any:
+def _make_writable_capsule(x: Any) -> Any:
     """Returns a capsule of an object; None for one whose memory is read-only, as NumPy's may be.
 
     Only capsules of DLPack 1.0 can say so. They are not asked for: what is in read-only memory is

@@ -52,7 +52,7 @@ def arange(
     """
     bounds = (0, start) if stop is None else (start, stop)
     target = _bounds_dtype(*bounds, step)
-    first, end, by = (_as_number("arange", v) for v in (*bounds, step))
+    first, end, by = (_read_number("arange", v) for v in (*bounds, step))
     if by == 0:
         raise ArgumentError("step of arange is 0")
     if isinstance(first + end + by, int):
@@ -87,7 +87,7 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     target = _bounds_dtype(start, stop)
-    first, last = _as_number("linspace", start), _as_number("linspace", stop)
+    first, last = _read_number("linspace", start), _read_number("linspace", stop)
     count = operator.index(num)
     if count < 0:
         raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
@@ -118,7 +118,7 @@ def _bounds_dtype(*bounds: Any) -> Dtype:
     return default_dtype(dtype) if dtype.itemsize == (16 if dtype.kind == "c" else 8) else dtype
 
 
-def _as_number(function: str, value: Any) -> Any:
+def _read_number(function: str, value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray | Array) and np.ndim(value) == 0:
         value = value.item()
     if not isinstance(value, int | float | complex):

@@ -45,7 +45,7 @@ def reduce(name: str, x: Any, *, where: Any, initial: Any = None, **options: Any
         )
     start = initial if identity is None else identity
     if where is not None:
-        x = choose(_as_mask(name, where), x, start)
+        x = choose(_read_mask(name, where), x, start)
     if initial is None or combine is None:
         return function(x, **options)
     axes = normalize_axes(name, options.get("axis"), x.ndim)
@@ -56,14 +56,14 @@ def reduce(name: str, x: Any, *, where: Any, initial: Any = None, **options: Any
 
 def mean(x: Any, *, where: Any, axis: Any, keepdims: bool) -> Any:
     """Returns the mean of the elements for which ``where`` holds: NaN where there are none."""
-    mask = broadcast_to(_as_mask("mean", where), x.shape)
+    mask = broadcast_to(_read_mask("mean", where), x.shape)
     count = statistics.sum(astype(mask, default_int()), axis=axis, keepdims=keepdims)
     return statistics.sum(choose(mask, x, 0), axis=axis, keepdims=keepdims) / count
 
 
 def variance(x: Any, *, where: Any, axis: Any, keepdims: bool, correction: float) -> Any:
     """Returns the variance of the elements for which ``where`` holds; see `statistics.var`."""
-    mask = broadcast_to(_as_mask("var", where), x.shape)
+    mask = broadcast_to(_read_mask("var", where), x.shape)
     deviations = square(abs(x - mean(x, where=mask, axis=axis, keepdims=True)))
     count = statistics.sum(astype(mask, default_int()), axis=axis, keepdims=keepdims)
     total = statistics.sum(choose(mask, deviations, 0), axis=axis, keepdims=keepdims)
@@ -75,7 +75,7 @@ def deviation(x: Any, **options: Any) -> Any:
     return sqrt(variance(x, **options))
 
 
-def _as_mask(name: str, where: Any) -> Any:
+def _read_mask(name: str, where: Any) -> Any:
     mask = asarray(where)
     if mask.dtype.kind != "b":
         raise ArgumentError(f"where of {name} takes booleans; found dtype {mask.dtype.name}")

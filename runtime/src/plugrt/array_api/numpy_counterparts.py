@@ -68,7 +68,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     return METHODS["take"](a, positions, axis=axis)
 
 
-def _joined_along(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_joined_along(function: Callable[..., Any]) -> Callable[..., Any]:
     def joined(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Any:
         found = function(arrays, axis=axis)
         return found if dtype is None else astype(found, dtype)
@@ -76,7 +76,7 @@ def _joined_along(function: Callable[..., Any]) -> Callable[..., Any]:
     return joined
 
 
-def _joined(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_joined(function: Callable[..., Any]) -> Callable[..., Any]:
     def joined(tup: Sequence[Any], *, dtype: Any = None) -> Any:
         found = function(tup)
         return found if dtype is None else astype(found, dtype)
@@ -95,7 +95,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return linalg.trace(matrices, offset=offset, dtype=dtype)
 
 
-def _over_two(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_binary(function: Callable[..., Any]) -> Callable[..., Any]:
     def over_two(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Any:
         return function(a, s=s, axes=axes, norm=norm)
 
@@ -107,10 +107,10 @@ COUNTERPARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "amax": METHODS["max"],
         "amin": METHODS["min"],
         "clip": clip,
-        "concatenate": _joined_along(concatenate),
+        "concatenate": _wrap_joined_along(concatenate),
         "copy": lambda a: asarray(a, copy=True),
         "diagonal": diagonal,
-        "hstack": _joined(hstack),
+        "hstack": _wrap_joined(hstack),
         "iscomplexobj": lambda x: x.dtype.kind == "c",
         "isrealobj": lambda x: x.dtype.kind != "c",
         "ndim": lambda a: a.ndim,
@@ -118,18 +118,18 @@ COUNTERPARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "reshape": reshape,
         "shape": lambda a: a.shape,
         "size": size,
-        "stack": _joined_along(stack),
+        "stack": _wrap_joined_along(stack),
         "take": take,
         "trace": trace,
-        "vstack": _joined(vstack),
+        "vstack": _wrap_joined(vstack),
         "where": where,
     },
     "linalg": numpy_linalg.FUNCTIONS,
     "fft": {
-        "fft2": _over_two(fft.fftn),
-        "ifft2": _over_two(fft.ifftn),
-        "irfft2": _over_two(fft.irfftn),
-        "rfft2": _over_two(fft.rfftn),
+        "fft2": _wrap_binary(fft.fftn),
+        "ifft2": _wrap_binary(fft.ifftn),
+        "irfft2": _wrap_binary(fft.irfftn),
+        "rfft2": _wrap_binary(fft.rfftn),
     },
 }
 """By NumPy's module and name; each takes NumPy's parameters."""

@@ -97,7 +97,7 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
     return (linalg.svdvals(a) > asarray(tol)[..., None]).sum(axis=-1)
 
 
-def _of_triangle(function: Callable[[Any], Any]) -> Callable[..., Any]:
+def _wrap_triangle(function: Callable[[Any], Any]) -> Callable[..., Any]:
     def of_triangle(a: Any, UPLO: str = "L") -> Any:
         if UPLO.upper() not in ("L", "U"):
             raise ArgumentError(f"UPLO is {UPLO!r}; it takes 'L' and 'U'")
@@ -110,8 +110,8 @@ def _of_triangle(function: Callable[[Any], Any]) -> Callable[..., Any]:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cond": cond,
-    "eigh": _of_triangle(linalg.eigh),
-    "eigvalsh": _of_triangle(linalg.eigvalsh),
+    "eigh": _wrap_triangle(linalg.eigh),
+    "eigvalsh": _wrap_triangle(linalg.eigvalsh),
     "lstsq": lstsq,
     "matrix_rank": matrix_rank,
     "multi_dot": multi_dot,

@@ -66,16 +66,16 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
         if name is not None and method == "__call__" and not options:
             first, second = inputs
             if type(first) in _OURS:
-                return getattr(first, f"__{name}__")(_as_operand(second))
-            return getattr(second, f"__r{name}__")(_as_operand(first))
+                return getattr(first, f"__{name}__")(_convert_operand(second))
+            return getattr(second, f"__r{name}__")(_convert_operand(first))
         if not all(isinstance(x, _OPERANDS) for x in inputs):
             return NotImplemented
         title = f"numpy.{ufunc.__name__}"
         out = options.pop("out", None)
         _refuse_ours(title, out)
-        function, defaults = _of_ufunc(namespace, ufunc, method)
+        function, defaults = _find_ufunc(namespace, ufunc, method)
         drop_plain(title, options)
-        operands: list[Any] = list(map(_as_operand, inputs))
+        operands: list[Any] = list(map(_convert_operand, inputs))
         where = None
         if method in ("__call__", "outer"):
             operands = in_dtype(title, operands, options)
@@ -111,7 +111,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 @cache
-def _of_ufunc(
+def _find_ufunc(
     namespace: ModuleType, ufunc: np.ufunc, method: str
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Returns the function that a method of a ufunc is, and the arguments that NumPy implies."""
@@ -122,12 +122,12 @@ def _of_ufunc(
             return lambda x: function(astype(x, inexact(x.dtype))), {}
         return function or _refuse_name(f"numpy.{name}", name), {}
     if method == "outer" and (binary := _find(namespace, name)):
-        return lambda a, b: binary(_with_axes(a, b), b), {}
+        return lambda a, b: binary(_add_axes(a, b), b), {}
     known = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {}).get(name)
     return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}", name), {"axis": 0}
 
 
-def _with_axes(a: Any, b: Any) -> Any:
+def _add_axes(a: Any, b: Any) -> Any:
     """Returns ``a`` with an axis of size 1 for each axis of ``b``."""
     return a[(..., *[None] * np.ndim(b))]
 
@@ -144,7 +144,7 @@ def _check_options(name: str, function: Callable[..., Any], options: Mapping[str
         )
 
 
-def _as_operand(x: Any) -> Any:
+def _convert_operand(x: Any) -> Any:
     return asarray(x) if isinstance(x, list | tuple) else x
 
 

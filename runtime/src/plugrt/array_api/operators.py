@@ -101,14 +101,16 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             return function(*pair) if run is None else run(pair)
         if not known and not isinstance(other, _OPERANDS) and not is_registered(other):
             if computes and type(other) in _CONTAINERS:
-                raise _no_operand(function, other)
+                raise _make_operand_error(function, other)
             return NotImplemented
         return function(other, self) if swap else function(self, other)
 
     return forward, reflected
 
 
-def _no_operand(function: Operation[Any, Any], other: list[Any] | tuple[Any, ...]) -> NotAnArray:
+def _make_operand_error(
+    function: Operation[Any, Any], other: list[Any] | tuple[Any, ...]
+) -> NotAnArray:
     # Left to Python, ``*`` repeats the list as often as the array says.
     return NotAnArray(
         f"{function._title} takes no {type(other).__name__} as an operand, as {other!r:.60} is: "

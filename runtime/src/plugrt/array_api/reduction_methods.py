@@ -141,7 +141,7 @@ def _deviation_method(name: str, function: Method, masked: Method) -> Method:
     return _describe(method, name, "of elements where ``where`` holds")
 
 
-def _cumulative_method(name: str, function: Method) -> Method:
+def _make_cumulative_method(name: str, function: Method) -> Method:
     def method(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         refuse_out(name, out)
         if axis is None:
@@ -171,6 +171,6 @@ REDUCTION_METHODS: dict[str, Method] = {
     "mean": mean,
     "std": _deviation_method("std", statistics.std, masked_reductions.deviation),
     "var": _deviation_method("var", statistics.var, masked_reductions.variance),
-    "cumsum": _cumulative_method("cumulative_sum", statistics.cumulative_sum),
-    "cumprod": _cumulative_method("cumulative_prod", statistics.cumulative_prod),
+    "cumsum": _make_cumulative_method("cumulative_sum", statistics.cumulative_sum),
+    "cumprod": _make_cumulative_method("cumulative_prod", statistics.cumulative_prod),
 }

@@ -155,7 +155,7 @@ def var(
     """
     x, result = _prepare_mean("var", x)
     variance = _variance(x, normalize_axes("var", axis, x.ndim), correction, keepdims)
-    return convert(variance, _real_dtype(result))
+    return convert(variance, _find_real_dtype(result))
 
 
 @operation(static=("axis", "correction", "keepdims"), weak_by="none")
@@ -171,7 +171,7 @@ def std(
     """
     x, result = _prepare_mean("std", x)
     variance = _variance(x, normalize_axes("std", axis, x.ndim), correction, keepdims)
-    return convert(emit(hlo.sqrt, variance), _real_dtype(result))
+    return convert(emit(hlo.sqrt, variance), _find_real_dtype(result))
 
 
 def _prepare_mean(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
@@ -181,7 +181,7 @@ def _prepare_mean(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
     return widen_for_sum(convert(x, result)), result
 
 
-def _real_dtype(dtype: Dtype) -> Dtype:
+def _find_real_dtype(dtype: Dtype) -> Dtype:
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 

@@ -48,10 +48,10 @@ def why_no_file(path: AnyPath) -> str:
         return "does not exist"
     except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
         return f"cannot be found: {getattr(error, 'strerror', None) or error}"
-    return _why_not_regular(found)
+    return _describe_irregular(found)
 
 
-def _why_not_regular(found: os.stat_result) -> str:
+def _describe_irregular(found: os.stat_result) -> str:
     if stat.S_ISREG(found.st_mode):
         return ""
     file_type = _FILE_TYPES.get(stat.S_IFMT(found.st_mode), "something else")
@@ -189,7 +189,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _check_regular(found: os.stat_result, path: AnyPath) -> None:
-    if fault := _why_not_regular(found):
+    if fault := _describe_irregular(found):
         raise FileRefused(errno.EINVAL, f"it {fault}", os.fspath(path))
 
 

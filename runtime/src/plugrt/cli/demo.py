@@ -44,14 +44,14 @@ def command(as_json: bool) -> int:
         _show_plugins()
     steps = step_count(digits)
     results = [
-        _with_bar("jit", steps, as_json, lambda tick: train_jitted(digits, tick)),
-        _with_bar(
+        _show_bar("jit", steps, as_json, lambda tick: train_jitted(digits, tick)),
+        _show_bar(
             f"pmap x{len(devices)}",
             steps,
             as_json,
             lambda tick: train_parallel(digits, devices, tick),
         ),
-        _with_bar(
+        _show_bar(
             f"mesh x{len(devices)}",
             steps,
             as_json,
@@ -90,7 +90,7 @@ def _show_plugins() -> None:
     click.echo()
 
 
-def _with_bar(title: str, steps: int, quiet: bool, train: Callable[[Progress], Result]) -> Result:
+def _show_bar(title: str, steps: int, quiet: bool, train: Callable[[Progress], Result]) -> Result:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

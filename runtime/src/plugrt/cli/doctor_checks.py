@@ -109,7 +109,7 @@ def examine(backends: Backends | None = None) -> Examination:
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     _examine_names(found, backends)
-    found.candidates += _unannounced_rows(found.candidates, backends)
+    found.candidates += _find_unannounced(found.candidates, backends)
     platforms = parse_request(backends.config.platforms).names
     for row in found.candidates:
         row["jax"] = doctor_jax.explain(row, platforms, backends.table.aliases)
@@ -137,7 +137,7 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
             found.problems.append(str(error))
             value, source = environ.get(option.env, ""), "cannot be understood"
         if source != "default":
-            row = {"variable": option.env, "value": _as_written(value), "source": source}
+            row = {"variable": option.env, "value": _format_setting(value), "source": source}
             found.settings.append({**row, "doc": option.doc})
     names = {name for o in declared.values() for name in (o.env, o.also) if name}
     for name in sorted(environ):
@@ -167,7 +167,7 @@ _UNCAUGHT = (
 )
 
 
-def _as_written(value: object) -> str:
+def _format_setting(value: object) -> str:
     """Returns a setting's value as it stands in the environment: lists with commas."""
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
@@ -233,7 +233,7 @@ def _make_untried_row(record: Record) -> dict[str, Any]:
     return row
 
 
-def _unannounced_rows(
+def _find_unannounced(
     rows: Sequence[dict[str, Any]], backends: Backends
 ) -> Iterator[dict[str, Any]]:
     """Yields a row for each installed PJRT library that no package announces as a plugin."""

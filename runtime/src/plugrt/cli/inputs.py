@@ -41,7 +41,7 @@ def read_arrays(path: Path) -> list[Any]:
         with files.open_regular(path) as file:
             return _read(file, title)
     except FileRefused as error:
-        raise _bad_input(f"{error}; save the array as a file") from error
+        raise _make_input_error(f"{error}; save the array as a file") from error
 
 
 def _read(file: IO[bytes], title: str) -> list[Any]:
@@ -50,7 +50,7 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
     begin = file.read(6)
     file.seek(0)
     if not begin.startswith(_MAGIC):
-        raise _bad_input(f"{title} is not a NumPy file; numpy.save(path, array) writes one")
+        raise _make_input_error(f"{title} is not a NumPy file; numpy.save(path, array) writes one")
     try:
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -58,12 +58,16 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
         with loaded:
             return [loaded[name] for name in loaded.files]
     except (MemoryError, OverflowError) as error:
-        raise _bad_input(f"{title} states an array that memory cannot hold: {error}") from error
+        raise _make_input_error(
+            f"{title} states an array that memory cannot hold: {error}"
+        ) from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
-            raise _bad_input(f"{title} holds Python objects, which no device takes") from error
-        raise _bad_input(f"{title} is not a whole NumPy file: {error}") from error
+            raise _make_input_error(
+                f"{title} holds Python objects, which no device takes"
+            ) from error
+        raise _make_input_error(f"{title} is not a whole NumPy file: {error}") from error
 
 
-def _bad_input(words: str) -> click.BadParameter:
+def _make_input_error(words: str) -> click.BadParameter:
     return click.BadParameter(words, param_hint="--input")

@@ -43,7 +43,7 @@ def require_agreement(
     differ, and may; ``perhaps`` why some do not come. Each ``series`` has an order of its own, for
     what threads do beside each other.
     """
-    comparison = _next_comparison(processes, series)
+    comparison = _begin_comparison(processes, series)
     if comparison is None:
         return
     said = comparison.make(what, value, note, perhaps)
@@ -63,13 +63,13 @@ def tell_each_other(
     ``what`` is why they do, the same in all. Raises as `require_agreement` does where some do not
     come. In a single process it says all there is.
     """
-    comparison = _next_comparison(processes, series)
+    comparison = _begin_comparison(processes, series)
     if comparison is None:
         return [([0], value)]
     return [(who, told) for who, _, told, _ in comparison.make(what, value)]
 
 
-def _next_comparison(processes: Iterable[int], series: str) -> Comparison | None:
+def _begin_comparison(processes: Iterable[int], series: str) -> Comparison | None:
     """Returns the next of these processes; None where there is nothing to compare."""
     run, among = current_run(), tuple(sorted(set(processes)))
     if run is None or len(among) < 2 or run.connection.process_id not in among:

@@ -68,17 +68,17 @@ def filter_traceback(error: BaseException) -> None:
     _take_out_frames(error)
     seen = {id(error)}
     shown = error
-    while (cause := _shown_cause(shown)) is not None and id(cause) not in seen:
+    while (cause := _find_shown_cause(shown)) is not None and id(cause) not in seen:
         seen.add(id(cause))
         raised = cause.__traceback__ is not None
         _take_out_frames(cause)
         if raised and cause.__traceback__ is None:
-            shown.__cause__ = _shown_cause(cause)
+            shown.__cause__ = _find_shown_cause(cause)
         else:
             shown = cause
 
 
-def _shown_cause(error: BaseException) -> BaseException | None:
+def _find_shown_cause(error: BaseException) -> BaseException | None:
     """Returns the exception that Python shows before this one."""
     if error.__cause__ is not None or error.__suppress_context__:
         return error.__cause__

@@ -131,7 +131,7 @@ def gather(
     if how is not GatherScatterMode.FILL_OR_DROP:
         return found
     limits = [operand.shape[d] - sizes[d] for d in dimension_numbers.start_index_map]
-    inside = _in_bounds(indices, limits)
+    inside = _compare_bounds(indices, limits)
     batch = [i for i in range(found.ndim) if i not in set(dimension_numbers.offset_dims)]
     mask = broadcast_in_dim(inside, found.shape, batch)
     value = default_fill(operand.dtype) if fill_value is None else fill_value
@@ -150,7 +150,7 @@ def convert_indices(function: str, indices: Tracer) -> Tracer:
     return strong(indices)
 
 
-def _in_bounds(indices: Tracer, limits: Sequence[int]) -> Tracer:
+def _compare_bounds(indices: Tracer, limits: Sequence[int]) -> Tracer:
     """Returns for each place, the last dimension, whether it lies between 0 and the limits."""
     top = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max)
     last = (indices.ndim - 1,)

@@ -127,13 +127,13 @@ def sort_together(
     scalars = [trace.mlir_type((), x.dtype) for x in arrays for _ in range(2)]
 
     def before(*pairs: Tracer) -> list[Tracer]:
-        return [_comes_before(pairs[: 2 * keys], "GT" if descending else "LT")]
+        return [_compare_pairs(pairs[: 2 * keys], "GT" if descending else "LT")]
 
     region(operation.regions[0], scalars, before)
     return [with_weakness(y, x.weak) for y, x in zip(wrap(operation), arrays, strict=True)]
 
 
-def _comes_before(pairs: Sequence[Tracer], direction: str) -> Tracer:
+def _compare_pairs(pairs: Sequence[Tracer], direction: str) -> Tracer:
     """Returns whether the first elements of the pairs stand before the second, in order."""
     flat: list[tuple[Tracer, Tracer]] = []
     for x, y in zip(pairs[::2], pairs[1::2], strict=True):

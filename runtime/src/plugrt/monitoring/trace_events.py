@@ -48,31 +48,31 @@ class _Timeline(AbstractContextManager[None]):
         if self._begin:
             raise ArgumentError(f"this timeline ({self._path}) was used before; make another")
         self._begin = time.perf_counter()
-        listeners.register_event_listener(self._on_event)
-        listeners.register_event_duration_secs_listener(self._on_duration)
+        listeners.register_event_listener(self._record_event)
+        listeners.register_event_duration_secs_listener(self._record_duration)
         recording.begin()
 
     def __exit__(self, *_: object) -> None:
         recording.end()
         with suppress(ArgumentError):  # clear_event_listeners may have been called in the block
-            listeners.unregister_event_listener(self._on_event)
+            listeners.unregister_event_listener(self._record_event)
         with suppress(ArgumentError):
-            listeners.unregister_event_duration_listener(self._on_duration)
+            listeners.unregister_event_duration_listener(self._record_duration)
         self._write()
 
-    def _on_event(self, event: str, /, **kwargs: str | int) -> None:
+    def _record_event(self, event: str, /, **kwargs: str | int) -> None:
         if event.startswith("/jax/"):  # recorded under plugrt's name as well
             return
-        self._add(event, kwargs, ph="i", s="t", ts=self._now())
+        self._add(event, kwargs, ph="i", s="t", ts=self._read_clock())
 
-    def _on_duration(self, event: str, duration: float, /, **kwargs: str | int) -> None:
+    def _record_duration(self, event: str, duration: float, /, **kwargs: str | int) -> None:
         if event.startswith("/jax/"):
             return
-        end = self._now()
+        end = self._read_clock()
         start = max(end - duration * 1e6, 0.0)  # it may have begun before the block
         self._add(event, kwargs, ph="X", ts=start, dur=end - start)
 
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return (time.perf_counter() - self._begin) * 1e6
 
     def _add(self, event: str, details: dict[str, Any], **shape: Any) -> None:

@@ -67,7 +67,7 @@ new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else c
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
 
-def _catching(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
+def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any) -> Any:
         try:
             return function(*arguments)
@@ -81,7 +81,7 @@ def _catching(function: Callable[..., Any], settle: Callable[..., Any]) -> Calla
 
 
 catching: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = (
-    _catching if core is None else core.catching
+    _guard if core is None else core.catching
 )
 """Returns a function as a library calls it, which gets no exceptions but errors of its own kind.
 

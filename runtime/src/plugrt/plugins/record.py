@@ -104,9 +104,9 @@ class Record:
 
     def set_state(self, state: State, reason: str = "", cure: str = "") -> None:
         """Sets a new state with its reason and cure; one that is of no use has a cure always."""
-        self.state, self.reason, self.cure = state, reason, cure or self._usual_cure(state)
+        self.state, self.reason, self.cure = state, reason, cure or self._find_usual_cure(state)
 
-    def _usual_cure(self, state: State) -> str:
+    def _find_usual_cure(self, state: State) -> str:
         newer = f"pip install --upgrade {self.distribution}, or " if self.distribution else ""
         block = f"PLUGRT_PLUGINS_BLOCK={self.name} leaves it out"
         match state:

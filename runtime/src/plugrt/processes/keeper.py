@@ -196,7 +196,7 @@ def _end_all(child: int) -> int:
     ended: set[int] = set()
     until = time.monotonic() + 5  # a process blocked on a device cannot be ended
     while time.monotonic() < until:
-        for pid in _living_children():
+        for pid in _find_living_children():
             ended.add(pid)
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -211,7 +211,7 @@ def _end_all(child: int) -> int:
     return len(ended - {child})
 
 
-def _living_children() -> Iterator[int]:
+def _find_living_children() -> Iterator[int]:
     """Yields the children of this process that have not ended; none where there is no /proc."""
     with contextlib.suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):

@@ -170,7 +170,7 @@ class _Sessions:
 
     def start(self, folder: Path, options: ProfileOptions | None, perfetto: bool) -> None:
         if not self._taken.acquire(blocking=False):
-            raise FailedPrecondition(self._why_taken())
+            raise FailedPrecondition(self._explain_taken())
         try:
             _make_folder(folder / _BELOW)
             self._running.append(_Session(folder, options, perfetto))
@@ -190,7 +190,7 @@ class _Sessions:
         finally:
             self._taken.release()
 
-    def _why_taken(self) -> str:
+    def _explain_taken(self) -> str:
         for session in self._running.copy():
             return (
                 f"a trace is recorded already, into {session.folder}; end it with "

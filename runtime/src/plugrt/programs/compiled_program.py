@@ -188,7 +188,7 @@ def _read_parameters(program: Program) -> tuple[Sequence[TensorType] | None, boo
     return parse_program(program)[1] if known else None, False
 
 
-def _without_tokens(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+def _remove_tokens(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
     return tuple(kind for kind in types if not kind.is_token)
 
 
@@ -224,7 +224,7 @@ class CompiledProgram(CompiledCall):
         """The program as it was loaded."""
         self.device = device
         """The device that it runs on."""
-        arrays = None if input_types is None else _without_tokens(input_types)
+        arrays = None if input_types is None else _remove_tokens(input_types)
         self.input_types = arrays
         """The parameters' types; None if neither jaxlib nor the backend states them."""
         self._runtime = executable
@@ -238,7 +238,7 @@ class CompiledProgram(CompiledCall):
     @property
     def output_types(self) -> tuple[TensorType, ...]:
         """The results' types."""
-        return _without_tokens(self._runtime.executable.output_types)
+        return _remove_tokens(self._runtime.executable.output_types)
 
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""

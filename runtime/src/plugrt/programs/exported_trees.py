@@ -149,10 +149,10 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     )
 
 
-def _ordered_dict(keys: Any, children: Sequence[Any]) -> Any:
+def _make_ordered_dict(keys: Any, children: Sequence[Any]) -> Any:
     return OrderedDict(zip(keys, children, strict=True))
 
 
 _registered: dict[str, tuple[type, Callable[[bytes], Any], FromChildren]] = {
-    "collections.OrderedDict": (OrderedDict, json.loads, _ordered_dict)
+    "collections.OrderedDict": (OrderedDict, json.loads, _make_ordered_dict)
 }

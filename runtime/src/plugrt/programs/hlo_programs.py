@@ -34,7 +34,7 @@ def find_module(code: bytes) -> bytes | None:
     Raises `ValueError`, naming the damage, for bytes that do and that are no module.
     """
     module = code
-    if _is_module_start(_first_message(code)):
+    if _is_module_start(_read_first_message(code)):
         other = {number for number, _ in fields(code)} - _HLO_PROTO
         if other:
             raise ValueError(f"an HloProto has no field {min(other)}")
@@ -45,7 +45,7 @@ def find_module(code: bytes) -> bytes | None:
     return module
 
 
-def _first_message(code: bytes) -> bytes:
+def _read_first_message(code: bytes) -> bytes:
     """Returns what the first field holds, as far as it is there; nothing where it is no message."""
     try:
         _, at = read_varint(memoryview(code), 1)

@@ -217,8 +217,8 @@ class _Order:
         else:  # branches see the values around them
             for region in op.regions:
                 self._thread_and_return(region.blocks[0], token)
-            return _with_token(op, [*op.operands], token)
-        return _with_token(op, [*op.operands, token], token)
+            return _add_token(op, [*op.operands], token)
+        return _add_token(op, [*op.operands, token], token)
 
     def _thread_callback(self, op: ir.Operation, token: ir.Value) -> ir.Value:
         del op.attributes[ORDERED]
@@ -248,7 +248,7 @@ class _Order:
         return_values(block, [*returned_values(block), after])
 
 
-def _with_token(op: ir.Operation, operands: list[ir.Value], token: ir.Value) -> ir.Value:
+def _add_token(op: ir.Operation, operands: list[ir.Value], token: ir.Value) -> ir.Value:
     """Replaces an operation by one that also returns a token, its last result."""
     *made, after = retype(op, operands, [*(r.type for r in op.results), token.type]).results
     _replace(op, made)

@@ -108,7 +108,9 @@ def compute_floats_in_float32(module: ir.Module, names: Collection[str]) -> None
 def _compute_in_float32(op: Any) -> None:
     wide = ir.F32Type.get()
     operands = [
-        _as(v, ir.RankedTensorType.get(v.type.shape, wide)) if _element(v) == FLOAT else v
+        _convert_value(v, ir.RankedTensorType.get(v.type.shape, wide))
+        if _element(v) == FLOAT
+        else v
         for v in op.operands
     ]
     kinds = [
@@ -117,7 +119,7 @@ def _compute_in_float32(op: Any) -> None:
     ]
     new = retype(op, operands, kinds)
     for old, made in zip(op.results, new.results, strict=True):
-        old.replace_all_uses_with(made if made.type == old.type else _as(made, old.type))
+        old.replace_all_uses_with(made if made.type == old.type else _convert_value(made, old.type))
     op.erase()
 
 
@@ -143,7 +145,7 @@ class _Rewrite:
                 self._retype_arguments(block)
                 self._block(block)
                 kind = function.attributes["function_type"].value
-                gives = [self._widened(t) or t for t in kind.results]
+                gives = [self._find_wider_type(t) or t for t in kind.results]
                 whole = ir.FunctionType.get([a.type for a in block.arguments], gives)
                 function.attributes["function_type"] = ir.TypeAttr.get(whole)
 
@@ -152,14 +154,14 @@ class _Rewrite:
     def _enter(self, function: Any, block: ir.Block) -> None:
         with ir.InsertionPoint.at_block_begin(block):
             for number, argument in enumerate(block.arguments):
-                if kind := self._widened(argument.type):
+                if kind := self._find_wider_type(argument.type):
                     stated = _attributes(function, "arg_attrs", number)
                     self._replace(argument, partial(self._entering, kind, stated))
 
     def _entering(
         self, kind: ir.Type, stated: Mapping[str, ir.Attribute], value: ir.Value
     ) -> ir.Value:
-        return self._pinned(_as(value, kind), stated)
+        return self._pin(_convert_value(value, kind), stated)
 
     def _restore_results(self, function: Any, block: ir.Block) -> None:
         kinds = function.attributes["function_type"].value.results
@@ -168,11 +170,11 @@ class _Rewrite:
         with ir.InsertionPoint(last):
             for number, (value, kind) in enumerate(zip(given, kinds, strict=True)):
                 if value in self._narrow:
-                    value = self._pinned(value, _attributes(function, "res_attrs", number))
-                    given[number] = _as(value, kind)
+                    value = self._pin(value, _attributes(function, "res_attrs", number))
+                    given[number] = _convert_value(value, kind)
         return_values(block, given)
 
-    def _pinned(self, value: ir.Value, stated: Mapping[str, ir.Attribute]) -> ir.Value:
+    def _pin(self, value: ir.Value, stated: Mapping[str, ir.Attribute]) -> ir.Value:
         """Returns a value that is divided as the attributes of a parameter or a result say.
 
         The barrier keeps XLA from moving the conversion to the other side of an exchange.
@@ -199,47 +201,53 @@ class _Rewrite:
             for block in region.blocks:
                 self._retype_arguments(block)
                 self._block(block, reduce and op.name not in _BARE)
-        gives = any(self._widened(r.type) for r in op.results)
+        gives = any(self._find_wider_type(r.type) for r in op.results)
         takes = any(v in self._narrow for v in op.operands)
         if not (gives or takes) or op.name in _ENDS:
             return
         with ir.InsertionPoint(op), op.location:
             if op.name in _EXACT or op.name in _REDUCED or _target(op) in _PLACING:
                 if gives:
-                    self._same_operation(op, reduce and op.name in _REDUCED)
+                    self._widen_operation(op, reduce and op.name in _REDUCED)
             elif op.name == "stablehlo.convert" and gives and not _is_float(op.operands[0].type):
                 self._convert(op)
             elif op.name == "stablehlo.count_leading_zeros":
-                self._leading_zeros(op)
+                self._count_leading_zeros(op)
             elif op.name not in _TAKES or gives:
                 self._keep(op)
 
-    def _same_operation(self, op: Any, reduce: bool) -> None:
+    def _widen_operation(self, op: Any, reduce: bool) -> None:
         """Has the operation compute in the wider type."""
         operands = [*op.operands]
         if op.name in _OF_BITS:
             operands[0] = _bits(operands[0], self._narrow[operands[0]])
         if op.name == "stablehlo.shift_right_arithmetic" and reduce:
-            operands[0] = _with_sign(operands[0], self._narrow[operands[0]])
-        new = retype(op, operands, [self._widened(r.type) or r.type for r in op.results])
+            operands[0] = _extend_sign(operands[0], self._narrow[operands[0]])
+        new = retype(op, operands, [self._find_wider_type(r.type) or r.type for r in op.results])
         for old, made in zip(op.results, new.results, strict=True):
-            value = _reduced(made, old.type) if reduce and self._widened(old.type) else made
-            if self._widened(old.type):
+            value = (
+                _reduce_to_narrow(made, old.type)
+                if reduce and self._find_wider_type(old.type)
+                else made
+            )
+            if self._find_wider_type(old.type):
                 self._narrow[value] = old.type
             old.replace_all_uses_with(value)
         op.erase()
 
     def _convert(self, op: Any) -> None:
         narrow = op.results[0].type
-        value = _as(op.operands[0], self._widened(narrow))
-        self._put(op, value if _element(op.operands[0]) == "i1" else _reduced(value, narrow))
+        value = _convert_value(op.operands[0], self._find_wider_type(narrow))
+        self._put(
+            op, value if _element(op.operands[0]) == "i1" else _reduce_to_narrow(value, narrow)
+        )
 
-    def _leading_zeros(self, op: Any) -> None:
+    def _count_leading_zeros(self, op: Any) -> None:
         narrow = op.results[0].type
-        zeros = _create(op.name, [_bits(op.operands[0], narrow)], self._widened(narrow))
+        zeros = _create(op.name, [_bits(op.operands[0], narrow)], self._find_wider_type(narrow))
         surplus = _splat(8 - _width(narrow), zeros.type)
         left = _create("stablehlo.subtract", [zeros, surplus], zeros.type)
-        self._put(op, _reduced(left, narrow))
+        self._put(op, _reduce_to_narrow(left, narrow))
 
     def _put(self, op: Any, value: ir.Value) -> None:
         self._narrow[value] = op.results[0].type
@@ -256,18 +264,18 @@ class _Rewrite:
             )
         for number, operand in enumerate([*op.operands]):
             if operand in self._narrow:
-                op.operands[number] = _as(operand, self._narrow[operand])
+                op.operands[number] = _convert_value(operand, self._narrow[operand])
         block = op.block
         following = [*block.operations]
         at = next(i for i, view in enumerate(following) if view.operation == op) + 1
         with ir.InsertionPoint(following[at]):
             for result in op.results:
-                if kind := self._widened(result.type):
-                    self._replace(result, partial(_as, kind=kind))
+                if kind := self._find_wider_type(result.type):
+                    self._replace(result, partial(_convert_value, kind=kind))
 
     # --- values ---------------------------------------------------------------------------------
 
-    def _widened(self, kind: ir.Type) -> ir.Type | None:
+    def _find_wider_type(self, kind: ir.Type) -> ir.Type | None:
         """Returns the wider type that replaces a type; None where it stays."""
         if not isinstance(kind, ir.RankedTensorType):
             return None
@@ -284,7 +292,7 @@ class _Rewrite:
 
     def _retype_arguments(self, block: ir.Block) -> None:
         for argument in block.arguments:
-            if kind := self._widened(argument.type):
+            if kind := self._find_wider_type(argument.type):
                 narrow = argument.type
                 argument.set_type(kind)
                 self._narrow[argument] = narrow
@@ -296,7 +304,7 @@ def _create(name: str, operands: Sequence[ir.Value], kind: ir.Type, **attributes
     return value
 
 
-def _as(value: ir.Value, kind: ir.Type) -> ir.Value:
+def _convert_value(value: ir.Value, kind: ir.Type) -> ir.Value:
     return _create("stablehlo.convert", [value], kind)
 
 
@@ -312,14 +320,14 @@ def _bits(value: ir.Value, narrow: ir.Type) -> ir.Value:
     return _create("stablehlo.and", [value, mask], value.type)
 
 
-def _reduced(value: ir.Value, narrow: ir.Type) -> ir.Value:
+def _reduce_to_narrow(value: ir.Value, narrow: ir.Type) -> ir.Value:
     """Returns the value of the narrow type that has the lowest bits of another one."""
     if str(narrow.element_type).startswith("u"):
         return _bits(value, narrow)
-    return _with_sign(value, narrow)
+    return _extend_sign(value, narrow)
 
 
-def _with_sign(value: ir.Value, narrow: ir.Type) -> ir.Value:
+def _extend_sign(value: ir.Value, narrow: ir.Type) -> ir.Value:
     """Returns the bits of a narrow value, with copies of the highest above them."""
     above = _splat(8 - _width(narrow), value.type)
     for name in ("shift_left", "shift_right_arithmetic"):

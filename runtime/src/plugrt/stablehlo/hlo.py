@@ -102,10 +102,10 @@ def _module(program: Program) -> Any:
     except (RuntimeError, ValueError) as error:
         if isinstance(error, Unimplemented):
             raise
-        raise _no_module(program, error) from error
+        raise _make_no_module_error(program, error) from error
 
 
-def _no_module(program: Program, error: Exception) -> Unimplemented:
+def _make_no_module_error(program: Program, error: Exception) -> Unimplemented:
     return Unimplemented(f"the optimised program {program.name!r} is no HLO module: {error}")
 
 
@@ -149,7 +149,7 @@ def hlo_graph(program: Program) -> str:
     try:
         return _HloGraph(read_module(program), program.name).draw()
     except (ValueError, RecursionError) as error:
-        raise _no_module(program, error) from error
+        raise _make_no_module_error(program, error) from error
 
 
 class _HloGraph:

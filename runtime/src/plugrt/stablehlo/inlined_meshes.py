@@ -48,7 +48,7 @@ def inline_meshes(code: bytes, name: str) -> InlinedMeshes | None:
         return None
     module = parse(code, name)
     meshes = _meshes(module)
-    several = _of_several_devices(meshes, name)
+    several = _find_divided_axes(meshes, name)
     if not several:
         return None
     first = next(iter(several))
@@ -84,7 +84,7 @@ def manual_device_count(code: bytes, name: str) -> int:
     module = parse(code, name)
     if all(operation.name != _MANUAL for operation in operations_within(module.operation)):
         return 1
-    several = _of_several_devices(_meshes(module), name)
+    several = _find_divided_axes(_meshes(module), name)
     return next((math.prod(axes.values()) for axes in several.values()), 1)
 
 
@@ -93,7 +93,7 @@ def _meshes(module: ir.Module) -> dict[str | None, ir.Operation]:
             if op.operation.name == "sdy.mesh"}  # fmt: skip
 
 
-def _of_several_devices(
+def _find_divided_axes(
     meshes: Mapping[str | None, ir.Operation], name: str
 ) -> dict[str, dict[str, int]]:
     """Returns the axes of those meshes that have several devices."""

@@ -61,14 +61,16 @@ class ManualScalars:
             old,
             [*old.operands, *taken],
             [*(result.type for result in old.results), *[each] * len(given)],
-            in_shardings=self._with_more("in_shardings", [[]] * len(taken)),
-            out_shardings=self._with_more("out_shardings", [[self._axes]] * len(given)),
+            in_shardings=self._extend_shardings("in_shardings", [[]] * len(taken)),
+            out_shardings=self._extend_shardings("out_shardings", [[self._axes]] * len(given)),
         )
         vectors = list(new.results)[len(old.results) :]
         with ir.InsertionPoint(old):
-            return new, [self._least(vector) for vector in vectors]
+            return new, [self._emit_least(vector) for vector in vectors]
 
-    def _with_more(self, side: str, added: Sequence[Sequence[Sequence[str]]]) -> ir.Attribute:
+    def _extend_shardings(
+        self, side: str, added: Sequence[Sequence[Sequence[str]]]
+    ) -> ir.Attribute:
         sdy = shardy()
         shardings = [*sdy.TensorShardingPerValueAttr(self._operation.attributes[side]).shardings]
         for dimensions in added:
@@ -79,7 +81,7 @@ class ManualScalars:
             shardings.append(sdy.TensorShardingAttr.get(self._mesh, divided))
         return sdy.TensorShardingPerValueAttr.get(shardings)
 
-    def _least(self, vector: ir.Value) -> ir.Value:
+    def _emit_least(self, vector: ir.Value) -> ir.Value:
         scalar = tensor_type([], _INTEGER)
         integer = ir.IntegerAttr.get(scalar.element_type, np.iinfo(np.int64).max)
         start = hlo.constant(ir.DenseElementsAttr.get_splat(scalar, integer))

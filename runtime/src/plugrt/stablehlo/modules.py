@@ -107,10 +107,10 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
             module.operation.verify()
             return module
         except (MLIRError, ValueError) as error:
-            raise _program_error(error, filename, [*_newer(code), *said]) from error
+            raise _program_error(error, filename, [*_explain_newer(code), *said]) from error
 
 
-def _newer(code: bytes) -> list[str]:
+def _explain_newer(code: bytes) -> list[str]:
     """Returns what to say of a portable artifact for a newer StableHLO; nothing of another one."""
     found = re.search(rb"StableHLO_v(\d{1,9}\.\d{1,9}\.\d{1,9})\0", code[:64])
     if not is_portable_artifact(code) or found is None:

@@ -54,7 +54,9 @@ def refuse_calls(module: ir.Module, name: str) -> None:
     empty = {f for f, op in functions.items() if not op.regions[0].blocks}
     if "main" in empty:
         raise ProgramError(f"program {name!r} declares main, and has no body for it")
-    calls = {f: [c for c in _called_symbols(op) if c in functions] for f, op in functions.items()}
+    calls = {
+        f: [c for c in _find_called_symbols(op) if c in functions] for f, op in functions.items()
+    }
     for caller, called in calls.items():
         if lacking := empty.intersection(called):
             raise ProgramError(
@@ -78,7 +80,7 @@ _CALLS = ("callee", "called_computations", "decomposition")
 """The attributes in which operations name functions."""
 
 
-def _called_symbols(operation: ir.Operation) -> Iterator[str]:
+def _find_called_symbols(operation: ir.Operation) -> Iterator[str]:
     """Yields the symbols that the calls within an operation name."""
     waiting = [op for region in operation.regions for block in region for op in block]
     while waiting:

@@ -73,7 +73,7 @@ class _Walk:
             return inner
         found = _NONE.union(*operands)
         if name in (*_GIVES_ALL_THE_SAME, *_GIVES_EACH_ITS_OWN):
-            found = self._combined(operation, found)
+            found = self._combine(operation, found)
         elif name == "stablehlo.collective_permute":
             pairs = read_table(operation.attributes["source_target_pairs"])
             found |= self._axes_between(pairs) or self._every
@@ -118,7 +118,7 @@ class _Walk:
                 return carried
             carried = new
 
-    def _combined(self, operation: Any, found: Axes) -> Axes:
+    def _combine(self, operation: Any, found: Axes) -> Axes:
         """Returns the axes along which the result of a collective in groups differs.
 
         ``found`` are those of its operand. Where all devices along an axis are in each group, they

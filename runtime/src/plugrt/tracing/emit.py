@@ -127,7 +127,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     if x.dtype == dtype:
         return strong(x)
     if x.scalar is not None:
-        return constant(_converted_literal(x, dtype))
+        return constant(_convert_literal(x, dtype))
     if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
         check_fits(x, dtype)
     if x.dtype.kind == "c" and dtype.kind != "c":
@@ -139,7 +139,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     return tracer
 
 
-def _converted_literal(x: Tracer, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _convert_literal(x: Tracer, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Returns the host value that ``x`` stands for, in another dtype or in its own."""
     if x.dtype == dtype:
         return cast(x.scalar, dtype)
@@ -208,7 +208,7 @@ def convert_to(x: Tracer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Trace
         return x if x.dtype == dtype and not x.weak else convert(x, dtype)
     if x.scalar is not None and can_splat(dtype, shape):
         trace = active_trace()
-        return Tracer(splat_value(trace, _converted_literal(x, dtype), shape), trace)
+        return Tracer(splat_value(trace, _convert_literal(x, dtype), shape), trace)
     return broadcast_to(convert(x, dtype), shape)
 
 

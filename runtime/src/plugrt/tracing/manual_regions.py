@@ -83,8 +83,8 @@ def manual_region(
     made = shardy().ManualComputationOp(
         types,
         [x.value for x in taken],
-        _per_value(trace, ins, [x.ndim for x in taken], is_open),
-        _per_value(trace, outs, [x.ndim for x in results], is_open),
+        _write_per_value(trace, ins, [x.ndim for x in taken], is_open),
+        _write_per_value(trace, outs, [x.ndim for x in results], is_open),
         ir.Attribute.parse(f"#sdy<manual_axes{{{axes}}}>", trace.context),
         loc=location,
     )
@@ -102,7 +102,7 @@ def _results(
     return pytrees.unflatten(structure, [Tracer(value, trace, weak=x.weak) for value, x in pairs])
 
 
-def _per_value(
+def _write_per_value(
     trace: Trace, shardings: Sequence[NamedSharding], ranks: Sequence[int], is_open: bool
 ) -> ir.Attribute:
     bodies = ", ".join(

@@ -52,7 +52,7 @@ _OF_ARRAYS = (Tracer, Array, np.ndarray)
 _PLAIN = frozenset({bool, int, str, type(None)})
 
 
-def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _make_short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     # The key of a call of arrays, with plain static values by name: such calls need no look at
     # the signature. `AttributeError` where an argument is no array.
     return (_token(), *map(_get_aval, args), *kwargs.items(), *map(type, kwargs.values()))
@@ -121,7 +121,7 @@ class Operation(Generic[P, R]):
         try:  # costs nothing unless something is raised
             run: Callable[[Sequence[Any]], R] | None
             try:
-                key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_aval, args))
+                key = _make_short_key(args, kwargs) if kwargs else (_token(), *map(_get_aval, args))
                 run = self.find(key)
             except (AttributeError, TypeError):  # not all are arrays, or hashable
                 run = None
@@ -153,11 +153,11 @@ class Operation(Generic[P, R]):
                 skeleton.append((name, StaticValue(freeze(value, name, self))))
                 continue
             if type(value) in _CONTAINERS and name in self._single:
-                raise self._not_an_array(name, value)
+                raise self._make_not_an_array(name, value)
             flat, spec = pytrees.flatten(value)
             for leaf in flat:
                 if not isinstance(leaf, ARRAYS) and not is_registered(leaf):
-                    raise self._not_an_array(name, leaf)
+                    raise self._make_not_an_array(name, leaf)
                 found.append(leaf)
                 names.append(name)
             skeleton.append((name, spec))
@@ -176,7 +176,7 @@ class Operation(Generic[P, R]):
         if all(type(a) is Array for a in args) and all(
             name in self._static and type(v) in _PLAIN for name, v in kwargs.items()
         ):
-            self._pipeline.calls.keep(_short_key(args, kwargs), run)
+            self._pipeline.calls.keep(_make_short_key(args, kwargs), run)
         return run(values)
 
     def _bind_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -193,7 +193,7 @@ class Operation(Generic[P, R]):
         named.extend(kwargs.items())
         return named
 
-    def _not_an_array(self, name: str, leaf: Any) -> ArgumentTypeError | NotAnArray:
+    def _make_not_an_array(self, name: str, leaf: Any) -> ArgumentTypeError | NotAnArray:
         parameters = list(self.__signature__.parameters)
         if name not in parameters:
             return ArgumentTypeError(
@@ -258,10 +258,10 @@ class Operation(Generic[P, R]):
             return as_tracer(value)
         if value is None or isinstance(value, tuple | list | dict):
             if name in self._single:
-                raise self._not_an_array(name, value)
+                raise self._make_not_an_array(name, value)
             return pytrees.map(lambda leaf: self._convert_leaves(name, leaf), value)
         if not isinstance(value, ARRAYS) and not is_registered(value):
-            raise self._not_an_array(name, value)
+            raise self._make_not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 
     def _trace(

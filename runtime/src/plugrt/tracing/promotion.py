@@ -98,7 +98,7 @@ def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
     integers = (ka in "iu", kb in "iu")
     for narrow, other in ((a, kb), (b, ka)):
         if _is_narrow(narrow) and not (dtype_kind(narrow) == "f" and other in "iu"):
-            raise _no_promotion(a.name, b.name)
+            raise _make_promotion_error(a.name, b.name)
     if all(integers):
         return _promote_integers(a, b, wide)
     if any(integers):
@@ -111,7 +111,7 @@ def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
     return np.promote_types(a, b)
 
 
-def _no_promotion(a: str, b: str) -> DtypeError:
+def _make_promotion_error(a: str, b: str) -> DtypeError:
     return DtypeError(
         f"{a} and {b} have no implicit promotion; convert one with array_api.astype(x, dtype)"
     )
@@ -139,7 +139,9 @@ def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
     if kind == "c" or (scalar_kind == "f" and kind == "f"):
         return array
     if kind != "b" and _is_narrow(array):
-        raise _no_promotion(array.name, f"a Python {'float' if scalar_kind == 'f' else 'complex'}")
+        raise _make_promotion_error(
+            array.name, f"a Python {'float' if scalar_kind == 'f' else 'complex'}"
+        )
     double = inexact(array).itemsize == 8 or (kind != "f" and default_float().itemsize == 8)
     if scalar_kind == "f":
         return np.dtype(np.float64 if double else np.float32)

@@ -202,7 +202,7 @@ class Trace(MappedAxes):
             return constant_value(self, cast(tracer.scalar, tracer.dtype))
         if tracer.scope is scope:
             return tracer._value
-        return self._captured_value(tracer, scope)
+        return self._find_captured_value(tracer, scope)
 
     def _value_from_outside(self, tracer: Any) -> ir.Value:
         """Returns a value of a trace around this one as a trailing parameter of this one's."""
@@ -220,12 +220,12 @@ class Trace(MappedAxes):
             found = self.captured[id(tracer)] = Captured(tracer, tracer, value)
         return found.value
 
-    def _captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
+    def _find_captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
         # Walks out to the tracer's scope; each isolated scope between takes it as an argument.
         if scope is None or tracer.scope is scope:
             return tracer._value
         if not scope.isolated:
-            return self._captured_value(tracer, scope.parent)
+            return self._find_captured_value(tracer, scope.parent)
         found = scope.captured.get(id(tracer))
         if found is None:
             argument = scope.block.add_argument(tracer._value.type, self._unknown)

@@ -154,7 +154,9 @@ def _print(
         if not skip_check:
             _Checker().vformat(fmt, args, kwargs)
     except (LookupError, AttributeError, ValueError) as error:
-        raise error if isinstance(error, ArgumentError) else _unfilled(fmt, error) from None
+        raise (
+            error if isinstance(error, ArgumentError) else _make_unfilled_error(fmt, error)
+        ) from None
     options = np.get_printoptions()
 
     def write(*args: Any, **kwargs: Any) -> None:
@@ -162,12 +164,12 @@ def _print(
             try:
                 text = fmt.format(*args, **kwargs) if fills else " ".join((fmt, *map(str, args)))
             except (LookupError, AttributeError, ValueError, TypeError) as error:
-                raise _unfilled(fmt, error) from None
+                raise _make_unfilled_error(fmt, error) from None
         sys.stdout.write(f"{text}\n")
 
     write.__name__ = fmt
     _call("debug.print", write, args, kwargs, ordered, partitioned)
 
 
-def _unfilled(fmt: str, error: Exception) -> ArgumentError:
+def _make_unfilled_error(fmt: str, error: Exception) -> ArgumentError:
     return ArgumentError(f"debug.print cannot fill in {fmt!r:.80}: {error}")

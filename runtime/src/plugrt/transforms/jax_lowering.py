@@ -97,7 +97,7 @@ _absent_device = functools.cache(_AbsentDevice)
 
 
 @contextlib.contextmanager
-def _absent(platform: str) -> Iterator[None]:
+def _hide_devices(platform: str) -> Iterator[None]:
     """Has JAX trace and lower for a platform in this thread, with no device of it."""
     with jax.default_device(_absent_device(platform)):
         yield
@@ -210,7 +210,7 @@ class JaxTracing:
         """
         if not isinstance(self._function, jax.stages.Wrapped):
             return None
-        with _absent(platform), _cures():
+        with _hide_devices(platform), _cures():
             infos = self._function.trace(*args, **kwargs).args_info
         return [info.donated for info in jax.tree_util.tree_leaves(infos)]
 
@@ -220,7 +220,7 @@ class JaxTracing:
         Raises what the function raises, and `Unimplemented` for what cannot run elsewhere.
         """
         args, kwargs = self._abstract(args, kwargs)
-        with _absent(platform):
+        with _hide_devices(platform):
             with _cures():
                 traced = self._jitted.trace(*args, **kwargs)
             results, out_tree = jax.tree_util.tree_flatten(traced.out_info)

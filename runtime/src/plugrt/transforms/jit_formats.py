@@ -187,19 +187,19 @@ def place_formats(
         for i, (wanted, aval) in enumerate(zip(ins, avals, strict=True))
     ]
     given = [
-        _concrete(wanted.layout, device, t) if wanted else None
+        _make_concrete(wanted.layout, device, t) if wanted else None
         for wanted, t in zip(outs, output_types, strict=True)
     ]
     return replace(
         launch,
-        in_shardings=_in_memories(ins, launch.in_shardings, device),
-        out_shardings=_in_memories(outs, launch.out_shardings, device),
+        in_shardings=_make_memory_shardings(ins, launch.in_shardings, device),
+        out_shardings=_make_memory_shardings(outs, launch.out_shardings, device),
         in_layouts=tuple(found) if any(found) else (),
         out_layouts=tuple(given) if any(given) else (),
     )
 
 
-def _in_memories(
+def _make_memory_shardings(
     formats: Sequence[Format | None], shardings: Sequence[Sharding], device: Device
 ) -> tuple[Sharding, ...]:
     return tuple(
@@ -220,7 +220,7 @@ def _argument_layout(
     """Returns the layout of an argument: the one asked for, else as it lies."""
     if wanted is None or wanted.layout is None:
         return found
-    asked = _concrete(wanted.layout, device, aval.tensor_type)
+    asked = _make_concrete(wanted.layout, device, aval.tensor_type)
     if is_placed(aval) and aval.committed and asked != aval.layout:
         if isinstance(asked, AutoLayout):
             raise InvalidArgument(
@@ -241,7 +241,7 @@ def _is_met_by(one: AnyLayout, other: Layout | None) -> bool:
     return isinstance(one, Layout) and other is not None and one.is_met_by(other)
 
 
-def _concrete(layout: AnyLayout, device: Device, tensor_type: TensorType) -> AnyLayout:
+def _make_concrete(layout: AnyLayout, device: Device, tensor_type: TensorType) -> AnyLayout:
     """Returns a layout as launches have it: None for the default."""
     if isinstance(layout, AutoLayout):
         require_layouts(device, f"a layout of {tensor_type} that the compiler chooses")

@@ -123,7 +123,7 @@ def xla_computation(
     @with_user_frames
     def make(*args: Any, **kwargs: Any) -> XlaComputation | tuple[XlaComputation, Any]:
         bound = rules.bind(args, kwargs)
-        staged = _for_platform(_stage(fun, rules, bound, axes), backend)
+        staged = _choose_platform(_stage(fun, rules, bound, axes), backend)
         embed_captured(staged.module, len(staged.parameters), staged.plan.constants)
         rename(staged.module, f"xla_computation_{rules.title}")
         _state_parts(staged, bound, in_parts, out_parts)
@@ -160,7 +160,7 @@ def _stage(
     )
 
 
-def _for_platform(staged: Staged, backend: str | None) -> Staged:
+def _choose_platform(staged: Staged, backend: str | None) -> Staged:
     """Returns the trace for a backend, or the default one, where that makes a difference."""
     if not staged.depends_on_platform:
         return staged

@@ -176,16 +176,16 @@ def shape_proto(tensor: TensorType) -> bytes:
     if (name := tensor.dtype.name) not in types:
         raise Unimplemented(f"XLA has no element type for the dtype {name}")
     rank = len(tensor.shape)
-    layout = _packed(_MINOR_TO_MAJOR, reversed(range(rank))) + integer(_TAIL_ALIGNMENT, 1)
+    layout = _encode_packed(_MINOR_TO_MAJOR, reversed(range(rank))) + integer(_TAIL_ALIGNMENT, 1)
     return (
         integer(_ELEMENT_TYPE, types[name])
-        + _packed(_DIMENSIONS, tensor.shape)
+        + _encode_packed(_DIMENSIONS, tensor.shape)
         + message(_LAYOUT, layout)
-        + _packed(_IS_DYNAMIC, [0] * rank)
+        + _encode_packed(_IS_DYNAMIC, [0] * rank)
     )
 
 
-def _packed(field: int, values: Iterable[int]) -> bytes:
+def _encode_packed(field: int, values: Iterable[int]) -> bytes:
     """Returns a field of several integers; none where there are none, as protobuf writes it."""
     content = b"".join(map(varint, values))
     return message(field, content) if content else b""

@@ -62,10 +62,10 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     places = operator.index(decimals)
     # What is scaled stays weak in JAX where it is a scalar.
     is_weak = is_weak and (not places or not x.shape or dtype_kind(x.dtype) in "iu")
-    return with_weakness(_rounded_to(x, places), is_weak)
+    return with_weakness(_round_to(x, places), is_weak)
 
 
-def _rounded_to(x: Tracer, places: int) -> Tracer:
+def _round_to(x: Tracer, places: int) -> Tracer:
     kind = dtype_kind(x.dtype)
     if kind in "iu":
         if places < 0:

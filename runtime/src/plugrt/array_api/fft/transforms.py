@@ -44,7 +44,7 @@ def fft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "bac
     >>> xp.fft.fft(xp.asarray([1.0, 0.0, 0.0, 0.0]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    return _along_one("fft", x, n, axis, norm)
+    return _transform_one("fft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -53,7 +53,7 @@ def ifft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "ba
 
     Floats, real and complex. Raises `AxisError`, `ArgumentError`.
     """
-    return _along_one("ifft", x, n, axis, norm)
+    return _transform_one("ifft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -65,7 +65,7 @@ def rfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "ba
     >>> xp.fft.rfft(xp.asarray([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
     """
-    return _along_one("rfft", x, n, axis, norm)
+    return _transform_one("rfft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -75,7 +75,7 @@ def irfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "b
     ``n`` is ``2 * (m - 1)`` for m frequencies unless given; the inverse of `rfft`. Arguments as of
     `fft`. The result is real. Raises `AxisError`, `ArgumentError`.
     """
-    return _along_one("irfft", x, n, axis, norm)
+    return _transform_one("irfft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -85,7 +85,7 @@ def hfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "ba
     ``x`` is its half from time 0 on; ``n`` is ``2 * (m - 1)`` for m of them unless given.
     Arguments as of `fft`. Raises `AxisError`, `ArgumentError`.
     """
-    return _along_one("hfft", x, n, axis, norm)
+    return _transform_one("hfft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -94,7 +94,7 @@ def ihfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "b
 
     Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
     """
-    return _along_one("ihfft", x, n, axis, norm)
+    return _transform_one("ihfft", x, n, axis, norm)
 
 
 @with_argument_errors
@@ -106,7 +106,7 @@ def fftn(
     ``s`` are the lengths, one for each of the axes, as the ``n`` of `fft`. Without ``axes`` they
     are the last ``len(s)`` ones, or all. Raises `ArgumentError` where there are not as many.
     """
-    return _over_several("fftn", x, s, axes, norm)
+    return _transform_several("fftn", x, s, axes, norm)
 
 
 @with_argument_errors
@@ -117,7 +117,7 @@ def ifftn(
 
     Floats. Raises `AxisError`, `ArgumentError`.
     """
-    return _over_several("ifftn", x, s, axes, norm)
+    return _transform_several("ifftn", x, s, axes, norm)
 
 
 @with_argument_errors
@@ -128,7 +128,7 @@ def rfftn(
 
     Floats. Raises `AxisError`, `ArgumentError`.
     """
-    return _over_several("rfftn", x, s, axes, norm)
+    return _transform_several("rfftn", x, s, axes, norm)
 
 
 @with_argument_errors
@@ -139,7 +139,7 @@ def irfftn(
 
     Floats. Raises `AxisError`, `ArgumentError`.
     """
-    return _over_several("irfftn", x, s, axes, norm)
+    return _transform_several("irfftn", x, s, axes, norm)
 
 
 @with_argument_errors
@@ -240,13 +240,13 @@ _TRANSFORMS = {
 }
 
 
-def _along_one(function: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
+def _transform_one(function: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
     lengths = None if n is None else (n,)
     result: Array = _transform(x, function=function, lengths=lengths, axes=(axis,), norm=norm)
     return result
 
 
-def _over_several(function: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
+def _transform_several(function: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
     lengths = None if s is None else tuple(s)
     result: Array = _transform(x, function=function, lengths=lengths, axes=axes, norm=norm)
     return result
@@ -323,15 +323,15 @@ def _run(kind: Kind, x: Tracer, axes: Sequence[int], sizes: Sequence[int]) -> Tr
     x = _resize(x, taken)
     others: Kind = "IFFT" if kind in ("IFFT", "IRFFT") else "FFT"
     if kind == "IRFFT":  # whose result is real, and so comes last
-        x = _one_by_one(others, x, range(count - 3))
+        x = _transform_each(others, x, range(count - 3))
     x = transform(x, kind, sizes[-3:])
     if kind != "IRFFT":
-        x = _one_by_one(others, x, range(count - 3))
+        x = _transform_each(others, x, range(count - 3))
     result: Tracer = moveaxis(x, tuple(range(-count, 0)), axes)
     return result
 
 
-def _one_by_one(kind: Kind, x: Tracer, axes: range) -> Tracer:
+def _transform_each(kind: Kind, x: Tracer, axes: range) -> Tracer:
     """Returns the complex transform over the axes, counted from the first of the moved ones."""
     for axis in axes:
         at = axis - len(axes) - 3

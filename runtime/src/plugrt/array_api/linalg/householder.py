@@ -104,7 +104,7 @@ def _reflect(x: Tracer) -> tuple[Tracer, Tracer]:
         head = dynamic_index_in_dim(column, k, -2)
         tail = where(rows > k, column, 0)
         length = _norm(where(rows >= k, column, 0))
-        beta = _opposite(length, real(head))
+        beta = _negate_pivot(length, real(head))
         flat = (_norm(tail) == 0) & (head == convert(real(head), x.dtype))
         beta = convert(where(flat, real(head), beta), x.dtype)
         scale = where(flat, 0, (beta - head) / where(beta == 0, 1, beta))
@@ -120,7 +120,7 @@ def _reflect(x: Tracer) -> tuple[Tracer, Tracer]:
     return repeat("the QR factorization", k, step, (x, scales))
 
 
-def _opposite(length: Tracer, head: Tracer) -> Tracer:
+def _negate_pivot(length: Tracer, head: Tracer) -> Tracer:
     # Of the other sign than the head, so that their difference loses no digits.
     result: Tracer = where(head >= 0, -length, length)
     return result

@@ -95,10 +95,10 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         """Returns the pointer; raises `DeletedBuffer` when there is none."""
         pointer = self._pointer
         if pointer is None:
-            raise self._deleted_error(self.deletion_reason)
+            raise self._make_deleted_error(self.deletion_reason)
         return pointer
 
-    def _deleted_error(self, deletion_reason: str) -> DeletedBuffer:
+    def _make_deleted_error(self, deletion_reason: str) -> DeletedBuffer:
         return DeletedBuffer(
             f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {deletion_reason}"
         )
@@ -134,7 +134,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         """Returns the error of a call, or `DeletedBuffer` if another thread deleted the buffer."""
         if isinstance(error, Unimplemented) or not self.is_gone():
             return error
-        return self._deleted_error(self.deletion_reason)
+        return self._make_deleted_error(self.deletion_reason)
 
     def _call(self, function: str, **inputs: Any) -> Any:
         """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
@@ -226,7 +226,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def ready_event(self) -> Event:
         event = Event(self._spec.handle, self._call("Buffer_ReadyEvent").event)
         if self.is_gone():  # then the event may be the deletion's, not the contents'
-            raise self._deleted_error(self.deletion_reason)
+            raise self._make_deleted_error(self.deletion_reason)
         return event
 
     def on_device_size_in_bytes(self) -> int:

@@ -199,7 +199,7 @@ def read(
     out = handle.library.ways.take(
         "read", spec.key(), in_place,
         lambda: _transfer(handle, pointer, spec, _to_host),
-        (lambda: _transfer(handle, pointer, spec, _raw_to_host)) if spec.raw else None,
+        (lambda: _transfer(handle, pointer, spec, _copy_raw_to_host)) if spec.raw else None,
     )  # fmt: skip
     out.flags.writeable = False
     if handle.pending:
@@ -212,12 +212,12 @@ def size_of(pointer: Any, spec: BufferSpec) -> int:
     library = spec.handle.library
     return library.ways.take(
         "size", "",
-        lambda: _stated_size(library, pointer),
+        lambda: _read_stated_size(library, pointer),
         lambda: spec.packed_nbytes,
     )  # fmt: skip
 
 
-def _stated_size(library: Library, pointer: Any) -> int:
+def _read_stated_size(library: Library, pointer: Any) -> int:
     args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
     return int(args.on_device_size_in_bytes)
 
@@ -265,7 +265,7 @@ def _to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
     ).event
 
 
-def _raw_to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
+def _copy_raw_to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
     return library.call(
         "Buffer_CopyRawToHost", buffer=pointer, dst=to, offset=0, transfer_size=spec.nbytes
     ).event
@@ -301,7 +301,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
 def _is_addressable(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> bool:
     """Whether the host can view the memory; `Unimplemented` where a function for it is missing."""
     library = handle.library
-    size = _stated_size(library, pointer)
+    size = _read_stated_size(library, pointer)
     if not library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu:
         return False
     wait_for(handle, pointer)

@@ -345,7 +345,7 @@ class Client(ClientBase):
                 **inputs,
             )
         except PjrtError as error:
-            told = self._with_abi(error, opened.abi)
+            told = self._add_abi(error, opened.abi)
             if told is error:
                 raise
             raise told from error
@@ -362,7 +362,7 @@ class Client(ClientBase):
         except Unimplemented:
             return unknown
 
-    def _with_abi(self, error: PjrtError, abi: bytes | None) -> PjrtError:
+    def _add_abi(self, error: PjrtError, abi: bytes | None) -> PjrtError:
         """Returns the error of a load, with what the library says of the executable's ABI version.
 
         It is asked only now: jax-cuda13-pjrt 0.11.2 says of its own executables, which it loads,
@@ -384,7 +384,7 @@ class Client(ClientBase):
         try:
             if layout is None:
                 return self._transfers.put(array, device, memory, semantics)
-            wanted = self._other_layout(array, layout)
+            wanted = self._find_other_layout(array, layout)
             if wanted is not None and not self._keeps_layouts:
                 self._unimplemented("a put in another layout than the default")
             return self._transfers.put(array, device, memory, semantics, wanted)
@@ -417,7 +417,7 @@ class Client(ClientBase):
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
         return bool(devices) and can_keep_layouts(self._transfers, devices[0])
 
-    def _other_layout(self, array: npt.NDArray[Any], layout: Layout) -> Layout | None:
+    def _find_other_layout(self, array: npt.NDArray[Any], layout: Layout) -> Layout | None:
         """Returns a layout that an array is to have, None where that is the default."""
         if "Layouts" not in self.library.extensions:
             self._unimplemented("layouts: the library lacks the extension Layouts, which")

@@ -62,7 +62,7 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
     has = library.has
     on_host, zero_copy, viewed = _host_memory(client)
     handlers = can_register_handlers(library, ask=on_host)
-    stated = _own_statements(client)
+    stated = _read_own_statements(client)
     return Capabilities(
         asynchronous_dispatch=True,
         donation=True,
@@ -104,10 +104,12 @@ def queues_nested_launches(client: ClientBase) -> bool:
     So it is in XLA's CPU client, with one order a device for all that the C API launches
     (``xla/pjrt/cpu/cpu_client.cc``: ``GetLastEnqueueEvent``), not in an exported plugin.
     """
-    return client.platform in _BLOCKING_LAUNCHES and CALLS_ON_HOST not in _own_statements(client)
+    return client.platform in _BLOCKING_LAUNCHES and CALLS_ON_HOST not in _read_own_statements(
+        client
+    )
 
 
-def _own_statements(client: ClientBase) -> Mapping[str, OptionValue]:
+def _read_own_statements(client: ClientBase) -> Mapping[str, OptionValue]:
     """Returns what a library states of which the C API has nothing, by the names of capabilities.
 
     It does so by attributes of its own or, as exported plugins do, of its topology.

@@ -51,7 +51,7 @@ def describe(library: Library, description: Any) -> DeviceDescription:
     )
 
 
-def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
+def _read_own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
     """Returns a device's own attributes, beyond its description's (PJRT 0.92 and later)."""
     try:
         args = library.call("Device_GetAttributes", device=device)
@@ -123,7 +123,10 @@ class Device(interface.Device):
         self._addressable = bool(
             library.call("Device_IsAddressable", device=pointer).is_addressable
         )
-        self._attributes = {**self._description.attributes, **_own_attributes(library, pointer)}
+        self._attributes = {
+            **self._description.attributes,
+            **_read_own_attributes(library, pointer),
+        }
         self._hardware_id = -1
         self._memories: tuple[Memory, ...] = ()
         self._default_memory: Memory | None = None

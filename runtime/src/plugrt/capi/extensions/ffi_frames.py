@@ -79,7 +79,7 @@ def call_stage(
 ) -> None:
     """Calls a C function for one stage; raises the error that it returns."""
     keep: list[Any] = []
-    frame = _new_frame(_table_of(FRAME_VERSION), keep)
+    frame = _make_frame(_table_of(FRAME_VERSION), keep)
     frame.ctx = _kept(ffi.new_handle(context), keep)
     frame.stage = context.stage
     _fill_buffers(frame.args, arguments, keep)
@@ -96,7 +96,7 @@ def handler_version(address: int, of_library: tuple[int, int], api: Any = None) 
     ``of_library`` is what it is told of who asks, with the functions of ``api`` if there are any.
     """
     keep: list[Any] = []
-    frame = _new_frame(api or _table_of(of_library), keep)
+    frame = _make_frame(api or _table_of(of_library), keep)
     metadata = _kept(ffi.new("XLA_FFI_Metadata*"), keep)
     metadata.struct_size = ffi.sizeof("XLA_FFI_Metadata")
     metadata.api_version.struct_size = ffi.sizeof("XLA_FFI_Api_Version")
@@ -134,7 +134,7 @@ def _table_of(version: tuple[int, int]) -> Any:
     return make_api(version)
 
 
-def _new_frame(api: Any, keep: list[Any]) -> Any:
+def _make_frame(api: Any, keep: list[Any]) -> Any:
     frame = _kept(ffi.new("XLA_FFI_CallFrame*"), keep)
     frame.struct_size = _FRAME_SIZE
     frame.api, frame.stage = api, EXECUTE

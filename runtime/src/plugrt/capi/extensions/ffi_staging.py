@@ -99,7 +99,7 @@ def _fetch(copies: StreamCopies, buffers: Sequence[Any], stream: int) -> _Arrays
         _settle(copies, stream)
         raise
     copies.wait(stream)
-    return [_as_array(*memory) for memory in memories]
+    return [_view_as_array(*memory) for memory in memories]
 
 
 def _settle(copies: StreamCopies, stream: int) -> None:
@@ -108,7 +108,7 @@ def _settle(copies: StreamCopies, stream: int) -> None:
         copies.wait(stream)
 
 
-def _as_array(
+def _view_as_array(
     memory: npt.NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[Any], count: int
 ) -> npt.NDArray[Any]:
     if element_bits(dtype) < 8 and count:

@@ -108,12 +108,12 @@ def encode_options(options: Mapping[str, Any]) -> bytes:
     flags = _DEFAULTS | {name: value for name, value in options.items() if name in _FIELDS}
     content = [integer(_FIELDS[name], int(value)) for name, value in flags.items()]
     for name, value in options.get("advanced_configuration", {}).items():
-        entry = message(1, name.encode()) + message(2, _advanced_value(value))
+        entry = message(1, name.encode()) + message(2, _encode_advanced(value))
         content.append(message(12, entry))
     return integer(5, 1) + integer(3, 1) + b"".join(content)  # version, device_tracer_level
 
 
-def _advanced_value(value: bool | int | str) -> bytes:
+def _encode_advanced(value: bool | int | str) -> bytes:
     if isinstance(value, str):
         return message(1, value.encode())
     return integer(2 if isinstance(value, bool) else 3, int(value))

@@ -58,7 +58,7 @@ class Event(interface.Event):
             self._handle.library.call(
                 "Event_OnReady",
                 event=self._pointer,
-                callback=_on_ready,
+                callback=_call_when_ready,
                 user_arg=ffi.cast("void*", key),
             )
         except PjrtError:
@@ -68,7 +68,7 @@ class Event(interface.Event):
 
 @c_callback("PJRT_Event_OnReadyCallback")
 @mark_callback
-def _on_ready(error: Any, key: Any) -> None:
+def _call_when_ready(error: Any, key: Any) -> None:
     waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)
     if waiting is None:
         logger.debug("a library called back for an event again, or with a key that is not ours")

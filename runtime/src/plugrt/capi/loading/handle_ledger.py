@@ -52,7 +52,7 @@ class Ledger:
         return {handle_type: count for handle_type, count in left.items() if count}
 
     def _watch(self, name: str, function: Slot) -> Slot:
-        after = self._after(name)
+        after = self._count_after(name)
         destroys = DESTROYS.get(name)
         destroyed_type = _handle_type(name, destroys) if destroys else ""
 
@@ -71,7 +71,7 @@ class Ledger:
 
         return call_and_count
 
-    def _after(self, name: str) -> Callable[[Any], None] | None:
+    def _count_after(self, name: str) -> Callable[[Any], None] | None:
         if name == "LoadedExecutable_Execute":
             return self._count_results
         if name == "Executable_OutputElementTypes":

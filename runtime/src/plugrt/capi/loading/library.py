@@ -126,7 +126,7 @@ class Library(Table):
         """
 
         def stub(args: Any) -> NoReturn:
-            if ends_daemons and threading.current_thread() in _daemons():
+            if ends_daemons and threading.current_thread() in _find_daemons():
                 raise SystemExit
             raise FailedPrecondition(
                 f"{self.owner} {why}: its arrays and programs cannot be used any more"
@@ -249,7 +249,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
     return table
 
 
-def _daemons() -> list[threading.Thread]:
+def _find_daemons() -> list[threading.Thread]:
     """Returns the daemon threads that Python code started, not those of libraries."""
     return [t for t in threading.enumerate() if t.daemon and type(t) is not _DUMMY]
 

@@ -31,7 +31,7 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
         return wrong
     missing = list(missing_libraries(path))
     if missing:
-        return PluginBroken(_missing_message(path, missing, hints))
+        return PluginBroken(_describe_missing(path, missing, hints))
     if "GLIBC" in error:
         return PluginIncompatible(
             f"{path} needs a newer C library than this system has: {error}. Use a newer "
@@ -93,7 +93,7 @@ def wrong_file(path: str) -> PluginError | None:
     return None
 
 
-def _missing_message(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
+def _describe_missing(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
     by_source: dict[str, list[str]] = {}
     for name, needed_by in missing:
         source = next((hints[known] for known in hints if fnmatchcase(name, known)), "")

@@ -32,7 +32,7 @@ class Effects:
         self._handlers = {number: _handler(number) for number in _WATCHED}
         self._denormals = _has_denormals()
         self._is_rounded_to_nearest = _is_rounded_to_nearest()
-        self._blocked = _blocked_signals()
+        self._blocked = _read_blocked_signals()
         self._alarm = _alarm_time()
         self._output = {number: _file(number) for number in _OUTPUT}
 
@@ -51,7 +51,7 @@ class Effects:
         for number, why in _WATCHED.items():
             if _handler(number) != self._handlers[number]:
                 found.append(f"it replaced the handler of {number.name}, {why}")
-        if blocked := _blocked_signals() - self._blocked:
+        if blocked := _read_blocked_signals() - self._blocked:
             found.append(f"it blocks {len(blocked)} signals in this thread, {_BLOCKED}")
         if abs(_alarm_time() - self._alarm) > 1:
             found.append("it sets the timer of its process, whose SIGALRM ends a program")
@@ -83,7 +83,7 @@ def _is_rounded_to_nearest() -> bool:
     return one + little == one and -one - little == -one and one - little / 4 == one
 
 
-def _blocked_signals() -> set[int]:
+def _read_blocked_signals() -> set[int]:
     return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
 
 

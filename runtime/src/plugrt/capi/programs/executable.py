@@ -177,9 +177,9 @@ class Executable(interface.Executable):
             shape = tuple(flat[start : start + rank])
             found.append(self._tensor_type(shapes, shape, element_type))
             start += rank
-        return found if self._client is None else self._laid_out(self._client, found)
+        return found if self._client is None else self._add_layouts(self._client, found)
 
-    def _laid_out(self, client: ClientHandle, types: list[TensorType]) -> list[TensorType]:
+    def _add_layouts(self, client: ClientHandle, types: list[TensorType]) -> list[TensorType]:
         """Returns the types of results with the layouts that are not the default."""
         try:
             found = self.output_layouts()

@@ -65,10 +65,10 @@ class LaunchChecks:
                         "that the program is loaded on"
                     )
                 if buffer._pointer is None:
-                    return self._deleted_argument(i, buffer)
-        return self._misplaced_argument(arguments)
+                    return self._make_deleted_error(i, buffer)
+        return self._find_misplaced_argument(arguments)
 
-    def _misplaced_argument(self, arguments: Sequence[Shards]) -> Exception | None:
+    def _find_misplaced_argument(self, arguments: Sequence[Shards]) -> Exception | None:
         """Returns the exception for an argument in another layout than the program takes.
 
         Libraries compare sizes only, and would compute with the elements in the wrong places.
@@ -95,10 +95,10 @@ class LaunchChecks:
         for i, shards in enumerate(arguments):
             for buffer in shards:
                 if isinstance(buffer, Buffer) and buffer.is_gone():
-                    return self._deleted_argument(i, buffer)
+                    return self._make_deleted_error(i, buffer)
         return None
 
-    def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
+    def _make_deleted_error(self, i: int, buffer: Buffer) -> DeletedBuffer:
         tensor_type = buffer._spec.tensor_type
         return DeletedBuffer(
             f"argument {i} of {self._executable.name!r} ({tensor_type}) {buffer.deletion_reason}"

@@ -70,7 +70,7 @@ class ProgramLaunches(LaunchErrors):
             return launch_holding(self._launch_on_one, arguments, None, self._donation)
         return self._launch_on_one(arguments)
 
-    def _new_launch_args(self, devices: int, num_arguments: int) -> LaunchArgs:
+    def _make_launch_args(self, devices: int, num_arguments: int) -> LaunchArgs:
         sizes = self._handle.library.sizes
         return LaunchArgs(self._pointer, devices, num_arguments, len(self._first_specs), sizes)
 
@@ -85,7 +85,7 @@ class ProgramLaunches(LaunchErrors):
         except IndexError:
             if self._arity is None:
                 return self._execute_held(arguments, None, None)
-            launch_args = self._new_launch_args(1, len(arguments))
+            launch_args = self._make_launch_args(1, len(arguments))
         args, block, fixed, pristine, places, everything, produced = launch_args.hot
         block[fixed] = pristine
         try:
@@ -135,7 +135,7 @@ class ProgramLaunches(LaunchErrors):
         try:
             launch_args = self._launch_args.pop()
         except IndexError:
-            launch_args = self._new_launch_args(len(self._devices), len(arguments))
+            launch_args = self._make_launch_args(len(self._devices), len(arguments))
         everything = launch_args.all
         launch_args.restore()
         try:
@@ -191,7 +191,7 @@ class ProgramLaunches(LaunchErrors):
         kept = options.non_donatable_input_indices if options else ()
         if self._donation and devices > 1:
             self._donation.refuse_repeated(arguments, kept)
-        launch_args = self._new_launch_args(devices, len(arguments))
+        launch_args = self._make_launch_args(devices, len(arguments))
         for i in range(devices):
             # `_live`, because another thread may have deleted a buffer since it was checked.
             launch_args.fill([shards[i]._live() for shards in arguments], i)  # type: ignore[attr-defined]

@@ -41,7 +41,7 @@ def quick_avals(leaves: Sequence[Any]) -> list[Any] | None:
             keep(x._aval)
             continue
         if settings is None:
-            plain, scalars = settings = _plain_avals(config.token())
+            plain, scalars = settings = _collect_plain_avals(config.token())
         if cls is np.ndarray:
             if x.dtype not in plain:
                 return None
@@ -104,7 +104,7 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
 
 
 @cache
-def _plain_avals(
+def _collect_plain_avals(
     settings: Token,
 ) -> tuple[frozenset[np.dtype[Any]], dict[type, Aval]]:
     """The dtypes accepted without a check under these settings, and the avals of scalars.

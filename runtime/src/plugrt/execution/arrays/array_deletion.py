@@ -76,9 +76,9 @@ class Deletable(Contents):
             return f"{self._what()} was {loss}; it cannot be used again"
         if held is None:
             return f"{self._what()} was deleted; it cannot be used again"
-        return self._shared_loss_message() if self.is_deleted() else self._given_back_message()
+        return self._describe_shared_loss() if self.is_deleted() else self._given_back_message()
 
-    def _shared_loss_message(self, report: str = "") -> str:
+    def _describe_shared_loss(self, report: str = "") -> str:
         return (
             f"{self._what()} has no data any more, since another array of the same memory was "
             f"deleted or donated{report}; it cannot be used again"
@@ -94,7 +94,7 @@ class Deletable(Contents):
         """Raises what explains that the backend says of a buffer that it is gone."""
         if self._shards is None:
             raise DeletedBuffer(self._deleted_message()) from error
-        raise DeletedBuffer(self._shared_loss_message(f" ({error})")) from error
+        raise DeletedBuffer(self._describe_shared_loss(f" ({error})")) from error
 
     def _what(self) -> str:
         return f"the array {self._aval.tensor_type}"

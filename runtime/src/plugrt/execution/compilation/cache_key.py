@@ -43,7 +43,7 @@ def collect_facts(client: Client, program: Program, options: CompileOptions) -> 
     if identity is None:
         return None
     return Facts(
-        program=f"{program.format} {hashlib.sha256(_without_lines(program)).hexdigest()}",
+        program=f"{program.format} {hashlib.sha256(_remove_lines(program)).hexdigest()}",
         options=_options(options),
         platform=f"{client.platform} {client.platform_version}",
         compiler=identity,
@@ -64,7 +64,7 @@ def _options(options: CompileOptions) -> str:
     return repr(stated)
 
 
-def _without_lines(program: Program) -> bytes:
+def _remove_lines(program: Program) -> bytes:
     """Returns the program without its source lines, so that moving a function keeps its entry."""
     if program.format != "mlir" or importlib.util.find_spec("jaxlib") is None:
         return program.code

@@ -117,7 +117,7 @@ class BlockingLaunches:
                     return
                 oldest = self._launches[0]
             nested = not self._await(oldest)
-        launch.outer = (*self._outer_launches(),)
+        launch.outer = (*self._find_outer_launches(),)
         self._require_room()
         self.calling.append(launch)
 
@@ -149,7 +149,7 @@ class BlockingLaunches:
                 if other.thread != threading.get_ident():
                     self._await_turn(other, devices)
             return False
-        for outer in self._outer_launches():
+        for outer in self._find_outer_launches():
             if self._is_before(outer, devices):
                 raise _refusal(calls, outer, devices)
         return True
@@ -183,7 +183,7 @@ class BlockingLaunches:
                 )
             time.sleep(0.001)
 
-    def _outer_launches(self) -> Iterator[CallingLaunch]:
+    def _find_outer_launches(self) -> Iterator[CallingLaunch]:
         """Gives the launches that may call the functions that this thread is in, and theirs."""
         calls, thread = calls_under_way(), threading.get_ident()
         found = [x for x in [*self.calling] if any(call in x.functions for call in calls)]

@@ -100,7 +100,7 @@ class BoundedExecutable(WrappedExecutable):
             return self._launches.launcher(self._loaded)
         free = self._loaded.launcher
         if self._parts == 1:
-            return self._on_one(free)
+            return self._make_counted_launcher(free)
         launches, bounded = self._launches, self.execute
 
         def launch(arguments: Sequence[Shards]) -> Sequence[Shards]:
@@ -108,7 +108,7 @@ class BoundedExecutable(WrappedExecutable):
 
         return launch
 
-    def _on_one(self, free: Callable[[Any], Any]) -> CountedLauncher:
+    def _make_counted_launcher(self, free: Callable[[Any], Any]) -> CountedLauncher:
         return CountedLauncher(free, self._launches, self.addressable_devices)
 
     @property
@@ -125,7 +125,7 @@ class BoundedExecutable(WrappedExecutable):
         self, lent: Sequence[int]
     ) -> Callable[[list[Any]], Sequence[Shards]] | None:
         free = self._loaded.lending_launcher(lent) if self._parts == 1 else None
-        return free and self._on_one(free)
+        return free and self._make_counted_launcher(free)
 
     def part_lending_launcher(
         self, lent: Mapping[int, Sequence[tuple[slice | int, ...]]]

@@ -201,16 +201,16 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
 
 
 def _has_target(code: bytes, target: str) -> bool:
-    return target.encode() in code or _escaped(target) in code
+    return target.encode() in code or _escape(target) in code
 
 
 def _is_in_text(code: bytes, target: str) -> bool:
     name = re.escape(target.encode())
     bare = re.search(rb"(?<!%b)%b(?!%b)" % (_SYMBOL, name, _SYMBOL), code)
-    return bare is not None or b'"%b"' % _escaped(target) in code
+    return bare is not None or b'"%b"' % _escape(target) in code
 
 
-def _escaped(target: str) -> bytes:
+def _escape(target: str) -> bytes:
     r"""Returns a name as MLIR prints it between quotes: ``\22`` for a quote."""
     quoted = bytearray()
     for c in target.encode():

@@ -47,7 +47,7 @@ def effects_barrier() -> None:
     [3]
     """
     launches = calling_launches()
-    _await(_of_this_thread(launches) if calls_under_way() else launches)
+    _await(_find_own(launches) if calls_under_way() else launches)
     failure = take_failure()
     if failure is not None:
         raise_exit(failure)
@@ -59,7 +59,7 @@ def await_ordered(devices: Sequence[Device]) -> None:
     launches = client_launches(devices[0].client)
     if launches.calling:
         wanted = set(devices)
-        made = _of_this_thread(launches.made())
+        made = _find_own(launches.made())
         _await([x for x in made if x.ordered and not wanted.isdisjoint(x.devices)])
 
 
@@ -69,7 +69,7 @@ def remember_launch(launch: CallingLaunch) -> None:
     launch.is_remembered = True  # an interrupt came before this: the caller gives it up
 
 
-def _of_this_thread(launches: Iterable[CallingLaunch]) -> list[CallingLaunch]:
+def _find_own(launches: Iterable[CallingLaunch]) -> list[CallingLaunch]:
     thread = threading.get_ident()
     return [x for x in launches if x.thread == thread]
 

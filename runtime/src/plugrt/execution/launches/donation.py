@@ -70,7 +70,7 @@ class Donation:
                 if any(array is other and own is not had for other, had, *_ in taken):
                     continue  # given twice, and moved or copied for this argument
                 if array._extra is loss:
-                    raise self._passed_twice(i)
+                    raise self._make_passed_twice_error(i)
             before = len(taken)
             keeper = _take_from(array, own, loss, taken)
             tied: Taken = []
@@ -104,7 +104,7 @@ class Donation:
             own = shards[position]
             if own is values[i]._shards and ids.count(id(own)) > 1:
                 if sum(value is values[i] for value in values) > 1:
-                    raise self._passed_twice(i)
+                    raise self._make_passed_twice_error(i)
                 shards[position] = duplicate(values[i])._held()
                 ids[position] = id(shards[position])
 
@@ -117,7 +117,7 @@ class Donation:
                 "(one is a part of the other)"
             )
 
-    def _passed_twice(self, i: int) -> InvalidArgument:
+    def _make_passed_twice_error(self, i: int) -> InvalidArgument:
         return InvalidArgument(f"argument {i} of {self._taker!r} is donated and passed twice")
 
 

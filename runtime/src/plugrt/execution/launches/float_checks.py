@@ -200,7 +200,7 @@ def find_origin(
     if not probes.width:
         return _PASSED_IN
     plan, launch = program.plan, program.launch
-    where = _where_births_are(launch)
+    where = _find_birth_sharding(launch)
     launch = replace(launch, out_shardings=(where,), out_layouts=())
     client = launch.client
     version = client.capabilities.stablehlo_current_version
@@ -235,7 +235,7 @@ def _read_all(found: Array, what: str) -> npt.NDArray[np.int64]:
     return np.array([birth for _, text in told for birth in json.loads(text)], np.int64)
 
 
-def _where_births_are(launch: Launch) -> Sharding:
+def _find_birth_sharding(launch: Launch) -> Sharding:
     if launch.partitions > 1:  # the same on every device
         return GSPMDSharding.get_replicated(launch.devices)
     if len(launch.devices) > 1:

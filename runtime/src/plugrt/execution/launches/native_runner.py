@@ -111,16 +111,16 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
 
 
 def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) -> NoReturn:
-    program.explain(values, _as_raised_here(error))
+    program.explain(values, _add_frame(error))
 
 
 def _explain_steps(
     explain: Callable[[Exception, list[Any]], Exception], error: Exception, given: list[Any]
 ) -> Exception:
-    return explain(_as_raised_here(error), given)
+    return explain(_add_frame(error), given)
 
 
-def _as_raised_here(error: Exception) -> Exception:
+def _add_frame(error: Exception) -> Exception:
     """Returns it with a frame of plugrt, by which it is known as its own, as Python's are."""
     try:
         raise error

@@ -55,7 +55,7 @@ def make_placer(
         exclusive = i in donated or i in passed
         if position in skip:
             if not is_placed(aval):
-                steps.append((position, i, _as_it_is))
+                steps.append((position, i, _keep))
         elif not is_placed(aval):
             if aval.weak and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
@@ -156,7 +156,7 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     """Returns a placer for calls whose arguments are all needed and none of which is host data."""
     made = {i for _, i, _ in steps}
     here = [i for i in needed if i not in made]
-    steps = [step for step in steps if step[2] is not _as_it_is]
+    steps = [step for step in steps if step[2] is not _keep]
     if not here and not steps:
         return list
 
@@ -171,7 +171,7 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     return place
 
 
-def _as_it_is(x: Any) -> Any:
+def _keep(x: Any) -> Any:
     return x
 
 

@@ -103,7 +103,7 @@ def divide_launch(
     if asked is not None:
         auto_mesh, asked = asked.auto_mesh, asked.over(devices)
     wanted = asked.arguments if asked else (None,) * len(avals)
-    whole = _whole_sharding(claims, devices)
+    whole = _make_whole_sharding(claims, devices)
     firm = asked is not None and not asked.from_program
     free = {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
     taken = tuple(
@@ -117,7 +117,7 @@ def divide_launch(
         one = asked.results[output] if asked else None
         if isinstance(one, NamedSharding) and one.is_partial:
             one = PartlyChosen(one) if origin == "result" else None
-        result = one or _unasked_result(origin, i, taken, closed_over, whole)
+        result = one or _choose_result(origin, i, taken, closed_over, whole)
         kind = out_memory_kinds[output] if out_memory_kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
     return Launch(
@@ -126,7 +126,7 @@ def divide_launch(
     )  # fmt: skip
 
 
-def _unasked_result(
+def _choose_result(
     origin: str,
     i: int,
     taken: Sequence[Sharding],
@@ -141,7 +141,7 @@ def _unasked_result(
     return taken[i] if origin == "argument" else whole
 
 
-def _whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sharding:
+def _make_whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sharding:
     """Returns the sharding of what each device holds whole: over the mesh of a claim, if any."""
     for claim in claims:
         if isinstance(claim.sharding, NamedSharding):
@@ -238,15 +238,16 @@ def launch_key(
     ranks = [len(shape) for shape, _, _ in types]
     return replace(
         launch,
-        in_shardings=tuple(map(_plain_form, launch.in_shardings, ranks)),
+        in_shardings=tuple(map(_find_plain_form, launch.in_shardings, ranks)),
         out_shardings=tuple(
-            _plain_form(s, len(t.shape)) for s, t in zip(launch.out_shardings, outputs, strict=True)
+            _find_plain_form(s, len(t.shape))
+            for s, t in zip(launch.out_shardings, outputs, strict=True)
         ),
         whole=None,
     )
 
 
-def _plain_form(sharding: Sharding, ndim: int) -> Sharding:
+def _find_plain_form(sharding: Sharding, ndim: int) -> Sharding:
     if is_chosen(sharding):
         return sharding
     tiling = sharding.tiling(ndim)

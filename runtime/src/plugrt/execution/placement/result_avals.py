@@ -50,7 +50,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
     try:
         yield
     except (NotFound, Unimplemented, Internal) as error:
-        asked = _asked(plan, launch)
+        asked = _find_asked(plan, launch)
         if not asked:
             raise
         # Here: programs of StableHLO are compiled without jaxlib, too, and ask for no memory.
@@ -63,7 +63,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
 
 def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
     """Raises `Unimplemented` where a result is not in the memory that was asked for."""
-    asked = _asked(plan, launch)
+    asked = _find_asked(plan, launch)
     if not asked:
         return
     try:
@@ -76,7 +76,7 @@ def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None
             raise _refusal(plan, launch, i, kind, gave)
 
 
-def _asked(plan: Plan, launch: Launch) -> list[tuple[int, str]]:
+def _find_asked(plan: Plan, launch: Launch) -> list[tuple[int, str]]:
     return [
         (i, sharding.memory_kind)
         for (origin, i), sharding in zip(plan.sources, launch.out_shardings, strict=True)

@@ -194,10 +194,10 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
 
     Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
     """
-    return optree.tree_flatten(tree, _answers(is_leaf), namespace=NAMESPACE)
+    return optree.tree_flatten(tree, _wrap_question(is_leaf), namespace=NAMESPACE)
 
 
-def _answers(is_leaf: Callable[[Any], Any] | None) -> IsLeaf:
+def _wrap_question(is_leaf: Callable[[Any], Any] | None) -> IsLeaf:
     """Returns the question with a bool for its answer, as optree wants it."""
     return None if is_leaf is None else lambda x: bool(is_leaf(x))
 
@@ -232,7 +232,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     Raises `ArgumentTypeError` where one of ``rest`` does not have the structure of ``tree`` at its
     top. As ``jax.tree.map``.
     """
-    return optree.tree_map(f, tree, *rest, is_leaf=_answers(is_leaf), namespace=NAMESPACE)
+    return optree.tree_map(f, tree, *rest, is_leaf=_wrap_question(is_leaf), namespace=NAMESPACE)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -288,7 +288,9 @@ def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyT
 
     Raises nothing: whatever is no container is a leaf.
     """
-    return optree.tree_flatten(tree, _answers(is_leaf), none_is_leaf=True, namespace=NAMESPACE)
+    return optree.tree_flatten(
+        tree, _wrap_question(is_leaf), none_is_leaf=True, namespace=NAMESPACE
+    )
 
 
 def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any]:

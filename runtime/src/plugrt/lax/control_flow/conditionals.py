@@ -57,7 +57,7 @@ def cond(
     """
     _check_functions("cond", [true_fun, false_fun])
     require_array("cond", "pred", pred)
-    operands = _all_operands("cond", operands, operand)
+    operands = _collect_operands("cond", operands, operand)
 
     def run(pred: Tracer, operands: Any) -> Any:
         if pred.shape:
@@ -94,7 +94,7 @@ def switch(
     require_array("switch", "index", index)
     if not branches:
         raise ArgumentError("switch needs at least one branch")
-    operands = _all_operands("switch", operands, operand)
+    operands = _collect_operands("switch", operands, operand)
 
     def run(index: Tracer, operands: Any) -> Any:
         if index.shape:
@@ -113,7 +113,7 @@ def _make_case(which: Tracer, count: int, types: Sequence[Any]) -> Any:
     return hlo.CaseOp(types, which.value, count, loc=active_trace().location())
 
 
-def _all_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+def _collect_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
     """Returns the operands, or the one that was given by name."""
     if operand is _ABSENT:
         return operands

@@ -45,7 +45,7 @@ _pipelines: dict[tuple[str, int], WeakKeys[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
 
-def _shared_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
+def _find_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
     """Returns the pipeline that calls with these functions share.
 
     A new one each time if one of them cannot be referenced weakly.
@@ -112,7 +112,7 @@ def launch(
             axes=None if here is None else replica_axes(here),
         )
 
-    pipeline = _shared_pipeline(title, functions)
+    pipeline = _find_pipeline(title, functions)
     rerun = in_python and _make_rerun(in_python, functions, tuple(operands), spec)
     if reads_once:
         head = (static, spec, here)

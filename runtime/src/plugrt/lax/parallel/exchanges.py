@@ -77,7 +77,7 @@ def all_gather(
         )
         return wrap_collective(trace, operation)
 
-    return _on_leaves("all_gather", leaf, x)
+    return _map_leaves("all_gather", leaf, x)
 
 
 @collective
@@ -101,7 +101,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
         )
         return wrap_collective(trace, operation)
 
-    return _on_leaves("ppermute", leaf, x)
+    return _map_leaves("ppermute", leaf, x)
 
 
 def read_pairs(
@@ -181,7 +181,7 @@ def all_to_all(
             return exchanged
         return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
 
-    return _on_leaves("all_to_all", leaf, x, keeps_weak=False)
+    return _map_leaves("all_to_all", leaf, x, keeps_weak=False)
 
 
 @collective
@@ -246,10 +246,10 @@ def psum_scatter(
         part = wrap_collective(trace, operation)
         return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
 
-    return _on_leaves("psum_scatter", leaf, x)
+    return _map_leaves("psum_scatter", leaf, x)
 
 
-def _on_leaves(
+def _map_leaves(
     function: str, leaf: Callable[[Tracer], Tracer], x: T, *, keeps_weak: bool = True
 ) -> T:
     """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``."""

@@ -111,7 +111,7 @@ def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
     for group in _iterate(groups, groups):
         for i in _iterate(group, groups):
             if isinstance(i, bool) or not hasattr(i, "__index__"):
-                raise _no_groups(groups)
+                raise _make_groups_error(groups)
     if sorted(i for group in groups for i in group) != list(range(size)):
         raise ArgumentError(
             f"axis_index_groups must hold each index from 0 to {size - 1} once; got "
@@ -122,11 +122,11 @@ def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
 
 def _iterate(part: Any, groups: Any) -> Iterable[Any]:
     if not isinstance(part, Iterable):
-        raise _no_groups(groups)
+        raise _make_groups_error(groups)
     return part
 
 
-def _no_groups(groups: Any) -> ArgumentTypeError:
+def _make_groups_error(groups: Any) -> ArgumentTypeError:
     return ArgumentTypeError(
         "axis_index_groups are lists of indices, whole numbers, such as [[0, 1], [2, 3]]; got "
         f"{groups!r:.100}"

@@ -131,8 +131,8 @@ def version(name: str) -> str | None:
 def at(location: str) -> Distribution | None:
     """Returns the distribution whose metadata is at ``location``, None if there is none."""
     if not os.path.isdir(location):
-        return next(_from_importers([location]), None) if os.path.isfile(location) else None
-    return _from_folder(os.path.dirname(location), os.path.basename(location))
+        return next(_ask_importers([location]), None) if os.path.isfile(location) else None
+    return _read_folder(os.path.dirname(location), os.path.basename(location))
 
 
 def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
@@ -142,19 +142,19 @@ def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
             names = sorted(n for n in os.listdir(folder) if n.endswith(_SUFFIXES))
         except NotADirectoryError:
             if os.path.isfile(folder):  # reading a FIFO or a device could block
-                yield from _from_importers([folder])
+                yield from _ask_importers([folder])
             continue
         except OSError:
             continue  # nonexistent path entries are common
         if folder.endswith(".egg"):
-            yield from _from_importers([folder])
+            yield from _ask_importers([folder])
         for name in names:
-            yield _from_folder(folder, name)
+            yield _read_folder(folder, name)
     if path is None and any(map(_has_distributions, sys.meta_path)):
-        yield from _from_importers(sys.path)
+        yield from _ask_importers(sys.path)
 
 
-def _from_folder(folder: str, name: str) -> Distribution:
+def _read_folder(folder: str, name: str) -> Distribution:
     """Returns the distribution of a metadata folder, from the folder's name if possible."""
     location = os.path.join(folder, name)
     stem, _, suffix = name.rpartition(".")
@@ -186,7 +186,7 @@ def _has_distributions(finder: object) -> bool:
     return hasattr(finder, "find_distributions") and not ours
 
 
-def _from_importers(entries: Iterable[str]) -> Iterator[Distribution]:
+def _ask_importers(entries: Iterable[str]) -> Iterator[Distribution]:
     """Yields the distributions that importlib_metadata finds in archives and through importers."""
     import importlib_metadata
 

@@ -176,7 +176,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = start_first_working(
         [*loaded, *(r for r in eligible if r.made_for_others)], start,
-        lambda errors: _nothing_works(table), warn,
+        lambda errors: _make_nothing_works_error(table), warn,
     )  # fmt: skip
     _warn_of_missing_plugins(row, table)
     why = f"{row.name} has the highest priority ({row.priority}) of those that work"
@@ -210,7 +210,7 @@ def _describe(row: Record) -> str:
     return text if row.cure in text else f"{text}; {row.cure}"
 
 
-def _nothing_works(table: Table) -> PluginError:
+def _make_nothing_works_error(table: Table) -> PluginError:
     if not table.rows:
         return UnknownPlatform(f"no plugin is installed; {vendors.install('cpu')}")
     cure = "`plugrt doctor` explains more"

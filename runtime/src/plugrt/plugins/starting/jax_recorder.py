@@ -162,7 +162,7 @@ def record_registrations(opens: bool = True) -> Iterator[Recorder]:
     recorder = Recorder(opens)
     with _LOCK:
         functions = {name: getattr(bridge, name) for name in RECORDED if hasattr(bridge, name)}
-        before = {name: _plain_code(function) for name, function in functions.items()}
+        before = {name: _require_code(function) for name, function in functions.items()}
         if not _active:
             _originals.update(before)
         _active.append(recorder)
@@ -196,7 +196,7 @@ def run_initialize(
     return recorder.registrations, None
 
 
-def _plain_code(function: Any) -> CodeType:
+def _require_code(function: Any) -> CodeType:
     if isinstance(function, FunctionType) and function.__closure__ is None:
         return function.__code__
     version = getattr(sys.modules["jax"], "__version__", "")

@@ -35,17 +35,17 @@ class PluginWork:
 
     def load(self, row: Record) -> Plugin:
         """Returns a row's plugin; see `plugrt.plugins.starting.loading.load`."""
-        with self._working_on(row):
+        with self._note_work(row):
             return load(row, self._table)
 
     def prepare_topologies(self, row: Record) -> Plugin:
         """Returns a row's plugin, which can be asked for topologies."""
-        with self._working_on(row):
+        with self._note_work(row):
             return prepare_topologies(row, self._table)
 
     def start(self, row: Record, distributed: Connection | None) -> Client:
         """Returns a row's client; see `plugrt.plugins.starting.starting.start`."""
-        with self._working_on(row):
+        with self._note_work(row):
             return start(row, self._table, distributed)
 
     def refuse_reentry(self) -> None:
@@ -57,7 +57,7 @@ class PluginWork:
             )
 
     @contextmanager
-    def _working_on(self, row: Record) -> Iterator[None]:
+    def _note_work(self, row: Record) -> Iterator[None]:
         self.refuse_reentry()
         self._at_work = row
         try:

@@ -240,7 +240,7 @@ def _try_in_child(
     probe_cache.record_good(library, options)
 
 
-def _absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUnavailable | None:
+def _find_absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUnavailable | None:
     """Returns the error of a plugin whose device this machine does not have, else None.
 
     A library that cannot be opened without its vendor's libraries is for their devices. Whatever a
@@ -275,4 +275,4 @@ def _failure(row: Record, error: BaseException) -> PluginError:
         words = read_message(error) if isinstance(error, PjrtError) else describe(error)
         broken = f"{row}: it could not start its backend: {words}"
     is_opened = not isinstance(error, PluginError)
-    return _absent_hardware(row, broken, is_opened) or PluginBroken(broken)
+    return _find_absent_hardware(row, broken, is_opened) or PluginBroken(broken)
