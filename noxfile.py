@@ -25,6 +25,7 @@ LIFETIMES = (
     "tests/pjrt/execution/test_nested_callbacks.py",
     "tests/cpu/client/test_use_after_fork.py",
     "tests/cpu/client/test_process.py",
+    "tests/cpu/client/test_address_space.py",
     "tests/cpu/client/test_cycles.py",
     "tests/cpu/client/test_interrupts.py",
     "tests/cpu/plugins/test_interrupted_imports.py",

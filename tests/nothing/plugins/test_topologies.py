@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plugrt import capi
-from plugrt.capi.probing.probe_result import ProbeResult
+from plugrt.capi.probing.trial_computation import ProbeResult
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin, vendors
 from plugrt.plugins.library import set_start_variables, set_variables

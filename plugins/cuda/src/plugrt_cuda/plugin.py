@@ -19,7 +19,7 @@ from plugrt_cuda import hardware
 if TYPE_CHECKING:
     from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
-    from plugrt.capi.probing.probe_result import ProbeResult
+    from plugrt.capi.probing.trial_computation import ProbeResult
     from plugrt.settings.declarations import Config
     from plugrt_cuda.nvidia_libraries import Loaded
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plugrt.capi.library.capsule import library_in as library_in
     from plugrt.capi.loading.library import load_library as load_library
     from plugrt.capi.probing.probe import probe_library as probe_library
-    from plugrt.capi.probing.probe_result import ProbeResult as ProbeResult
+    from plugrt.capi.probing.trial_computation import ProbeResult as ProbeResult
 
 _HOMES = {
     "capsule_of": "plugrt.capi.library.capsule",
@@ -26,7 +26,7 @@ _HOMES = {
     "library_in": "plugrt.capi.library.capsule",
     "Library": "plugrt.capi.loading.library",
     "probe_library": "plugrt.capi.probing.probe",
-    "ProbeResult": "plugrt.capi.probing.probe_result",
+    "ProbeResult": "plugrt.capi.probing.trial_computation",
 }
 
 

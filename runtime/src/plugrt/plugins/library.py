@@ -20,7 +20,7 @@ from plugrt.settings.declarations import Config, config
 if TYPE_CHECKING:
     from plugrt.capi.library.stream_copies import StreamCopies
     from plugrt.capi.loading.library import Library
-    from plugrt.capi.probing.probe_result import ProbeResult
+    from plugrt.capi.probing.trial_computation import ProbeResult
     from plugrt.interface import Topology
     from plugrt.plugins.coordination import Connection
 

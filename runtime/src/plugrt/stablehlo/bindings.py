@@ -8,6 +8,7 @@ from typing import Any
 from plugrt.base.xla_environment import quiet_logging, require_mpi_wrapper
 from plugrt.errors import MissingTraceExtra
 from plugrt.lifetime.uninterrupted_imports import import_native
+from plugrt.plugins.starting.probe_cache import address_limit
 
 try:
     require_mpi_wrapper()
@@ -25,9 +26,11 @@ try:
         from jaxlib.mlir.dialects import chlo, func
         from jaxlib.mlir.dialects import stablehlo as hlo
 except ImportError as error:
+    limit = address_limit()
     raise MissingTraceExtra(
         f"tracing and reading StableHLO need jaxlib's MLIR bindings, and importing them failed "
         f'({error}); install them with: pip install "plugrt[trace]"'
+        + (f"; the address space is limited to {limit / 1e9:.2f} GB (ulimit -v)" if limit else "")
     ) from error
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plugrt.capi.probing.probe_result import STAGES, ProbeResult
+from plugrt.capi.probing.trial_computation import STAGES, ProbeResult
 from plugrt.interface import OptionValue
 from plugrt.processes.run_in_child import Outcome, run_in_child
 

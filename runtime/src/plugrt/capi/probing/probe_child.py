@@ -8,9 +8,8 @@ from typing import Any
 
 from plugrt.capi.client.create import create_client
 from plugrt.capi.loading.library import load_library
-from plugrt.capi.probing.probe_result import STAGES, ProbeResult
 from plugrt.capi.probing.process_effects import Effects
-from plugrt.capi.probing.trial_computation import check_devices, try_client
+from plugrt.capi.probing.trial_computation import STAGES, ProbeResult, check_devices, try_client
 from plugrt.errors import (
     HARDWARE_ABSENT,
     PjrtError,

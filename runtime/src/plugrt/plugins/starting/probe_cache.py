@@ -1,13 +1,15 @@
 """Remembers on disk which libraries and which code passed a trial in a child process.
 
 Each costs half a second, for a plugin made for JAX 2 s: its child imports jax. A library is tried
-again if its path, size, times of change or options have changed.
+again if its path, size, times of change or options have changed, or the limit of this process's
+address space.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -86,7 +88,18 @@ def _digest(facts: object) -> str:
     import hashlib  # with OpenSSL; cpu's start has no trial
     import json
 
-    return hashlib.sha256(json.dumps([_TRIAL, facts], default=str).encode()).hexdigest()
+    whole = [_TRIAL, address_limit(), facts]
+    return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()
+
+
+def address_limit() -> int | None:
+    """Returns the limit of this process's address space in bytes (``ulimit -v``), None for none."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 @cache

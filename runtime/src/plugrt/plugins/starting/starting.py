@@ -29,6 +29,7 @@ from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.starting import probe_cache
+from plugrt.plugins.starting.address_space import try_within_limit
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
@@ -155,6 +156,8 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
     if not isinstance(options, Mapping):
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
+    if not (isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)):
+        try_within_limit(plugin, row, options, config)
     # In a program of several processes the child would start a client that waits for the others.
     _try_in_child(plugin, row, table, options if distributed is None else None)
     if plugin.experimental:
@@ -226,7 +229,7 @@ def _try_in_child(
         return
     if not (library := plugin.library()):
         return
-    if vendors.is_exclusive(library) or plugin.exclusive:
+    if _is_exclusive(plugin):
         options = None
     if probe_cache.is_known_good(library, options):
         return
@@ -238,6 +241,11 @@ def _try_in_child(
         cure = f"; {tried.cure}" if tried.cure else ""
         raise states.get(tried.state, PluginBroken)(f"{row}: {tried.reason}{cure}")
     probe_cache.record_good(library, options)
+
+
+def _is_exclusive(plugin: LibraryPlugin) -> bool:
+    """Whether one process at a time can use the devices."""
+    return plugin.exclusive or vendors.is_exclusive(plugin.library())
 
 
 def _find_absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUnavailable | None:

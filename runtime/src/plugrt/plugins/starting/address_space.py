@@ -1,0 +1,126 @@
+"""`try_within_limit`: starts a backend in a child process first where the address space is limited.
+
+With ``ulimit -v`` XLA's libraries end the process (SIGSEGV, SIGABRT for std::bad_alloc) where they
+start threads or compile, instead of an error: at 0.6 to 1.6 GB with jaxlib 0.10 and xla-cpu-pjrt.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt.base import files
+from plugrt.capi.probing.trial_computation import try_client
+from plugrt.errors import (
+    HARDWARE_ABSENT,
+    PluginBroken,
+    PlugrtError,
+    Unimplemented,
+    describe,
+)
+from plugrt.interface import OptionValue
+from plugrt.plugins import vendors
+from plugrt.plugins.library import ALONE, LibraryPlugin
+from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.record import Record, Source
+from plugrt.plugins.starting import probe_cache
+from plugrt.plugins.starting.loading import import_value
+from plugrt.processes.child_main import UNTIL
+from plugrt.processes.run_in_child import run_in_child
+from plugrt.settings.declarations import Config
+
+_STEP = 1 << 26
+"""Bytes; the room that a child gets is a multiple, so that its result is remembered."""
+_IMPORT_SECONDS = 60.0
+_CURE = (
+    "raise the limit (ulimit -v unlimited), or limit the memory that is used instead, with a "
+    "cgroup (systemd-run -p MemoryMax=…)"
+)
+
+
+def try_within_limit(
+    plugin: Plugin, row: Record, options: Mapping[str, OptionValue], config: Config
+) -> None:
+    """Raises `PluginBroken` where a child with as much address space left as here ends by itself.
+
+    The child starts the backend and runs a small program. A larger program may need more, and end
+    the process yet. Nothing is tried without a limit, in such a child, and of a plugin that a child
+    cannot find.
+    """
+    limit = probe_cache.address_limit()
+    is_library = isinstance(plugin, LibraryPlugin)
+    library = plugin.library() if isinstance(plugin, LibraryPlugin) else ""
+    found = library or (row.source is Source.ENTRY_POINT and not is_library)
+    if limit is None or not found or UNTIL in os.environ or not config.probe_libraries:
+        return
+    room = ((limit - _size()) // _STEP - 1) * _STEP  # threads and allocators vary
+    tried = vendors.trial_options((*plugin.aliases, plugin.platform, row.name), options)
+    request = {
+        "name": row.name, "library": library, "value": row.value, "options": tried, "room": room,
+        "modules": [name for name in sys.modules if name.startswith("plugrt.")], "path": sys.path,
+    }  # fmt: skip
+    version = files.identify(library) if os.sep in library else row.version
+    facts = [*(request[key] for key in ("name", "library", "value", "options", "room")), version]
+    if probe_cache.recall(facts) is True:
+        return
+    outcome = run_in_child(
+        "plugrt.plugins.starting.address_space:examine", request,
+        _IMPORT_SECONDS + config.probe_seconds, env=ALONE,
+    )  # fmt: skip
+    said = {name: value for line in outcome.lines for name, value in line.items()}
+    if outcome.how == "lost" or said.get("is_absent"):
+        return
+    if outcome.succeeded and "raised" not in said:
+        probe_cache.record(facts, True)
+        return
+    why = f"it raised {said['raised']}" if "raised" in said else f"it {outcome.ending}"
+    if "raised" not in said and (last := outcome.last_output()):
+        why += f"; its last output: {last}"
+    row.cure = _CURE
+    raise PluginBroken(
+        f"{row}: the address space of this process is limited to {limit / 1e9:.2f} GB "
+        f"(RLIMIT_AS, ulimit -v). A child process with what is left, {room / 1e9:.2f} GB, "
+        f"which started the backend and ran a small program, failed: {why}. To use it, "
+        f"{_CURE}"
+    )
+
+
+def _size() -> int:
+    """Returns the size of this process's address space in bytes; 0 where it is not told."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+# --- the child's side -------------------------------------------------------------------------
+
+
+def examine(request: dict[str, Any], say: Any) -> None:
+    """Starts a backend and runs a program, with so much room beside the program's modules."""
+    import resource
+
+    sys.path[:] = request["path"]
+    for name in request["modules"]:
+        importlib.import_module(name)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = _size() + request["room"]
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        if request["library"]:
+            plugin: Any = LibraryPlugin(request["name"], request["library"])
+        else:
+            plugin = import_value(
+                Record(request["name"], Source.ENTRY_POINT, value=request["value"])
+            )
+        if isinstance(plugin, Plugin):
+            try_client(plugin.create_client(request["options"]), lambda stage: None)
+    except Unimplemented:
+        pass  # of a function that the trial uses and the program may not
+    except (MemoryError, ImportError, PlugrtError) as error:
+        say(raised=describe(error), is_absent=isinstance(error, HARDWARE_ABSENT))
