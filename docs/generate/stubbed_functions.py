@@ -1,6 +1,7 @@
 """Writes the table of functions that a library may lack in docs/plugins.md.
 
-``docs/data/stubbed_functions.json`` has the outcomes, which ``.venv/bin/nox -s stubbed`` compares.
+``docs/data/stubbed_functions.json`` has the outcomes. ``.venv/bin/nox -s stubbed`` compares them
+with plugrt, and a sample of them with JAX; with ``PLUGRT_TEST_EFFORT=2`` all.
 """
 
 from __future__ import annotations
@@ -38,10 +39,17 @@ def rows(found: dict[str, Any]) -> list[str]:
                 for step, text in words.items()
             ]
             outcome = "; ".join(steps) or "runs"
-        line = f"| `{name}` | {outcome} | {jax['unimplemented']} | {jax['null']} |"
-        if {outcome, *jax.values()} != {"runs"}:
-            lines.append(line)
+        others = [describe(jax[how], found["steps"]) for how in ("unimplemented", "null")]
+        if {outcome, *others} != {"runs"}:
+            lines.append(f"| `{name}` | {outcome} | {others[0]} | {others[1]} |")
     return lines
+
+
+def describe(failing: str | list[str], steps: int) -> str:
+    """Returns what JAX does, in words, of the steps that fail or of its end."""
+    if isinstance(failing, str):
+        return failing
+    return f"{len(failing)} of {steps} steps fail" if failing else "runs"
 
 
 def page(text: str) -> str:

@@ -124,6 +124,18 @@ def read_api() -> Api:
     return read_header(header())
 
 
+def compiled_sizes(folder: Path) -> dict[str, int]:
+    """Returns struct to size, of the arguments of functions, compiled from the wheel's header."""
+    structs = [f"{name}_Args" for name in read_api().functions]
+    structs += {kind for _, kind, _ in NESTED.values()}
+    sizes_in_c = ", ".join(f"{struct}_STRUCT_SIZE" for struct in structs)
+    text = f"#include HEADER\nsize_t sizes[] = {{{sizes_in_c}}};"
+    library = ctypes.CDLL(str(compile_c(folder, text, f'-DHEADER="{header()}"')))
+    return dict(
+        zip(structs, (ctypes.c_size_t * len(structs)).in_dll(library, "sizes"), strict=True)
+    )
+
+
 def _enlarge(struct: str, given: str, sizes: Mapping[str, int]) -> tuple[str, str]:
     """Returns C text before and after a call that needs a struct in the library's own size.
 

@@ -4,20 +4,31 @@ They are one file under many names: the name says which function it is and how i
 ``Buffer_CopyToDevice-unimplemented.so``. ``unimplemented`` answers with an error of that code, as
 IREE's and tt-xla's plugins fill their tables; ``null`` leaves the slot empty; ``int4`` answers so
 only for arrays of int4, ``later`` from the third call on; ``strict`` ends the process where the
-arguments state another size than the library's header.
+arguments state another size than the library's header. None of these sizes is plugrt's own: they
+are compiled from a header, or were (struct_sizes.json), or the library's answer (`ask_for_sizes`).
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from plugrt.capi import load_library
+from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import ENUMS, EXTENSIONS, Entry, entries, functions
 from plugrt.capi.abi.generate import cdef
-from plugrt.capi.abi.structs import struct_type
+from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
+from support import children
 from support.clib import compile_c
+from support.strict_library import compiled_sizes
 
 OF_ERRORS = ("Error_Destroy", "Error_Message", "Error_GetCode", "Error_ForEachPayload")
 SOURCE = r"""
@@ -111,24 +122,83 @@ const PJRT_Api* GetPjrtApi(void) {
 _EXTENSIONS = frozenset({"Layouts", "FFI", "MemoryDescriptions", "PhaseCompile", "Shardings"})
 """The extensions that the steps use, or that a library for CPUs has."""
 
+HEADER_114: dict[str, Any] = json.loads(Path(__file__).with_name("struct_sizes.json").read_text())
+"""Measured: the sizes that a public copy of the header of 0.114 states; ``header`` is its link.
 
-def _size(function: str, library: Library) -> int:
-    return struct_type(f"struct PJRT_{function}_Args", library.sizes)[1]
+No newer one was found. A library of 0.115 gives the same sizes (`ask_for_sizes`).
+"""
+
+
+def ask_for_sizes(library: Library) -> dict[str, int]:
+    """Returns the size that each function of a library of XLA's says it expects.
+
+    It says so where arguments state a size that is too small. `_NOT_ASKED` do not check, or end
+    the process, or are ``void``.
+    """
+    structs: list[tuple[Table, Any]] = [(library, library.api)]
+    structs += [
+        (library.extension(name), ffi.cast(f"PJRT_{name}_Extension*", library.extensions[name]))
+        for name in _EXTENSIONS.intersection(library.extensions)
+    ]
+    found = {}
+    for table, struct in structs:
+        for name in filter(table.has, table.slots):
+            if name not in _NOT_ASKED:
+                answer = _call_with_a_size_of_one(library, getattr(struct, name))
+                if expected := re.search(r"Unexpected \w+ size: expected (\d+)", answer):
+                    found[name] = int(expected[1])
+    return found
+
+
+_NOT_ASKED = {
+    "Error_Destroy", "Error_Message", "Client_CreateViewOfDeviceBuffer",
+    "PhaseCompile_C_Buffers_Destroy",
+}  # fmt: skip
+
+
+def _call_with_a_size_of_one(library: Library, function: Any) -> str:
+    """Returns the message of the error that a function reports."""
+    args = ffi.new("size_t[512]", [1])
+    error = ffi.cast("PJRT_Error* (*)(void*)", function)(args)
+    if error == ffi.NULL:
+        return ""
+    message = ffi.new("struct PJRT_Error_Message_Args*", {"error": error})
+    message.struct_size = ffi.sizeof(message[0])
+    library.api.Error_Message(message)
+    text = str(ffi.string(message.message, message.message_size).decode())
+    destroy = ffi.new("struct PJRT_Error_Destroy_Args*", {"error": error})
+    destroy.struct_size = ffi.sizeof(destroy[0])
+    library.api.Error_Destroy(destroy)
+    return text
+
+
+_BEFORE_FUNCTIONS, _BASE, _SLOT = 40, 24, 8
+"""Bytes of a table of the API, and of an extension, before its functions; of a slot."""
 
 
 class StubbedLibraries:
-    """Makes the libraries in ``folder``, around the library ``real``."""
+    """Makes the libraries in ``folder``, around the library ``real``.
 
-    def __init__(self, folder: Path, real: Path) -> None:
+    ``header`` has the sizes of structs in the library's header; without it the header of the wheel
+    ``xla-cpu-pjrt`` is compiled. For functions of extensions the library is asked. ``slots``
+    is how many there are in the tables, with those that are empty.
+    """
+
+    def __init__(self, folder: Path, real: Path, header: Mapping[str, int] | None = None) -> None:
         self.folder = folder
         library = load_library(real)
+        self.stated = ask_for_sizes(library)
+        known = compiled_sizes(folder) if header is None else header
+        self.sizes = {
+            f.name: known[struct] for f in functions() if (struct := f"PJRT_{f.name}_Args") in known
+        }
         self.functions: list[Entry] = [f for f in functions() if library.has(f.name)]
-        self.of_extensions = [
-            slot
-            for name in _EXTENSIONS.intersection(library.extensions)
-            for slot in library.extension(name).slots
-            if library.extension(name).has(slot)
-        ]
+        found = _EXTENSIONS.intersection(library.extensions)
+        tables = [library.extension(name) for name in found]
+        self.of_extensions = [slot for t in tables for slot in t.slots if t.has(slot)]
+        self.slots = (int(library.api.struct_size) - _BEFORE_FUNCTIONS) // _SLOT + sum(
+            (int(library.extensions[t].struct_size) - _BASE) // _SLOT for t in found
+        )
         (folder / "pjrt.h").write_text(cdef())
         numbers = ENUMS["Extension_Type"]
         places = [(f.name, -1, i) for i, f in enumerate(functions())] + [
@@ -136,8 +206,9 @@ class StubbedLibraries:
             for name in sorted(_EXTENSIONS)
             for i, entry in enumerate(entries(EXTENSIONS[name]))
         ]
+        sizes = self.stated | self.sizes
         text = ", ".join(
-            f'{{"{name}", {number}, {i}, {_size(name, library)}}}' for name, number, i in places
+            f'{{"{name}", {number}, {i}, {sizes.get(name, 0)}}}' for name, number, i in places
         )
         self._made = compile_c(
             folder, SOURCE.replace("PLACES", text), f"-I{folder}", f'-DREAL="{real}"', "-ldl"
@@ -149,3 +220,38 @@ class StubbedLibraries:
         if not path.exists():
             shutil.copy(self._made, path)
         return path
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A process that used libraries: (library, step, outcome), exit code, standard error."""
+
+    outcomes: list[tuple[str, str, str]]
+    returncode: int
+    stderr: str
+
+
+def walk(made: StubbedLibraries, names: Sequence[str], host: str = "plugrt") -> Walk:
+    """Runs all steps of a host with libraries of these names, in one process."""
+    for name in names:
+        made.library(*name.split("-"))
+    env = {**os.environ, "HOST": host, "PLUGRT_PROBE_LIBRARIES": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    for variable in ("JAX_PLATFORMS", "XLA_FLAGS"):  # a newer library ends at flags that went
+        env.pop(variable, None)
+    env["PYTHONPATH"] = children.path_with(Path(__file__).parents[1])
+    command = [sys.executable, "-m", "support.stubbed_steps", str(made.folder), *names]
+    done = children.run(command, env=env, timeout=600)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    last = [line["begin"] for line in lines if "begin" in line][-1:]
+    ended = [(*line["end"], line["outcome"]) for line in lines if "end" in line]
+    return Walk(ended, done.returncode, f"{last}: {done.stderr[-2000:]}")
+
+
+ENDS = "the process ends"
+
+
+def jax_fails(made: StubbedLibraries, name: str) -> list[str] | str:
+    """Returns the steps that fail with JAX, in a process of its own, or `ENDS`."""
+    found = walk(made, [name], "jax")
+    failing = [step for _, step, outcome in found.outcomes if outcome != "ok"]
+    return ENDS if found.returncode else failing

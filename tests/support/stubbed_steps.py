@@ -1,7 +1,8 @@
 """Uses libraries that have a stub for one function, step by step.
 
 ``python -m support.stubbed_steps FOLDER NAME…`` uses the library of each name in FOLDER, and
-prints a line of JSON before and after each step of each. Set HOST=jax for JAX instead of plugrt.
+prints a line of JSON before and after each step of each. HOST=jax is JAX instead of plugrt, as
+the session ``stubbed`` runs it.
 """
 
 from __future__ import annotations

@@ -39,3 +39,16 @@ def test_the_table_of_functions_is_current() -> None:
     found = STUBBED.read()
     ours = {*found["plugrt"]["essential"], *found["plugrt"]["otherwise"]}
     assert {*found["outcomes"], *found["newer"]["outcomes"]} >= ours
+    assert (len(found["outcomes"]), len(found["newer"]["outcomes"])) == (118 + 14, 20 + 3)
+
+
+def test_what_jax_survives_plugrt_survives() -> None:
+    """By the outcomes: the session `stubbed` compares the steps as they are run."""
+    found = STUBBED.read()
+    for name, jax in (found["outcomes"] | found["newer"]["outcomes"]).items():
+        for how, failing in jax.items():
+            ends = failing == "the process ends"
+            if name in found["plugrt"]["essential"]:
+                assert failing, f"JAX runs all without {name} ({how})"
+            for step in found["plugrt"]["otherwise"].get(name, ()):
+                assert ends or step in failing, f"{step} works in JAX without {name} ({how})"

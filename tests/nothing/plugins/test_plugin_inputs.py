@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.plugins import Backends
+from plugrt.plugins.starting.inputs import describe_jax
 from plugrt.plugins.starting.loading import load
 from plugrt.plugins.starting.probe_cache import cache_folder
 from plugrt.settings.declarations import Config, config
@@ -185,3 +186,15 @@ def test_no_value_of_a_variable_is_stored(
     stored = (cache_folder() / "trials.json").read_text()
     assert "CHIP_SECRET" in stored
     assert "hush" not in stored
+
+
+def test_another_environment_with_links_to_jax_changes_nothing(site: Path) -> None:
+    """uv makes hard links: each new environment on a machine made all code be tried again."""
+    (site / "jax").mkdir()
+    jax = site / "jax" / "__init__.py"
+    jax.write_text("1")
+    known = describe_jax()
+    (site / "other_environment").hardlink_to(jax)
+    assert describe_jax() == known
+    rewrite(jax)
+    assert describe_jax() != known

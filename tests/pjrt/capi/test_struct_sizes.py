@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import sys
@@ -19,16 +18,17 @@ from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions
 from support import children
 from support.apart import runs_apart
-from support.clib import compile_c, needs_cc
+from support.clib import needs_cc
 from support.strict_library import (
     NESTED,
     Controls,
     Pretended,
-    header,
+    compiled_sizes,
     read_api,
     seen_by,
     strict_library,
 )
+from support.stubbed_library import HEADER_114
 from support.xla_cpu import add, library_path, needs_library
 
 pytestmark = [needs_cc, needs_library]
@@ -53,18 +53,26 @@ def walk(library: Path | None, devices: int, core: str = "") -> dict[str, Any]:
     return found
 
 
+def differing(sizes: dict[str, int], known: StructSizes) -> dict[str, tuple[int, int]]:
+    """Returns struct to (plugrt's size, size) where the two differ."""
+    ours = {s: struct_type(f"struct {s}" if s.endswith("_Args") else s, known)[1] for s in sizes}
+    return {s: (ours[s], size) for s, size in sizes.items() if ours[s] != size}
+
+
 def test_the_sizes_are_those_of_the_library_s_header(tmp_path: Path) -> None:
     api = read_api()
-    structs = [f"{name}_Args" for name in api.functions]
-    structs += {kind for _, kind, _ in NESTED.values()}
-    sizes_in_c = ", ".join(f"{struct}_STRUCT_SIZE" for struct in structs)
-    text = f"#include HEADER\nsize_t sizes[] = {{{sizes_in_c}}};"
-    library = ctypes.CDLL(str(compile_c(tmp_path, text, f'-DHEADER="{header()}"')))
-    sizes = (ctypes.c_size_t * len(structs)).in_dll(library, "sizes")
-    names = [f"struct {s}" if s.endswith("_Args") else s for s in structs]
-    ours = [struct_type(name, StructSizes(api.version[1]))[1] for name in names]
-    assert dict(zip(structs, ours, strict=True)) == dict(zip(structs, sizes, strict=True))
+    assert differing(compiled_sizes(tmp_path), StructSizes(api.version[1])) == {}
     assert len(api.functions) == 118
+
+
+@pytest.mark.parametrize("minor", [114, 115])
+def test_the_sizes_are_those_of_the_newest_header(minor: int) -> None:
+    structs = {f"PJRT_{entry.name}_Args" for entry in declarations.functions()}
+    structs |= {kind for _, kind, _ in NESTED.values()}
+    sizes = HEADER_114["sizes"]
+    assert sizes.keys() >= structs
+    known = StructSizes(minor, sizes["PJRT_Api"])
+    assert differing({s: sizes[s] for s in structs}, known) == {}
 
 
 @pytest.mark.parametrize(

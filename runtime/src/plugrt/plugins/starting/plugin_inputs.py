@@ -145,10 +145,14 @@ def are_unchanged(noted: dict[str, Any]) -> bool:
 
 
 def describe_jax() -> list[object]:
-    """Returns facts that change with jax, its variables, which it reads itself, and Python."""
+    """Returns facts that change with jax, its variables, which it reads itself, and Python.
+
+    The time of change is none: uv links one file into many environments, and each link changes it.
+    """
     origins = [_find_module(name) or "" for name in ("jax", "jaxlib")]
     variables = {name: _digest_variable(name) for name in os.environ if name.startswith("JAX_")}
-    return [sys.version, *((o, files.identify(o)) for o in origins), sorted(variables.items())]
+    found = [(origin, (files.identify(origin) or [])[:-1]) for origin in origins]
+    return [sys.version, *found, sorted(variables.items())]
 
 
 def _digest_variable(name: str) -> str | None:
