@@ -145,7 +145,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
             call = self._flatten(args, kwargs)
             try:
                 values, avals = read_arguments(
-                    call.leaves, lambda i: f"{self._name(i)} of {self._title}"
+                    call.leaves, lambda i: f"{self._name(i)} of {self._title}", token
                 )
             except NotAnArray:
                 self._check_structure(call)
