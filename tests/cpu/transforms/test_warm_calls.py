@@ -315,3 +315,11 @@ def test_containers_nested_without_end_are_refused() -> None:
     endless.append(endless)
     with uncollected(), pytest.raises(RecursionError):
         plugrt.jit(lambda x: x)(endless)
+
+
+def test_a_compiled_function_names_a_wrong_structure_before_a_wrong_value() -> None:
+    compiled = plugrt.jit(lambda a: a + 1).lower(np.ones(2, np.float32)).compile()
+    with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
+        compiled(np.ones(2, np.float32), "no array")
+    with pytest.raises(plugrt.errors.NotAnArray, match="argument a of"):
+        compiled("no array")

@@ -18,6 +18,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall, refuse
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
@@ -255,14 +256,12 @@ class CompiledExport(SavableCall):
         named = zip(self._names, self.exported.in_avals, strict=True)
         return ", ".join(f"{name}: {aval}" for name, aval in named)
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        leaves, spec = tree.flatten((args, kwargs))
-        if spec != self._in_tree:
+    def _check_structure(self, call: FlatCall) -> None:
+        if call.spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} takes {self._describe_types()}, in the structure (args, kwargs) = "
-                f"{self._in_tree}; called with {spec}"
+                f"{self._in_tree}; called with {call.spec}"
             )
-        return leaves
 
     # --- compilation --------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 def quick_avals(leaves: Sequence[Any], token: Token | None = None) -> list[Any] | None:
     """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
-    None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
+    None if one is anything else. Runners accept such leaves unconverted, launches all but NumPy's
     scalars (`as_arrays`). Deleted arrays are not detected here.
     """
     avals: list[Any] = []
