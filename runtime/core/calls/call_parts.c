@@ -202,7 +202,7 @@ static Py_ssize_t *make_room(Making *making, Py_ssize_t count) {
 /* Adds parts, with names if there are any, and links them in the order of their container: a dict's own. */
 static Py_ssize_t add_all(Making *making, PyObject *names, Py_ssize_t skip, Py_ssize_t count,
                           int are_arguments) {
-  const Py_ssize_t *order = names ? making->flat->order.numbers + making->order : NULL;
+  const Py_ssize_t *order = names ? making->flat->order + making->order : NULL;
   Py_ssize_t *parts = make_room(making, count);
   if (names) making->order += count;
   for (Py_ssize_t i = 0; !making->failed && i < count; i++) {
@@ -254,7 +254,7 @@ static Py_ssize_t add_node(Making *making, PyObject *name, PyObject *mark) {
 
 static Py_ssize_t add_next(Making *making, PyObject *name) {
   if (!making->flat) return add_leaf(making, name);
-  PyObject *mark = PyList_GetItem(making->flat->marks, making->mark++);
+  PyObject *mark = making->flat->marks.items[making->mark++];
   if (mark == Py_None) return add_leaf(making, name);
   if (mark == (PyObject *)Py_TYPE(Py_None)) return add_fixed(making, name, Py_None);
   if (PyLong_Check(mark)) {

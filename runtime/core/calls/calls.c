@@ -91,13 +91,13 @@ static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObj
 
 /* Calls with the values of a call by position, or with those of one that was flattened. */
 static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyObject **made) {
-  Py_ssize_t count = flat ? flat->count : PyTuple_Size(call->args);
+  Py_ssize_t count = flat ? flat->leaves.count : PyTuple_Size(call->args);
   PyObject *on_stack[2 * ON_STACK], **room = on_stack;
   if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
     PyErr_NoMemory();
     return FAILED;
   }
-  PyObject **values = flat ? flat->leaves : room + count;
+  PyObject **values = flat ? flat->leaves.items : room + count;
   for (Py_ssize_t i = 0; !flat && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
   int state = run_values(self, call, flat, values, room, count, made);
   if (room != on_stack) PyMem_Free(room);

@@ -2,7 +2,6 @@
    order of pytrees, its structure, and its static values, all of one reading.
 
    Built-in containers are opened here, others are by nodes.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "calls/internal.h"
@@ -10,65 +9,104 @@
 
 enum { DEEPEST = 50 };
 
-static int take_leaf(FlatCall *flat, PyObject *leaf) {
-  if (flat->count == flat->room) {
-    Py_ssize_t room = 2 * flat->room;
-    PyObject **old = flat->leaves == flat->on_stack ? NULL : flat->leaves;
-    PyObject **grown = PyMem_Realloc(old, room * sizeof *grown);
-    if (!grown) {
-      PyErr_NoMemory();
-      return FAILED;
-    }
-    if (!old) memcpy(grown, flat->on_stack, sizeof flat->on_stack);
-    flat->leaves = grown;
-    flat->room = room;
-  }
-  flat->leaves[flat->count++] = Py_NewRef(leaf);
-  return append(flat->marks, Py_None);
+/* Room for more items; NULL with an exception. */
+static void *grow(void *items, void *on_stack, Py_ssize_t size, Py_ssize_t *room) {
+  void *grown = PyMem_Realloc(items == on_stack ? NULL : items, 2 * *room * size);
+  if (!grown) return PyErr_NoMemory();
+  if (items == on_stack) memcpy(grown, on_stack, *room * size);
+  *room *= 2;
+  return grown;
 }
 
-/* Appends a mark of what is no leaf, and takes the reference; NULL has an exception set. */
+static void vector_init(Vector *self) {
+  self->items = self->on_stack;
+  self->room = ON_STACK;
+  self->count = 0;
+}
+
+/* Appends a new reference; NULL has an exception set. */
+static int push(Vector *self, PyObject *item) {
+  if (item && self->count == self->room) {
+    PyObject **grown = grow(self->items, self->on_stack, sizeof *grown, &self->room);
+    if (grown) self->items = grown;
+    else Py_CLEAR(item);
+  }
+  if (!item) return FAILED;
+  self->items[self->count++] = item;
+  return DONE;
+}
+
+static void vector_drop(Vector *self) {
+  while (self->count) Py_DECREF(self->items[--self->count]);
+  if (self->items != self->on_stack) PyMem_Free(self->items);
+  self->items = self->on_stack;
+}
+
+static int take_leaf(FlatCall *flat, PyObject *leaf) {
+  int state = push(&flat->leaves, Py_NewRef(leaf));
+  return state == DONE ? push(&flat->marks, Py_NewRef(Py_None)) : state;
+}
+
+/* Appends a new mark, not of a leaf; NULL has an exception set. */
 static int take_mark(FlatCall *flat, PyObject *mark) {
   flat->has_structure = 1;
-  return append_new(flat->marks, mark);
+  return push(&flat->marks, mark);
+}
+
+/* Appends the numbers that sorted entries had in their dict. */
+static int take_order(FlatCall *flat, const Entries *entries) {
+  while (flat->orders + entries->count > flat->order_room) {
+    Py_ssize_t *grown = grow(flat->order, flat->order_on_stack, sizeof *grown, &flat->order_room);
+    if (!grown) return FAILED;
+    flat->order = grown;
+  }
+  for (Py_ssize_t i = 0; i < entries->count; i++)
+    flat->order[flat->orders++] = entries->entries[i].number;
+  return DONE;
 }
 
 /* ---- containers ---- */
 
 static int open_one(FlatCall *flat, PyObject *x, int depth);
 
-/* The values are a list that nobody else has. */
+static int open_dict(FlatCall *flat, PyObject *x, int depth) {
+  Entries found;
+  if (entries_read(&found, x) != DONE) return FAILED;
+  int state = entries_sort(&found);
+  if (state == DONE) state = take_order(flat, &found);
+  if (state == DONE) state = take_mark(flat, entries_keys(&found, (PyObject *)&PyDict_Type));
+  for (Py_ssize_t i = 0; state == DONE && i < found.count; i++)
+    state = open_one(flat, found.entries[i].value, depth + 1);
+  entries_drop(&found);
+  return state;
+}
+
+/* Opens a new list that nobody else has, and drops it. */
 static int open_all(FlatCall *flat, PyObject *values, int depth) {
   int state = DONE;
   for (Py_ssize_t i = 0; state == DONE && i < PyList_Size(values); i++)
     state = open_one(flat, PyList_GetItem(values, i), depth);
-  return state;
-}
-
-static int open_dict(FlatCall *flat, PyObject *x, int depth) {
-  PyObject *values = NULL;
-  PyObject *keys = sorted_items((PyObject *)&PyDict_Type, x, &values, &flat->order);
-  int state = take_mark(flat, keys);
-  if (state == DONE) state = open_all(flat, values, depth + 1);
-  Py_XDECREF(values);
+  Py_DECREF(values);
   return state;
 }
 
 static int open_items(FlatCall *flat, PyObject *x, int depth) {
   PyObject *values = PySequence_List(x);
-  Py_ssize_t count = values ? PyList_Size(values) : 0;
-  int state = values ? take_mark(flat, PyLong_FromSsize_t(PyList_CheckExact(x) ? count : ~count)) : FAILED;
-  if (state == DONE) state = open_all(flat, values, depth + 1);
-  Py_XDECREF(values);
+  if (!values) return FAILED;
+  Py_ssize_t count = PyList_Size(values);
+  int state = take_mark(flat, PyLong_FromSsize_t(PyList_CheckExact(x) ? count : ~count));
+  if (state == DONE) return open_all(flat, values, depth + 1);
+  Py_DECREF(values);
   return state;
 }
 
 static int open_object(FlatCall *flat, PyObject *x, int depth) {
-  PyObject *values = NULL, *mark = NULL;
+  PyObject *values, *mark;
   int state = open_node(x, &values, &mark, &flat->raised);
-  if (state == DONE) state = take_mark(flat, mark);
-  if (state == DONE) state = open_all(flat, values, depth + 1);
-  Py_XDECREF(values);
+  if (state != DONE) return state;
+  state = take_mark(flat, mark);
+  if (state == DONE) return open_all(flat, values, depth + 1);
+  Py_DECREF(values);
   return state;
 }
 
@@ -89,7 +127,7 @@ static int open_one(FlatCall *flat, PyObject *x, int depth) {
 
 static int take_static(FlatCall *flat, PyObject *value) {
   if (!flat->statics && !(flat->statics = PyList_New(0))) return FAILED;
-  if (append(flat->statics, value) != DONE) return FAILED;
+  if (PyList_Append(flat->statics, value)) return FAILED;
   return take_mark(flat, static_key_of(value));
 }
 
@@ -101,23 +139,23 @@ static int take_argument(FlatCall *flat, const Statics *which, PyObject *name, P
 }
 
 static int take_named(FlatCall *flat, PyObject *kwargs, const Statics *which, PyObject **names) {
-  PyObject *values = NULL;
-  *names = sorted_items(NULL, kwargs, &values, &flat->order);
-  int state = *names ? DONE : FAILED;
-  for (Py_ssize_t i = 0; state == DONE && i < PyTuple_Size(*names); i++) {
-    PyObject *name = PyTuple_GetItem(*names, i);
-    state = PyUnicode_CheckExact(name) /* another class may be Python's */
-                ? take_argument(flat, which, name, 0, PyList_GetItem(values, i))
+  Entries found;
+  if (entries_read(&found, kwargs) != DONE) return FAILED;
+  int state = entries_sort(&found);
+  if (state == DONE) state = take_order(flat, &found);
+  if (state == DONE && !(*names = entries_keys(&found, NULL))) state = FAILED;
+  for (Py_ssize_t i = 0; state == DONE && i < found.count; i++)
+    state = PyUnicode_CheckExact(found.entries[i].key) /* another class may be Python's */
+                ? take_argument(flat, which, found.entries[i].key, 0, found.entries[i].value)
                 : NOT_HERE;
-  }
-  Py_XDECREF(values);
+  entries_drop(&found);
   return state;
 }
 
 /* The structure of the marks that were taken. */
-static PyObject *structure_of(FlatCall *flat, Py_ssize_t positional, PyObject *names) {
+static PyObject *structure_of(const FlatCall *flat, Py_ssize_t positional, PyObject *names) {
   if (!flat->has_structure && !names) return Py_NewRef(Py_None);
-  Py_ssize_t count = PyList_Size(flat->marks);
+  Py_ssize_t count = flat->marks.count;
   PyObject *first = PyLong_FromSsize_t(positional), *made = first ? PyTuple_New(count + 2) : NULL;
   if (!made) {
     Py_XDECREF(first);
@@ -126,21 +164,21 @@ static PyObject *structure_of(FlatCall *flat, Py_ssize_t positional, PyObject *n
   PyTuple_SetItem(made, 0, first);
   PyTuple_SetItem(made, 1, names ? Py_NewRef(names) : PyTuple_New(0)); /* which always is the same */
   for (Py_ssize_t i = 0; i < count; i++)
-    PyTuple_SetItem(made, i + 2, Py_NewRef(PyList_GetItem(flat->marks, i)));
+    PyTuple_SetItem(made, i + 2, Py_NewRef(flat->marks.items[i]));
   return made;
 }
 
 int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which) {
   Py_ssize_t positional = PyTuple_Size(args);
   PyObject *names = NULL;
-  flat->leaves = flat->on_stack;
-  flat->room = ON_STACK;
-  flat->count = 0;
+  vector_init(&flat->leaves);
+  vector_init(&flat->marks);
   flat->has_structure = flat->raised = 0;
   flat->structure = flat->statics = NULL;
-  flat->order = (Order){NULL, 0, 0};
-  flat->marks = PyList_New(0);
-  int state = flat->marks ? DONE : FAILED;
+  flat->order = flat->order_on_stack;
+  flat->orders = 0;
+  flat->order_room = ON_STACK;
+  int state = DONE;
   for (Py_ssize_t i = 0; state == DONE && i < positional; i++)
     state = take_argument(flat, which, NULL, i, PyTuple_GetItem(args, i));
   if (state == DONE && kwargs && PyDict_Size(kwargs)) state = take_named(flat, kwargs, which, &names);
@@ -151,12 +189,10 @@ int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics
 }
 
 void flat_call_drop(FlatCall *flat) {
-  while (flat->count) Py_DECREF(flat->leaves[--flat->count]);
-  if (flat->leaves != flat->on_stack) PyMem_Free(flat->leaves);
-  flat->leaves = flat->on_stack;
-  PyMem_Free(flat->order.numbers);
-  flat->order.numbers = NULL;
-  Py_CLEAR(flat->marks);
+  vector_drop(&flat->leaves);
+  vector_drop(&flat->marks);
+  if (flat->order != flat->order_on_stack) PyMem_Free(flat->order);
+  flat->order = flat->order_on_stack;
   Py_CLEAR(flat->structure);
   Py_CLEAR(flat->statics);
 }

@@ -10,7 +10,6 @@ typedef struct {
 /* Whether the argument of that name, or without one of that number, is static; -1 with an exception. */
 int is_static(const Statics *which, PyObject *name, Py_ssize_t number);
 PyObject *static_key_of(PyObject *value); /* what stands for it in the key of a call, a new reference */
-int append(PyObject *list, PyObject *item);
 /* Appends, and takes the reference; NULL has an exception set. */
 int append_new(PyObject *list, PyObject *item);
 /* Whether the same object stands for the same static value each time. */
@@ -19,26 +18,37 @@ int is_lasting(PyObject *value);
 int is_same_lasting(PyObject *lasting, PyObject *value);
 void set_static_key(PyObject *function);
 
-/* ---- sorted_items.c ---- */
-/* Of each dict that was read, of which number each of its keys is, in the order of pytrees. */
+/* ---- sorted_items.c: what a dict has at one moment ---- */
 typedef struct {
-  Py_ssize_t *numbers, count, room;
-} Order;
-/* A new tuple of the sorted keys of a dict after `first`, if there is one, and a list of its values. */
-PyObject *sorted_items(PyObject *first, PyObject *dict, PyObject **values, Order *order);
+  PyObject *key, *value; /* new references */
+  Py_ssize_t number;     /* in the dict */
+} Entry;
+typedef struct {
+  Entry *entries;
+  Py_ssize_t count;
+  Entry on_stack[ON_STACK];
+} Entries;
+int entries_read(Entries *self, PyObject *dict); /* DONE, or FAILED: then there is nothing to drop */
+int entries_sort(Entries *self);                 /* in the order of pytrees */
+/* A new tuple of the keys after `first`, if there is one. */
+PyObject *entries_keys(const Entries *self, PyObject *first);
+void entries_drop(Entries *self);
 void set_order_keys(PyObject *function);
 
 /* ---- flatten.c: the leaves of a call and its structure ---- */
 typedef struct {
-  PyObject **leaves; /* new references */
+  PyObject **items; /* new references */
   Py_ssize_t count, room;
-  PyObject *marks;     /* of the structure, a list */
-  PyObject *structure; /* of the call; None of leaves by position alone */
-  PyObject *statics;   /* the static values, a list; NULL without any */
-  Order order;         /* of dicts, and of the keywords, as they were read */
+  PyObject *on_stack[ON_STACK];
+} Vector;
+typedef struct {
+  Vector leaves, marks; /* the marks of the structure */
+  PyObject *structure;  /* of the call; None of leaves by position alone */
+  PyObject *statics;    /* the static values, a list; NULL without any */
+  Py_ssize_t *order, orders, order_room; /* of each dict, the numbers its sorted entries had */
   int has_structure;
   int raised; /* whether what opens a container raised what is set: no other is asked */
-  PyObject *on_stack[ON_STACK];
+  Py_ssize_t order_on_stack[ON_STACK];
 } FlatCall;
 /* Flattens a call: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
    drop. */

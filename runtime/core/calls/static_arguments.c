@@ -7,12 +7,10 @@ static PyObject *get_static_key; /* static_key(value): what is equal for equal s
 
 enum { DEEPEST = 20 }; /* of tuples in tuples that are looked at here */
 
-int append(PyObject *list, PyObject *item) { return PyList_Append(list, item) ? FAILED : DONE; }
-
 int append_new(PyObject *list, PyObject *item) {
-  int state = item ? append(list, item) : FAILED;
+  int failed = !item || PyList_Append(list, item);
   Py_XDECREF(item);
-  return state;
+  return failed ? FAILED : DONE;
 }
 
 int is_static(const Statics *which, PyObject *name, Py_ssize_t number) {

@@ -58,6 +58,47 @@ def test_a_warm_call_with_a_dict_of_arrays_is_none(keys: list[Any]) -> None:
         }
 
 
+class Counted:
+    """A container that counts how often it is opened."""
+
+    def __init__(self, part: Any) -> None:
+        self.part, self.opened = part, 0
+
+
+def _open_counted(counted: Counted) -> tuple[tuple[Any], None]:
+    counted.opened += 1
+    return (counted.part,), None
+
+
+plugrt.tree.register_node(Counted, _open_counted, lambda _, parts: Counted(*parts))
+
+
+def test_a_call_reads_its_settings_and_arguments_once() -> None:
+    """In C that is no Python call; a container that a function opens is opened once in both."""
+    x, host = plugrt.device_put(np.ones(2, np.float32)), np.ones(2, np.float32)
+
+    def function(*args: Any, n: int = 1, **kwargs: Any) -> Any:
+        return [leaf * n for leaf in plugrt.tree.leaves((args, kwargs))]
+
+    f, g = plugrt.jit(function, static_argnames="n"), plugrt.pmap(lambda v: v + 1)
+    forms: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
+        (f, (x, x), {}), (f, (x, host, 2.0, None), {}), (f, ({"b": x, "a": [host]}, x), {}),
+        (f, (x,), {"z": x, "a": (2, x)}), (f, (x,), {"n": 3}), (f, (Counted(x), host), {}),
+        (f, ([{"k": Counted(x)}],), {"n": 2}), (f.lower(x, host).compile(), (x, host), {}),
+        (f.lower({"k": Counted(x)}, z=x).compile(), ({"k": Counted(x)},), {"z": x}),
+        (g, (g(host[None]),), {}),
+    ]  # fmt: skip
+    for called, args, kwargs in forms:
+        seen = python_calls(lambda: called(*args, **kwargs))  # noqa: B023  # called at once
+        assert seen.count("token") <= 1
+        assert seen.count("read") <= 1
+        for kept in (args[0], args[0][0]["k"] if type(args[0]) is list else None):
+            if type(kept) is Counted:
+                before = kept.opened
+                called(*args, **kwargs)
+                assert kept.opened == before + 1
+
+
 def test_a_dict_of_whatever_else_goes_beside_one_of_arrays() -> None:
     @plugrt.jit
     def total(d: Any) -> Any:
@@ -274,3 +315,11 @@ def test_containers_nested_without_end_are_refused() -> None:
     endless.append(endless)
     with uncollected(), pytest.raises(RecursionError):
         plugrt.jit(lambda x: x)(endless)
+
+
+def test_a_compiled_function_names_a_wrong_structure_before_a_wrong_value() -> None:
+    compiled = plugrt.jit(lambda a: a + 1).lower(np.ones(2, np.float32)).compile()
+    with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
+        compiled(np.ones(2, np.float32), "no array")
+    with pytest.raises(plugrt.errors.NotAnArray, match="argument a of"):
+        compiled("no array")

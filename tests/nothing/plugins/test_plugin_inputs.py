@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plugrt.plugins import Backends
-from plugrt.plugins.starting.inputs import describe_jax
 from plugrt.plugins.starting.loading import load
+from plugrt.plugins.starting.plugin_inputs import describe_jax
 from plugrt.plugins.starting.probe_cache import cache_folder
 from plugrt.settings.declarations import Config, config
 from support.made_for_jax import REGISTERS, made_for_jax

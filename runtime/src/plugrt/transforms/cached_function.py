@@ -18,6 +18,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.static_args import static_key
@@ -117,7 +118,7 @@ class CachedFunction(CallBase, Generic[P, R]):
         if self._may_be_disabled and token.settings["disable_jit"]:
             return self._run_disabled(args, kwargs)
         bound = self._bind(args, kwargs)
-        values, avals = self._read(bound)
+        values, avals = self._read(bound, token)
         if not self._reads_once:
             return self._trace_anew(bound, avals)(values)
         key = (token, bound.structure, *avals)
@@ -143,11 +144,11 @@ class CachedFunction(CallBase, Generic[P, R]):
         """Returns the leaves of a call, their structure, and its static values."""
         return self._rules.bind(args, kwargs)
 
-    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
+    def _read(self, bound: Bound, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         """Returns the leaves of a call as launches take them, and their avals."""
         title = self._rules.title
         return read_arguments(
-            bound.leaves, lambda i: f"argument {self._rules.names(bound)[i]} of {title!r}"
+            bound.leaves, lambda i: f"argument {self._rules.names(bound)[i]} of {title!r}", token
         )
 
     _what: str

@@ -18,6 +18,7 @@ from plugrt.execution.trees import pytrees
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 from plugrt.tracing.inner_calls import call_in_trace, types_in_trace
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
@@ -130,9 +131,9 @@ class JitFunction(StagedFunction[P, R]):
     _static_hint = ""
     """The end of the message about a leaf that is no array."""
 
-    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
+    def _read(self, bound: Bound, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         try:
-            return super()._read(bound)
+            return super()._read(bound, token)
         except NotAnArray as error:
             raise NotAnArray(
                 f"{error}; or make it static (static_argnums, static_argnames){self._static_hint}"

@@ -26,10 +26,10 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""
 
 
-def quick_avals(leaves: Sequence[Any]) -> list[Any] | None:
+def quick_avals(leaves: Sequence[Any], token: Token | None = None) -> list[Any] | None:
     """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
-    None if one is anything else. Runners take such leaves unconverted, launches all but NumPy's
+    None if one is anything else. Runners accept such leaves unconverted, launches all but NumPy's
     scalars (`as_arrays`). Deleted arrays are not detected here.
     """
     avals: list[Any] = []
@@ -41,7 +41,8 @@ def quick_avals(leaves: Sequence[Any]) -> list[Any] | None:
             keep(x._aval)
             continue
         if settings is None:
-            plain, scalars = settings = _collect_plain_avals(config.token())
+            token = token or config.token()
+            plain, scalars = settings = _collect_plain_avals(token)
         if cls is np.ndarray:
             if x.dtype not in plain:
                 return None
@@ -49,7 +50,7 @@ def quick_avals(leaves: Sequence[Any]) -> list[Any] | None:
         elif cls in scalars:
             keep(scalars[cls])
         elif cls is int:
-            keep(intern_host_aval((), scalar_dtype(x), True))
+            keep(intern_host_aval((), scalar_dtype(x, token), True))
         else:
             return None
     return avals
@@ -69,15 +70,15 @@ def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
 
 
 def read_arguments(
-    leaves: Sequence[Any], explain: Callable[[int], str]
+    leaves: Sequence[Any], explain: Callable[[int], str], token: Token | None = None
 ) -> tuple[Sequence[Any], list[Aval]]:
     """Returns flat arguments as launches take them, and the aval of each.
 
     Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
     scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
-    ``explain(i)`` says which argument the i-th is.
+    ``explain(i)`` says which argument the i-th is. ``token`` has the settings that the call read.
     """
-    quick = quick_avals(leaves)
+    quick = quick_avals(leaves, token)
     if quick is not None:
         return as_arrays(leaves), quick
     values: list[Any] = []

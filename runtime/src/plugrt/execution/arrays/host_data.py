@@ -129,13 +129,13 @@ def _cure(dtype: np.dtype[Any]) -> str:
     return _CURES.get(dtype.kind, "x.view(np.uint8), its bytes")
 
 
-def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
+def scalar_dtype(x: bool | int | float | complex, token: Token | None = None) -> np.dtype[Any]:
     """Returns the dtype that a Python scalar has when it meets no array.
 
     Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
     of these settings holds.
     """
-    defaults, integers = scalar_dtypes(config.token())
+    defaults, integers = scalar_dtypes(token or config.token())
     found = defaults.get(type(x))
     if found is not None:
         return found

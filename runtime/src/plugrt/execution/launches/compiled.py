@@ -144,11 +144,8 @@ class CompiledCall(CompiledBase, CompiledCalls):
             token = _token()
             call = FlatCall.read(args, kwargs)
             try:
-                values, avals = read_arguments(
-                    call.leaves, lambda i: f"{self._name(i)} of {self._title}"
-                )
+                values, avals = read_arguments(call.leaves, lambda i: self._name_in(call, i), token)
             except NotAnArray:
-                self._check_structure(call)
                 self._refuse_traced(call.leaves)
                 raise
             key = (token, call.structure, *avals)
@@ -192,6 +189,11 @@ class CompiledCall(CompiledBase, CompiledCalls):
                 f"{self._in_tree}; called with {call.spec} (static arguments are left out of the "
                 "call)"
             )
+
+    def _name_in(self, call: FlatCall, i: int) -> str:
+        """Returns the name of an argument of a call, which has to have the right structure."""
+        self._check_structure(call)
+        return f"{self._name(i)} of {self._title}"
 
     def _refuse_traced(self, leaves: Sequence[Any]) -> None:
         for i, x in enumerate(leaves):

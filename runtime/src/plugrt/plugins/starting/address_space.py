@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plugrt.base import files
+from plugrt.capi.loading.elf import needed_by
 from plugrt.capi.probing.trial_computation import try_client
 from plugrt.errors import (
     HARDWARE_ABSENT,
@@ -57,7 +58,8 @@ def try_within_limit(
     if limit is None or not found or UNTIL in os.environ or not config.probe_libraries:
         return
     room = ((limit - _size()) // _STEP - 1) * _STEP  # threads and allocators vary
-    tried = vendors.trial_options((*plugin.aliases, plugin.platform, row.name), options)
+    names = (*plugin.aliases, plugin.platform, row.name)
+    tried = vendors.trial_options(names, needed_by(library) if library else (), options)
     request = {
         "name": row.name, "library": library, "value": row.value, "options": tried, "room": room,
         "modules": [name for name in sys.modules if name.startswith("plugrt.")], "path": sys.path,
