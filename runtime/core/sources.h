@@ -29,7 +29,7 @@ static const char core_sources[] =
     "calls/flatten.c d8c685f235da\n"
     "calls/internal.h 6f46f2b77773\n"
     "calls/last_call.c d0d8b529a5bb\n"
-    "calls/nodes.c 9a2e1be5f8fd\n"
+    "calls/nodes.c 242da87b0d98\n"
     "calls/sorted_items.c 15f7c1b953b2\n"
     "calls/static_arguments.c 2d74a71dbbe2\n"
     "launches/bounded_launcher.c 028c6f9e4bd2\n"

@@ -90,7 +90,7 @@ from pathlib import Path
 import numpy as np
 import plugrt
 import plugrt_sdk.buffer, plugrt_sdk.session, plugrt_sdk.uses
-from plugrt.capi.loading import function_table, ownership
+from plugrt.capi.loading import function_table, owned_handles
 from plugrt.native import finalizers
 from plugrt_sdk import BackendClient
 from support.late_client import Adder, LateAdder
@@ -101,7 +101,8 @@ class Late(Exception):
 lost = []
 sys.unraisablehook = lambda found: lost.append(repr(found.exc_value))
 deleted, files = [], {m.__file__ for m in (
-    plugrt_sdk.buffer, plugrt_sdk.session, plugrt_sdk.uses, finalizers, ownership, function_table)}
+    plugrt_sdk.buffer, plugrt_sdk.session, plugrt_sdk.uses, finalizers, owned_handles,
+    function_table)}
 
 def late(*_):
     raise Late

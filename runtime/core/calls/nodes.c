@@ -1,6 +1,6 @@
 /* Nodes: named tuples, and objects of the classes that are registered as containers.
 
-   They are opened as plugrt.execution.trees.tree.open_node does. Any tuple of another class is taken for a
+   They are opened as plugrt.execution.trees.pytrees.open_node does. Any tuple of another class is taken for a
    named one: Python keeps no runner of a call with one that is not. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"

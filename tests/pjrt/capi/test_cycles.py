@@ -267,7 +267,7 @@ def test_handles_are_freed_in_one_way() -> None:
     # `own` does it; a buffer's finaliser is its fast path, and the third only counts references.
     assert sorted(_finalizers()) == [
         ("buffer_base.py", "PythonBuffer"),
-        ("ownership.py", "_RefcountProbe"),
+        ("owned_handles.py", "_RefcountProbe"),
     ]
 
 

@@ -33,7 +33,7 @@ calls/calls.h a63e7ce5726f
 calls/flatten.c d8c685f235da
 calls/internal.h 6f46f2b77773
 calls/last_call.c d0d8b529a5bb
-calls/nodes.c 9a2e1be5f8fd
+calls/nodes.c 242da87b0d98
 calls/sorted_items.c 15f7c1b953b2
 calls/static_arguments.c 2d74a71dbbe2
 launches/bounded_launcher.c 028c6f9e4bd2

@@ -72,7 +72,9 @@ def _descend(left: int = _ROOM) -> None:
         _descend(left - 1)
 
 
+# Process-wide: finalisers of any object put work off, as does the core's own list.
 _pending: list[tuple[Work, object]] = []
+# Process-wide: the interpreter's end stops all finalisers.
 _stopped: list[bool] = []
 
 

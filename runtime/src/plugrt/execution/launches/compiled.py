@@ -142,7 +142,7 @@ class CompiledCall(CompiledBase, CompiledCalls):
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
         try:
             token = _token()
-            call = FlatCall.read(args, kwargs)
+            call = self._flatten(args, kwargs)
             try:
                 values, avals = read_arguments(call.leaves, lambda i: self._name_in(call, i), token)
             except NotAnArray:
@@ -180,6 +180,9 @@ class CompiledCall(CompiledBase, CompiledCalls):
 
     def __reduce__(self) -> str:
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
+        return FlatCall.read(args, kwargs)
 
     def _check_structure(self, call: FlatCall) -> None:
         """Raises `ArgumentMismatch` for a call of another structure than it was compiled for."""

@@ -29,7 +29,6 @@ from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.starting import probe_cache
-from plugrt.plugins.starting.address_space import try_within_limit
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
@@ -156,7 +155,11 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
     if not isinstance(options, Mapping):
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
-    if not (isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)):
+    is_exclusive = isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)
+    if probe_cache.address_limit() is not None and not is_exclusive:
+        # Imported late: a start without a limit, which is usual, imports less.
+        from plugrt.plugins.starting.address_space import try_within_limit
+
         try_within_limit(plugin, row, options, config)
     # In a program of several processes the child would start a client that waits for the others.
     _try_in_child(plugin, row, table, options if distributed is None else None)
