@@ -12,7 +12,6 @@ from plugrt.base import bounded_cache
 from plugrt.errors import InvalidArgument, WrongType
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
-from plugrt.native.finalizers import finish_pending
 from plugrt.plugins.selection.clients import Backends
 
 _own = Backends()
@@ -189,6 +188,8 @@ def clear_backends(of: Backends | None = None) -> None:
     Arrays of the closed clients are unusable. The environment's settings are read again. Compiled
     programs are dropped.
     """
+    from plugrt.native.finalizers import finish_pending  # `plugrt doctor` starts without the core
+
     finish_pending()
     bounded_cache.clear(interned=True)
     for forget in _forgetters:
