@@ -104,7 +104,7 @@ def test_cut_and_altered_bytes(client: Client, saved: bytes) -> None:
             client.deserialize_executable(bytes(altered))
     with pytest.raises(DataLoss):
         client.deserialize_executable(saved + b"x")
-    with pytest.raises(FailedPrecondition, match="another version of plugrt, in the format"):
+    with pytest.raises(FailedPrecondition, match="another version of plugrt, in format"):
         client.deserialize_executable(b"PLUGRTCPU\x00\x00\x01" + saved[magic:])
 
 

@@ -217,9 +217,13 @@ def _functions() -> dict[str, object]:
     found: dict[str, object] = {}
     for module, loaded in list(sys.modules.items()):
         for name, value in list(getattr(loaded, "__dict__", {}).items()):
+            # importlib_metadata has proxies of lazy_importer, which their first use replaces;
+            # `isinstance`, which asks for the class, is a use.
+            if str(type(value).__module__).startswith("lazy_importer"):
+                continue
             if callable(value):
                 found[f"{module}.{name}"] = value
-            if isinstance(value, type) and value.__module__ == module:
+            if issubclass(type(value), type) and value.__module__ == module:
                 found |= {
                     f"{module}.{name}.{method}": function
                     for method, function in list(vars(value).items())
