@@ -217,8 +217,8 @@ def _functions() -> dict[str, object]:
     found: dict[str, object] = {}
     for module, loaded in list(sys.modules.items()):
         for name, value in list(getattr(loaded, "__dict__", {}).items()):
-            # importlib_metadata has proxies of lazy_importer, which their first use replaces;
-            # `isinstance`, which asks for the class, is a use.
+            # importlib_metadata has proxies of lazy_importer, which their first use replaces.
+            # `isinstance` asks for the class, and so uses a proxy.
             if str(type(value).__module__).startswith("lazy_importer"):
                 continue
             if callable(value):
