@@ -115,6 +115,26 @@ def test_what_raises_is_shown_where_a_program_has_no_hook(
     assert "KeyError: 'of a test'" in capsys.readouterr().err
 
 
+def test_the_thread_goes_on_where_an_exception_cannot_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiter, order = Waiter("of a test"), list[Step]()
+    broken, after = Step(order, ready=True), Step(order, ready=True)
+
+    def refuse(_shown: object) -> None:
+        raise ValueError("I/O operation on closed file")  # as where stderr is closed
+
+    def fail() -> None:
+        raise KeyError("of a test")
+
+    monkeypatch.setattr(threading, "excepthook", refuse)
+    broken.finish = fail  # type: ignore[method-assign]
+    waiter.add(broken)
+    waiter.add(after)
+    waiter.close()
+    assert order == [after]
+
+
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_has_a_thread_of_its_own() -> None:
     order: list[Step] = []

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any, Protocol
 
 from plugrt.lifetime.thread_work import ThreadWork
@@ -131,7 +132,8 @@ def _finish(awaited: Awaited) -> None:
     except BaseException as error:  # noqa: BLE001 - shown
         told = (type(error), error, error.__traceback__, threading.current_thread())
         hook: Any = threading.excepthook  # a program may have set it to None
-        (hook or threading.__excepthook__)(threading.ExceptHookArgs(told))
+        with suppress(Exception):  # of the hook, or of a stderr that the program has closed
+            (hook or threading.__excepthook__)(threading.ExceptHookArgs(told))
 
 
 class ProcessWaiter:
