@@ -154,3 +154,11 @@ def test_pmap_sharding_is_the_named_sharding_of_unnamed_pmaps() -> None:
         assert hash(sharding) == hash(PmapSharding(plugrt.devices()[chosen], axis))
     named = NamedSharding(Mesh(plugrt.devices(), "i"), PartitionSpec("i"))
     assert ours.mapped("i", 0, ALL).sharding == named
+
+
+def test_a_sharding_of_slices_is_a_named_sharding() -> None:
+    """Two classes that are equal gave arrays the class of whichever came first."""
+    for sharded_dim in (0, None):
+        sharding = plugrt.sharding.PmapSharding(plugrt.devices(), sharded_dim)
+        assert type(sharding) is plugrt.sharding.NamedSharding
+        assert type(plugrt.device_put(X, sharding).sharding) is plugrt.sharding.NamedSharding

@@ -142,6 +142,8 @@ def _method_title(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     title = function.__qualname__
     if args and hasattr(type(args[0]), function.__name__):
         title = f"{type(args[0]).__qualname__}.{function.__name__}"
+    if function.__name__ == "__new__":
+        title = args[0].__qualname__
     return title.removesuffix(".__init__").removesuffix(".__post_init__")
 
 

@@ -44,17 +44,17 @@ class PmapSharding(NamedSharding):
 
     ``sharded_dim`` is the dimension that is divided, None means that each device holds the whole
     array, and ``replicas`` devices in a row hold the same slice. The mesh is the one of a pmap
-    without ``axis_name``, and the sharding equals the `NamedSharding` over it. JAX has had no class
-    of that name since 0.10. Raises `InvalidArgument` for no devices, one that is named twice, or a
+    without ``axis_name``, and a call returns the `NamedSharding` over it. JAX has had no class of
+    that name since 0.10. Raises `InvalidArgument` for no devices, one that is named twice, or a
     number of them that ``replicas`` does not divide.
     """
 
     __slots__ = ()
 
     @with_argument_errors
-    def __init__(
-        self, devices: Sequence[Device], sharded_dim: int | None = 0, *, replicas: int = 1
-    ) -> None:
+    def __new__(  # type: ignore[misc]  # arrays would have the one or the other, as equals share avals
+        cls, devices: Sequence[Device], sharded_dim: int | None = 0, *, replicas: int = 1
+    ) -> NamedSharding:
         if sharded_dim is not None and (type(sharded_dim) is not int or sharded_dim < 0):
             raise InvalidArgument(
                 f"PmapSharding's sharded_dim is a dimension from 0 or None; got {sharded_dim!r}"
@@ -66,7 +66,7 @@ class PmapSharding(NamedSharding):
                 f"got {len(found)} devices (see plugrt.devices()) and replicas={replicas!r}"
             )
         same = divide_axis(found, sharded_dim, copies=replicas)
-        super().__init__(same.mesh, same.spec)
+        return NamedSharding(same.mesh, same.spec)
 
     @classmethod
     @with_argument_errors
@@ -75,7 +75,7 @@ class PmapSharding(NamedSharding):
         shape: Sequence[int],
         sharded_dim: int | None = 0,
         devices: Sequence[Device] | None = None,
-    ) -> PmapSharding:
+    ) -> NamedSharding:
         """Returns the sharding that an array of ``shape`` has for `pmap`.
 
         ``devices`` are by default the first of the default backend, one for each slice along
