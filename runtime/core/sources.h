@@ -64,7 +64,7 @@ static const char core_sources[] =
     "library/put.c 0475c2795959\n"
     "library/read.c 03e632498041\n"
     "library/references.c 4ef5ae791dfc\n"
-    "library/trampolines.cc 988896b4ac0f\n"
+    "library/trampolines.cc e957865cc359\n"
     "library/view.c e913985007a1\n"
     "library/wait.c 4b9f7936e2ac\n"
     "module.c 75184196a51d\n"

@@ -51,14 +51,20 @@ Caught *new_caught() {
 }
 
 #ifdef __GLIBCXX__
+} /* what libstdc++ defines is of no file alone */
+
 /* std::exception_ptr, whose destructor from GCC 11 on needs symbols that older systems do not have. */
+namespace plugrt_core {
 void release(void *held) noexcept __asm__("_ZNSt15__exception_ptr13exception_ptrD1Ev");
 struct Held {
   void *exception;
   ~Held() { release(this); }
 };
 Held current_exception() noexcept __asm__("_ZSt17current_exceptionv");
-bool is_foreign() { return !current_exception().exception; }
+}
+
+namespace {
+bool is_foreign() { return !plugrt_core::current_exception().exception; }
 #else
 bool is_foreign() { return !std::current_exception(); }
 #endif

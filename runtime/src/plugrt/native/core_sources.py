@@ -68,7 +68,7 @@ library/memory.c 6cc6a0853410
 library/put.c 0475c2795959
 library/read.c 03e632498041
 library/references.c 4ef5ae791dfc
-library/trampolines.cc 988896b4ac0f
+library/trampolines.cc e957865cc359
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
 module.c 75184196a51d
