@@ -15,7 +15,7 @@ static const char core_sources[] =
     "arrays/shards_wait.c 60d4f06f4412\n"
     "base/base.h 1581fc99cc4a\n"
     "base/exceptions.c 5cd1798f4702\n"
-    "base/finalizers.c 5dd22e027e20\n"
+    "base/finalizers.c 340ff4e912c7\n"
     "base/internal.h 2cf99daf9ced\n"
     "base/lock.c cea67c959d38\n"
     "base/objects.c 1f13d668553e\n"

@@ -228,5 +228,5 @@ int add_finalizers(PyObject *module) {
   raised = PyList_New(0);
   if (!collecting_name || !depth_name || !pending || !raised) return -1;
   End_Type = type_of(module, &end_spec);
-  return End_Type ? PyModule_AddObjectRef(module, "pending", pending) : -1;
+  return End_Type ? 0 : -1;
 }

@@ -19,7 +19,7 @@ arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
 base/base.h 1581fc99cc4a
 base/exceptions.c 5cd1798f4702
-base/finalizers.c 5dd22e027e20
+base/finalizers.c 340ff4e912c7
 base/internal.h 2cf99daf9ced
 base/lock.c cea67c959d38
 base/objects.c 1f13d668553e
