@@ -140,11 +140,13 @@ def with_checked_methods(cls: type[C]) -> type[C]:
 def _method_title(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Returns the name of a method with the class of its object, not the base that defines it."""
     title = function.__qualname__
-    if args and hasattr(type(args[0]), function.__name__):
-        title = f"{type(args[0]).__qualname__}.{function.__name__}"
-    if function.__name__ == "__new__":
-        title = args[0].__qualname__
-    return title.removesuffix(".__init__").removesuffix(".__post_init__")
+    if args:
+        owner = args[0] if isinstance(args[0], type) else type(args[0])
+        if hasattr(owner, function.__name__):
+            title = f"{owner.__qualname__}.{function.__name__}"
+    for constructor in (".__new__", ".__init__", ".__post_init__"):
+        title = title.removesuffix(constructor)
+    return title
 
 
 def _abbreviate(value: object) -> str:
