@@ -55,6 +55,19 @@ def test_what_only_registers_strings_and_numbers_does_not_run_here(
     assert runs == [1]
 
 
+@needs_jax
+def test_a_lazy_import_that_is_used_replaces_no_function(site: Path, runs: list[int]) -> None:
+    pytest.importorskip("lazy_importer", reason="needs importlib-metadata's lazy imports")
+    (site / "lazily.py").write_text(
+        "from lazy_importer import lazy_importer\n__lazy_modules__ = {'colorsys'}\n"
+        "with lazy_importer():\n    import colorsys\n"
+    )
+    importlib.import_module("lazily")
+    made = made_for_jax(site, f"import lazily; lazily.colorsys.ONE_THIRD; {REGISTERS}")
+    assert isinstance(load(made.table.rows[0], made.table), LibraryPlugin)
+    assert runs == [1]
+
+
 HIDDEN = 'getattr({0}, "register_" + "{1}")'
 MORE = {  # the lines of initialize(), and the reason to run them here
     "options as a function": (REGISTERS[:-1] + ", options=lambda: {})", "its options are not"),
