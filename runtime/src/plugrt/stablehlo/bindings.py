@@ -8,7 +8,7 @@ from typing import Any
 from plugrt.base.xla_environment import quiet_logging, require_mpi_wrapper
 from plugrt.errors import MissingTraceExtra
 from plugrt.lifetime.uninterrupted_imports import import_native
-from plugrt.plugins.starting.probe_cache import address_limit
+from plugrt.processes.address_space import address_limit
 
 try:
     require_mpi_wrapper()

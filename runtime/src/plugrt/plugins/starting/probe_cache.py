@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from plugrt.base import files
 from plugrt.errors import FileRefused
 from plugrt.interface import OptionValue
 from plugrt.plugins.log import logger
+from plugrt.processes.address_space import address_limit
 from plugrt.settings.declarations import config
 
 _MAX_ENTRIES = 256
@@ -90,16 +90,6 @@ def _digest(facts: object) -> str:
 
     whole = [_TRIAL, address_limit(), facts]
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()
-
-
-def address_limit() -> int | None:
-    """Returns the limit of this process's address space in bytes (``ulimit -v``), None for none."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 @cache

@@ -32,6 +32,7 @@ from plugrt.plugins.starting import probe_cache
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
 from plugrt.plugins.table import Table
+from plugrt.processes.address_space import address_limit
 
 if TYPE_CHECKING:
     from plugrt.plugins.coordination import Connection
@@ -156,11 +157,12 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
     is_exclusive = isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)
-    if probe_cache.address_limit() is not None and not is_exclusive:
+    limit = address_limit()
+    if limit is not None and not is_exclusive:
         # Imported late: a start without a limit, which is usual, imports less.
-        from plugrt.plugins.starting.address_space import try_within_limit
+        from plugrt.plugins.starting.limit_trial import try_within_limit
 
-        try_within_limit(plugin, row, options, config)
+        try_within_limit(plugin, row, options, config, limit)
     # In a program of several processes the child would start a client that waits for the others.
     _try_in_child(plugin, row, table, options if distributed is None else None)
     if plugin.experimental:

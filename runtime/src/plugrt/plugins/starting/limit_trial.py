@@ -29,6 +29,7 @@ from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.starting import probe_cache
 from plugrt.plugins.starting.loading import import_value
+from plugrt.processes.address_space import address_size
 from plugrt.processes.child_main import UNTIL
 from plugrt.processes.run_in_child import run_in_child
 from plugrt.settings.declarations import Config
@@ -43,21 +44,21 @@ _CURE = (
 
 
 def try_within_limit(
-    plugin: Plugin, row: Record, options: Mapping[str, OptionValue], config: Config
+    plugin: Plugin, row: Record, options: Mapping[str, OptionValue], config: Config, limit: int
 ) -> None:
     """Raises `PluginBroken` where a child with as much address space left as here ends by itself.
 
-    The child starts the backend and runs a small program. A larger program may need more, and end
-    the process yet. Nothing is tried without a limit, in such a child, and of a plugin that a child
-    cannot find.
+    ``limit`` is this process's, in bytes. The child starts the backend and runs a small
+    program. A larger program may need more, and end the process yet. Nothing is tried in such a
+    child, and of a plugin that a child cannot find.
     """
-    limit = probe_cache.address_limit()
-    is_library = isinstance(plugin, LibraryPlugin)
-    library = plugin.library() if isinstance(plugin, LibraryPlugin) else ""
-    found = library or (row.source is Source.ENTRY_POINT and not is_library)
-    if limit is None or not found or UNTIL in os.environ or not config.probe_libraries:
+    library, can_find = "", row.source is Source.ENTRY_POINT
+    if isinstance(plugin, LibraryPlugin):
+        library = plugin.library()
+        can_find = bool(library)
+    if not can_find or UNTIL in os.environ or not config.probe_libraries:
         return
-    room = ((limit - _size()) // _STEP - 1) * _STEP  # threads and allocators vary
+    room = ((limit - address_size()) // _STEP - 1) * _STEP  # threads and allocators vary
     names = (*plugin.aliases, plugin.platform, row.name)
     tried = vendors.trial_options(names, needed_by(library) if library else (), options)
     request = {
@@ -69,7 +70,7 @@ def try_within_limit(
     if probe_cache.recall(facts) is True:
         return
     outcome = run_in_child(
-        "plugrt.plugins.starting.address_space:examine", request,
+        "plugrt.plugins.starting.limit_trial:examine", request,
         _IMPORT_SECONDS + config.probe_seconds, env=ALONE,
     )  # fmt: skip
     said = {name: value for line in outcome.lines for name, value in line.items()}
@@ -90,15 +91,6 @@ def try_within_limit(
     )
 
 
-def _size() -> int:
-    """Returns the size of this process's address space in bytes; 0 where it is not told."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
 # --- the child's side -------------------------------------------------------------------------
 
 
@@ -110,7 +102,7 @@ def examine(request: dict[str, Any], say: Any) -> None:
     for name in request["modules"]:
         importlib.import_module(name)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = _size() + request["room"]
+    wanted = address_size() + request["room"]
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     try:
