@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from plugrt.capi import create_client, load_library
+from plugrt.capi.abi import process_map
 from plugrt.errors import (
     InvalidArgument,
     PjrtError,
@@ -45,6 +47,16 @@ def test_no_entry_point(tmp_path: Path) -> None:
 def test_an_entry_point_that_is_no_function(tmp_path: Path, symbol: str) -> None:
     path = compile_c(tmp_path, symbol)
     with pytest.raises(PluginBroken, match=r"its GetPjrtApi is at 0x.*no code to run"):
+        load_library(path)
+
+
+def test_an_entry_point_where_code_was_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was called, and the process ended, where a freed program of XLA had been."""
+    monkeypatch.setattr(process_map, "_latest", SimpleNamespace(executable=lambda address: True))
+    path = compile_c(tmp_path, "int GetPjrtApi = 5;")
+    with pytest.raises(PluginBroken, match="no code to run"):
         load_library(path)
 
 

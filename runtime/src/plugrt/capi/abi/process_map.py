@@ -65,7 +65,8 @@ class AddressMap:
 def is_code(address: int) -> bool:
     """Whether a function can be at ``address``; reads the map again where none was before.
 
-    The code of libraries stays where it is: they are opened so that they cannot be unloaded.
+    The code of libraries stays where it is: they are opened so that they cannot be unloaded. Code
+    that XLA compiles is freed with its program: see `forget_map`.
     """
     global _latest
     known = _latest is not None and _latest.executable(address)
@@ -73,6 +74,12 @@ def is_code(address: int) -> bool:
         _latest = AddressMap()
         known = _latest.executable(address)
     return known
+
+
+def forget_map() -> None:
+    """Has `is_code` read the map again: a library was opened, perhaps where code was before."""
+    global _latest
+    _latest = None
 
 
 # Process-wide: the memory is the process's.

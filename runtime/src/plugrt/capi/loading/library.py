@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.ownership import DESTROYS
-from plugrt.capi.abi.process_map import AddressMap, file_at, is_code
+from plugrt.capi.abi.process_map import AddressMap, file_at, forget_map, is_code
 from plugrt.capi.abi.structs import StructSizes
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.exception_guard import guard, take_caught
@@ -232,6 +232,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
         opened = ffi.dlopen(path, _FLAGS)
     except OSError as error:
         raise why_not_loaded(path, str(error), hints) from error
+    forget_map()
     try:
         entry = opened.GetPjrtApi
     except (AttributeError, ffi.error) as error:
