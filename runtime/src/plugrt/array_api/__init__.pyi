@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -227,7 +227,10 @@ def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def outer(a: ArrayLike, b: ArrayLike) -> Array: ...
 def pad(
-    array: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: ArrayLike | float = 0
+    array: ArrayLike,
+    pad_width: object,
+    mode: str = "constant",
+    constant_values: ArrayLike | float = 0,
 ) -> Array: ...
 def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array: ...
 def positive(x: ArrayLike, /) -> Array: ...

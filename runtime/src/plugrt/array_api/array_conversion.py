@@ -97,7 +97,7 @@ def _convert_scalar(x: bool | int | float | complex) -> Array:
     return device_put(x) if current_trace() is None else as_tracer(x)  # type: ignore[return-value]
 
 
-def _convert_array(x: Array, target: Dtype | None, device: Any, copy: bool | None) -> Array:
+def _convert_array(x: Array, target: Dtype | None, device: object, copy: bool | None) -> Array:
     if target is not None and target != x.dtype:
         _refuse(copy is False, f"{x.dtype.name} becomes {target.name}")
         return place(convert_dtype(x, dtype=target), device)
@@ -125,7 +125,7 @@ def _refuse(needed: bool, why: str) -> None:
         raise ArgumentError(f"asarray was called with copy=False, and a copy is needed: {why}")
 
 
-def _read_foreign(obj: Any, target: Dtype | None) -> npt.NDArray[Any]:
+def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[Any]:
     host = obj if isinstance(obj, np.ndarray | np.generic) else np.asarray(obj)
     if host.dtype.hasobject and host.ndim == 0:
         raise NotAnArray(
@@ -137,7 +137,7 @@ def _read_foreign(obj: Any, target: Dtype | None) -> npt.NDArray[Any]:
     return host if target is None else cast(host, target)
 
 
-def _read_sequence(obj: Any, leaves: list[Any], target: Dtype | None) -> npt.NDArray[Any]:
+def _read_sequence(obj: object, leaves: list[Any], target: Dtype | None) -> npt.NDArray[Any]:
     try:
         host = np.asarray(obj) if target is None else _cast_checked(obj, target)
     except IntegerOverflow:
@@ -154,7 +154,7 @@ def _read_sequence(obj: Any, leaves: list[Any], target: Dtype | None) -> npt.NDA
     return host_array(host, "the argument of asarray")
 
 
-def _cast_checked(obj: Any, target: Dtype) -> npt.NDArray[Any]:
+def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[Any]:
     try:
         return cast(obj, target)
     except OverflowError as error:
@@ -173,7 +173,7 @@ def _default_dtype(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
     return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)
 
 
-def _is_nested(x: Any) -> bool:
+def _is_nested(x: object) -> bool:
     return isinstance(x, Sequence) and not isinstance(x, _BUFFERS)
 
 

@@ -29,13 +29,13 @@ Dtype = np.dtype[Any]
 
 
 @operation(static=("shape", "value", "dtype", "weak"), weak_by="body")
-def _splat(*, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool = False) -> Tracer:
+def _splat(*, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool = False) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)
 
 
 @operation(static=("shape", "value", "dtype", "weak"), weak_by="body")
 def _splat_like(
-    x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool
+    x: Tracer, *, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool
 ) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)  # x decides where
 
@@ -174,7 +174,7 @@ def full_like(
     return shard_like(_emit_full_like(model, value, **options), model)
 
 
-def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
+def _like(x: ArrayLike, value: int, dtype: object, device: object) -> Array:
     model = _require_model(x)
     target = model.dtype if dtype is None else as_dtype(dtype)
     weak = dtype is None and is_weak(model)
@@ -184,14 +184,14 @@ def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
     return shard_like(_splat_like(model, **options), model)
 
 
-def _require_model(x: Any) -> Any:
+def _require_model(x: object) -> Any:
     """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
     if type(x) in (Array, Tracer):
         return x
     return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
 
 
-def _read_fill_value(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
+def _read_fill_value(function: str, value: object, dtype: object) -> tuple[Any, Dtype]:
     # Python scalars are converted here: on a device a float has passed through float32.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         target = scalar_dtype(value) if dtype is None else as_dtype(dtype)

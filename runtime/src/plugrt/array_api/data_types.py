@@ -127,7 +127,7 @@ _SCALARS: dict[type, Any] = {
 }
 
 
-def _read_dtype(x: Any) -> Dtype:
+def _read_dtype(x: object) -> Dtype:
     if isinstance(x, Array | np.ndarray | np.generic):
         return as_dtype(x.dtype)
     return as_dtype(x)

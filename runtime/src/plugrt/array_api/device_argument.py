@@ -33,7 +33,9 @@ def place(x: Array, device: Any) -> Array:
     return cast(Array, placed.in_memory(sharding.memory_kind))
 
 
-def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options: Any) -> Array:
+def make_on_device(
+    device: object, make: Operation[Any, Any], *args: object, **options: object
+) -> Array:
     """Returns an operation's result for host data, computed on ``device``."""
     if isinstance(device, Sharding) and isinstance(device, SingleDeviceSharding):
         device = device.device
@@ -45,7 +47,7 @@ def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options
         return place(make(*args, **options), device)
 
 
-def _make_device_error(device: Any) -> InvalidArgument:
+def _make_device_error(device: object) -> InvalidArgument:
     return InvalidArgument(
         f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
     )

@@ -77,7 +77,7 @@ def from_dlpack(
     return duplicate(moved) if copy and shared else moved
 
 
-def _find_device(x: Any, device_type: int, index: int) -> Device:
+def _find_device(x: object, device_type: int, index: int) -> Device:
     """Returns the device that an object is on, by the hardware's number as DLPack has it."""
     what = (
         f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
@@ -187,7 +187,7 @@ def _can_share_host_memory(device: Device) -> bool:
     return capabilities.dlpack and capabilities.zero_copy_put
 
 
-def _address(capsule: Any) -> int:
+def _address(capsule: object) -> int:
     # Later, here and below: what reads capsules is of the PJRT clients, which may not be needed.
     from plugrt.capi.buffers.dlpack import find_address
 

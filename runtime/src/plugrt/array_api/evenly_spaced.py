@@ -118,7 +118,7 @@ def _bounds_dtype(*bounds: Any) -> Dtype:
     return default_dtype(dtype) if dtype.itemsize == (16 if dtype.kind == "c" else 8) else dtype
 
 
-def _read_number(function: str, value: Any) -> Any:
+def _read_number(function: str, value: object) -> Any:
     if isinstance(value, np.generic | np.ndarray | Array) and np.ndim(value) == 0:
         value = value.item()
     if not isinstance(value, int | float | complex):

@@ -35,7 +35,7 @@ def binary_combiner(builder: Callable[..., Any]) -> Combine:
 
 
 def fold(
-    combine: Combine, x: Tracer, initial: Any, axes: tuple[int, ...], *, keepdims: bool
+    combine: Combine, x: Tracer, initial: object, axes: tuple[int, ...], *, keepdims: bool
 ) -> Tracer:
     """Returns ``x`` reduced over ``axes`` by ``combine``, whose identity is ``initial``."""
     shape = reduced_shape(x.shape, axes, keepdims=keepdims)
@@ -45,7 +45,7 @@ def fold(
     return reshape(result, shape)
 
 
-def accumulate(combine: Combine, x: Tracer, initial: Any, axis: int) -> Tracer:
+def accumulate(combine: Combine, x: Tracer, initial: object, axis: int) -> Tracer:
     """Returns the running reduction of ``x`` along ``axis``, of the shape of ``x``.
 
     One window for each element, reaching back to the first: XLA rewrites that to a tree of blocks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -271,7 +270,7 @@ def slice_along(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
     return slice_(x, low, high, [1] * x.ndim)
 
 
-def _list_arrays(function: str, arrays: Any) -> list[Tracer]:
+def _list_arrays(function: str, arrays: object) -> list[Tracer]:
     if not isinstance(arrays, tuple | list):
         # An array is a sequence of arrays along its first axis, as in NumPy.
         return list(unstack(require_array(function, "arrays", arrays)))

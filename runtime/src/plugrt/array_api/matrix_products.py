@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -96,7 +95,7 @@ def tensordot(
     return dot(x1, x2, left, right)
 
 
-def _read_axes(axes: Any, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _read_axes(axes: object, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(axes, tuple | list):
         if len(axes) != 2:
             raise AxisError(f"axes of tensordot is {axes}; it takes a number or a pair")

@@ -47,7 +47,7 @@ def iterate(self: Any) -> Iterator[Any]:
 
 
 def _sort_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, axis: int = -1, **options: Any) -> Any:
+    def method(self: object, axis: int = -1, **options: object) -> Any:
         return function(self, axis=axis, **options)
 
     method.__doc__ = f"Returns ``array_api.{name}`` along ``axis``."
@@ -59,7 +59,7 @@ def astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:
     return data_types.astype(self, dtype, copy=copy)
 
 
-def reshape(self: Any, *shape: Any) -> Any:
+def reshape(self: object, *shape: object) -> Any:
     """Returns the elements in another shape, given as integers or as one tuple."""
     return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
 
@@ -81,7 +81,7 @@ def squeeze(self: Any, axis: Axis = None) -> Any:
     return manipulation.squeeze(self, axis=every if axis is None else axis)
 
 
-def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(self: object, axis1: int, axis2: int) -> Any:
     """Returns the array with two axes exchanged."""
     return manipulation.swapaxes(self, axis1, axis2)
 
@@ -106,12 +106,12 @@ def nonzero(self: Any) -> Any:
     return searching.nonzero(self)
 
 
-def conj(self: Any) -> Any:
+def conj(self: object) -> Any:
     """Returns the complex conjugate."""
     return elementwise_complex.conj(self)
 
 
-def round_(self: Any, decimals: int = 0, out: None = None) -> Any:
+def round_(self: object, decimals: int = 0, out: None = None) -> Any:
     """Returns the array rounded to ``decimals`` places, halves to even."""
     refuse_out("round", out)
     return rounding.round(self, decimals)
@@ -128,7 +128,7 @@ def __round__(self: Any, ndigits: int | None = None, /) -> Any:
     return data_types.astype(rounding.round(self), np.dtype(np.int64) if wide else default_int())
 
 
-def clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
+def clip(self: object, min: object = None, max: object = None, out: None = None) -> Any:
     """Returns the array kept within ``min`` and ``max``."""
     refuse_out("clip", out)
     return float_properties.clip(self, min, max)

@@ -20,7 +20,9 @@ from plugrt.array_api.searching import where as where_
 from plugrt.errors import ArgumentError
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
+) -> Any:
     """Returns an array kept within two bounds, by either of their names."""
     lower, upper = (b if a is None else a for a, b in ((a_min, min), (a_max, max)))
     return float_properties.clip(a, lower, upper)
@@ -46,7 +48,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return _reverse(reshape_(_reverse(a), sizes[::-1], copy=copy))
 
 
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: object, order: str = "C") -> Any:
     """Returns the elements in one dimension, in the order of rows or of columns."""
     return reshape(a, -1, "C" if order == "K" else order)
 
@@ -96,7 +98,9 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def _wrap_binary(function: Callable[..., Any]) -> Callable[..., Any]:
-    def over_two(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Any:
+    def over_two(
+        a: object, s: object = None, axes: object = (-2, -1), norm: str = "backward"
+    ) -> Any:
         return function(a, s=s, axes=axes, norm=norm)
 
     return over_two

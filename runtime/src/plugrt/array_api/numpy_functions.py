@@ -230,7 +230,7 @@ def median(a: Tracer, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
 @operation(static=("pad_width", "mode"))
 def pad(
-    array: Tracer, pad_width: Any, mode: str = "constant", constant_values: Tracer | float = 0
+    array: Tracer, pad_width: object, mode: str = "constant", constant_values: Tracer | float = 0
 ) -> Tracer:
     """Returns an array with more elements before and after, ``constant_values`` of them.
 

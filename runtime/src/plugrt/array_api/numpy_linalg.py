@@ -77,7 +77,7 @@ def svd(
     return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: object, mode: str = "reduced") -> Any:
     """Returns Q and R, or with the mode "r" R alone."""
     return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)  # type: ignore[arg-type]
 

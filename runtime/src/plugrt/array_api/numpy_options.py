@@ -64,7 +64,7 @@ def in_dtype(title: str, operands: Sequence[Any], options: dict[str, Any]) -> li
     return found
 
 
-def take_where(title: str, options: dict[str, Any], out: Any) -> Any:
+def take_where(title: str, options: dict[str, Any], out: object) -> Any:
     """Returns the ``where`` of a ufunc, taken out of its options; None for everywhere.
 
     Raises `ArgumentTypeError` where there is no ``out`` to keep its other elements.
@@ -80,7 +80,7 @@ def take_where(title: str, options: dict[str, Any], out: Any) -> Any:
     return np.asarray(where)
 
 
-def fill(out: Any, found: Any, where: Any = None) -> Any:
+def fill(out: object, found: object, where: object = None) -> Any:
     """Returns NumPy's own arrays ``out`` with the results in them: ``host += x``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = found if isinstance(found, tuple) else (found,)

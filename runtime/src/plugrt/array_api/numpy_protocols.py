@@ -60,7 +60,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
     """Returns both protocols' methods, for arrays whose functions are in ``namespace``."""
 
     def __array_ufunc__(
-        self: Any, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any
+        self: object, ufunc: np.ufunc, method: str, /, *inputs: object, **options: object
     ) -> Any:
         name = _OPERATORS.get(ufunc)
         if name is not None and method == "__call__" and not options:
@@ -85,7 +85,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
         return found if out is None else fill(out, found, where)
 
     def __array_function__(
-        self: Any,
+        self: object,
         func: Callable[..., Any],
         types: Sequence[type],
         args: Sequence[Any],
@@ -144,11 +144,11 @@ def _check_options(name: str, function: Callable[..., Any], options: Mapping[str
         )
 
 
-def _convert_operand(x: Any) -> Any:
+def _convert_operand(x: object) -> Any:
     return asarray(x) if isinstance(x, list | tuple) else x
 
 
-def _refuse_ours(title: str, out: Any) -> None:
+def _refuse_ours(title: str, out: object) -> None:
     for x in out if isinstance(out, tuple) else (out,):
         if isinstance(x, _OURS):
             raise Unimplemented(
@@ -236,7 +236,7 @@ def _refuse_name(title: str, name: str) -> NoReturn:
     )
 
 
-def _read(x: Any) -> Any:
+def _read(x: object) -> Any:
     """Returns arrays of ours, also in lists and tuples, as NumPy's."""
     if isinstance(x, list | tuple):
         return type(x)(map(_read, x))

@@ -84,7 +84,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             filter_traceback(error)
             raise
 
-    def reflected(self: Any, other: Any, /) -> Any:
+    def reflected(self: object, other: object, /) -> Any:
         try:
             return apply_mixed(self, other, True)
         except Exception as error:  # raised again without plugrt's frames
@@ -141,7 +141,7 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
     """Returns ``__array_namespace__``, which gives ``namespace``; ``version`` is the standard's."""
     known = ("2021.12", "2022.12", "2023.12", version)
 
-    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+    def __array_namespace__(self: object, *, api_version: str | None = None) -> ModuleType:
         stated = api_version is None or (isinstance(api_version, str) and api_version in known)
         if not stated:
             raise ArgumentError(

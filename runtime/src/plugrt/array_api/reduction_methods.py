@@ -20,7 +20,7 @@ Axis = int | Sequence[int] | None
 Method = Callable[..., Any]
 
 
-def refuse_out(name: str, out: Any) -> None:
+def refuse_out(name: str, out: object) -> None:
     """Raises `Unimplemented` for an array to write into: arrays do not change.
 
     NumPy's functions (``np.mean(x)``) pass ``out=None`` to the methods, as they do to JAX's.
@@ -34,12 +34,12 @@ def refuse_out(name: str, out: Any) -> None:
 def _reduce(
     name: str,
     function: Method,
-    x: Any,
-    out: Any,
+    x: object,
+    out: object,
     *,
-    where: Any,
-    initial: Any = None,
-    **options: Any,
+    where: object,
+    initial: object = None,
+    **options: object,
 ) -> Any:
     refuse_out(name, out)
     if initial is None and where is None:
@@ -49,13 +49,13 @@ def _reduce(
 
 def _sum_method(name: str, function: Method) -> Method:
     def method(
-        self: Any,
+        self: object,
         axis: Axis = None,
-        dtype: Any = None,
+        dtype: object = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
+        initial: object = None,
+        where: object = None,
     ) -> Any:
         options = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
         return _reduce(name, function, self, out, initial=initial, where=where, **options)
@@ -65,12 +65,12 @@ def _sum_method(name: str, function: Method) -> Method:
 
 def _extremum_method(name: str, function: Method) -> Method:
     def method(
-        self: Any,
+        self: object,
         axis: Axis = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
+        initial: object = None,
+        where: object = None,
     ) -> Any:
         options = {"axis": axis, "keepdims": keepdims}
         return _reduce(name, function, self, out, initial=initial, where=where, **options)
@@ -80,12 +80,12 @@ def _extremum_method(name: str, function: Method) -> Method:
 
 def _boolean_method(name: str, function: Method) -> Method:
     def method(
-        self: Any,
+        self: object,
         axis: Axis = None,
         out: None = None,
         keepdims: bool = False,
         *,
-        where: Any = None,
+        where: object = None,
     ) -> Any:
         return _reduce(name, function, self, out, where=where, axis=axis, keepdims=keepdims)
 
@@ -93,7 +93,7 @@ def _boolean_method(name: str, function: Method) -> Method:
 
 
 def _position_method(name: str, function: Method) -> Method:
-    def method(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+    def method(self: object, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         refuse_out(name, out)
         return function(self, axis=axis, keepdims=keepdims)
 

@@ -23,7 +23,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
 
-def require_concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
+def require_concrete(function: str, x: object, cure: str, name: str = "x") -> Array:
     """Returns an argument as a concrete array.
 
     Raises `DataDependentShape` with the ``cure`` for a traced array, `NotAnArray` for others.

@@ -77,7 +77,7 @@ def _reduce_sum(
     return convert(fold(binary_combiner(builder), x, initial, axes, keepdims=keepdims), result)
 
 
-def _prepare_sum(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
+def _prepare_sum(function: str, x: Tracer, dtype: object) -> tuple[Tracer, Dtype]:
     """Returns ``x`` in the dtype that it is summed in, and the dtype of the sum."""
     x = unary(function, x, ANY)
     result = sum_dtype(x.dtype) if dtype is None else as_dtype(dtype)

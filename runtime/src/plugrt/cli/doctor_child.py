@@ -130,7 +130,7 @@ def tell(_: None, say: Callable[..., None]) -> None:
             say(fact=row)
 
 
-def _read(record: Record, answer: Any) -> list[dict[str, Any]]:
+def _read(record: Record, answer: object) -> list[dict[str, Any]]:
     if not isinstance(answer, Mapping):
         raise PluginBroken(f"plugrt_doctor_facts gives {answer!r:.60}, no dict of facts by name")
     for name, value in answer.items():

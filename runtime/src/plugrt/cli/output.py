@@ -16,7 +16,7 @@ import click
 from plugrt.errors import escape_controls
 
 
-def print_json(data: Any) -> None:
+def print_json(data: object) -> None:
     """Prints data as JSON on stdout."""
     click.echo(json.dumps(data, indent=2, default=str))
 

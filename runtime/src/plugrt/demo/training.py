@@ -132,7 +132,7 @@ class _Run:
         self._steps = 0
         self._loss: Any = None
 
-    def record_step(self, loss: Any) -> None:
+    def record_step(self, loss: object) -> None:
         self._steps += 1
         self._loss = loss
         if self._steps == 1:
@@ -191,7 +191,7 @@ def zeros_like(params: Params) -> Params:
     return {name: np.zeros_like(value) for name, value in params.items()}
 
 
-def logits(params: Params, images: Any) -> tuple[Any, Any]:
+def logits(params: Params, images: object) -> tuple[Any, Any]:
     """Returns the scores of each class, shape (n, 10), and the hidden activations (n, 128)."""
     hidden = xp.maximum(images @ params["w1"] + params["b1"], 0)
     return hidden @ params["w2"] + params["b2"], hidden
@@ -222,14 +222,16 @@ def update(params: Params, momentum: Params, gradients: Params) -> tuple[Params,
     return {n: params[n] - RATE * momentum[n] for n in params}, momentum
 
 
-def step(params: Params, momentum: Params, images: Any, labels: Any) -> tuple[Params, Params, Any]:
+def step(
+    params: Params, momentum: Params, images: object, labels: object
+) -> tuple[Params, Params, Any]:
     """One step on one device: the new parameters, the new momentum and the loss."""
     loss, gradients = loss_and_gradients(params, images, labels)
     return *update(params, momentum, gradients), loss
 
 
 def parallel_step(
-    params: Params, momentum: Params, images: Any, labels: Any
+    params: Params, momentum: Params, images: object, labels: object
 ) -> tuple[Params, Params, Any]:
     """The same on one shard of a batch: loss and gradients are averaged over ``devices``."""
     loss, gradients = loss_and_gradients(params, images, labels)
@@ -237,6 +239,6 @@ def parallel_step(
     return *update(params, momentum, gradients), lax.pmean(loss, "devices")
 
 
-def predict(params: Params, images: Any) -> Any:
+def predict(params: Params, images: object) -> Any:
     """Returns the most likely class of each image, shape (n,)."""
     return xp.argmax(logits(params, images)[0], axis=1)

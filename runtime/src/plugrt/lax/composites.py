@@ -55,12 +55,12 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
     _check_name(name, version)
 
     @functools.wraps(decomposition)
-    def call(*args: Any, **attributes: Any) -> Any:
+    def call(*args: object, **attributes: object) -> Any:
         _check_attributes(name, attributes)
         stated = {key: value for key, value in attributes.items() if value is not None}
         operation = _Composite(name, version, decomposition, attributes, stated)
 
-        def run_in_python(functions: Sequence[Callable[..., Any]], args: Any) -> Any:
+        def run_in_python(functions: Sequence[Callable[..., Any]], args: object) -> Any:
             return run_chosen(functools.partial(functions[0], **attributes), args)
 
         key = (name, version, _freeze(name, attributes))
@@ -92,7 +92,7 @@ class _Composite:
         self._decompose = functools.partial(decomposition, **keywords)
         self._attributes = attributes
 
-    def add(self, args: Any) -> Any:
+    def add(self, args: object) -> Any:
         """Adds the operation to the current trace, and returns its results."""
         trace = active_trace()
         leaves, spec = pytrees.flatten(args)
@@ -144,7 +144,7 @@ def _typed(x: Tracer, kind: Any) -> Tracer:
     return x if x.dtype == kind[1] else Tracer.from_literal(x.trace, x.scalar, kind[1])
 
 
-def _check_name(name: Any, version: Any) -> None:
+def _check_name(name: object, version: object) -> None:
     if not isinstance(name, str):
         raise ArgumentTypeError(f"composite takes its name as text; got {name!r:.60}")
     if not _NAME.fullmatch(name):
@@ -181,7 +181,7 @@ def _attributes(name: str, attributes: Mapping[str, Any]) -> ir.DictAttr:
     return ir.DictAttr.get({key: _attribute(name, key, v) for key, v in attributes.items()})
 
 
-def _attribute(name: str, key: str, value: Any) -> ir.Attribute:
+def _attribute(name: str, key: str, value: object) -> ir.Attribute:
     match value:
         case list() | tuple():
             return ir.ArrayAttr.get([_attribute(name, key, each) for each in value])
@@ -203,7 +203,7 @@ def _attribute(name: str, key: str, value: Any) -> ir.Attribute:
         ) from None
 
 
-def _freeze(name: str, value: Any) -> Any:
+def _freeze(name: str, value: object) -> Any:
     """Returns attributes as a part of a cache's key."""
     match value:
         case list() | tuple():

@@ -121,7 +121,7 @@ def _custom_call(
     target: str,
     types: tuple[TensorType, ...],
     effect: bool,
-    config: Any,
+    config: object,
     version: int,
     layouts: Sequence[Sequence[int]] | None,
     result_layouts: Sequence[Sequence[int]] | None,
@@ -151,7 +151,7 @@ def _custom_call(
     return list(wrap(made))
 
 
-def _config(config: Any, version: int) -> ir.Attribute | None:
+def _config(config: object, version: int) -> ir.Attribute | None:
     if version == 4:
         if config is not None and not isinstance(config, dict):
             raise ArgumentError(
@@ -164,7 +164,7 @@ def _config(config: Any, version: int) -> ir.Attribute | None:
     return None if config is None else ir.StringAttr.get(config)
 
 
-def call_attribute(name: str, value: Any) -> ir.Attribute:
+def call_attribute(name: str, value: object) -> ir.Attribute:
     """Returns an attribute of a custom call; `ArgumentError` for values that it does not take."""
     if isinstance(value, str):
         return ir.StringAttr.get(value)
@@ -279,5 +279,5 @@ def rng_bit_generator(
     return [new, convert(bits, result_dtype)]
 
 
-def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: Any, loc: Any) -> Any:
+def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc: object) -> Any:
     return hlo.RngBitGeneratorOp(types[0], types[1], algorithm, state, loc=loc)

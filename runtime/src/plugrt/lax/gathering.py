@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ _MODES = {
 }
 
 
-def parse_mode(function: str, mode: Any) -> GatherScatterMode:
+def parse_mode(function: str, mode: object) -> GatherScatterMode:
     """Returns the mode that is meant by a member, its name in any case, or None (drop)."""
     name = getattr(mode, "name", mode)
     name = name.lower() if isinstance(name, str) else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, Unimplemented
 from plugrt.execution.trees import pytrees
@@ -41,7 +41,7 @@ def stage(x: Tracer, /) -> Tracer:
 
 
 @with_argument_errors
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> None:
     """Uses each array in a pytree, and nothing comes of it.
 
     With ``prevent_mlir_dce`` the program keeps what they are computed of, for a custom call named
@@ -81,7 +81,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     return x
 
 
-def _check_arrays(function: str, x: Any) -> None:
+def _check_arrays(function: str, x: object) -> None:
     for path, leaf in pytrees.flatten_with_paths(x):
         if not isinstance(leaf, ARRAYS):
             raise NotAnArray(

@@ -202,7 +202,7 @@ def precision_config(precision: PrecisionLike | Any) -> ir.ArrayAttr:
     return ir.ArrayAttr.get(found)
 
 
-def _name_of(one: Any) -> str:
+def _name_of(one: object) -> str:
     """Returns StableHLO's name of one operand's precision; raises `ArgumentError`."""
     name = config.default_matmul_precision if one is None else getattr(one, "name", one)
     return Precision(name.lower() if isinstance(name, str) else name).name

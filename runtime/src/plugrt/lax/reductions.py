@@ -47,8 +47,8 @@ Running: TypeAlias = Callable[..., Any]
 
 @with_argument_errors
 def reduce(
-    operands: Any,
-    init_values: Any,
+    operands: object,
+    init_values: object,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
@@ -64,7 +64,7 @@ def reduce(
     Array(6, dtype=int32)
     """
 
-    def run(operands: Any, init_values: Any) -> Any:
+    def run(operands: object, init_values: object) -> Any:
         arrays, spec = pytrees.flatten(operands)
         initial, found = pytrees.flatten(init_values)
         if spec != found:
@@ -233,7 +233,7 @@ def _first_extreme(
     name: str,
     operand: Tracer,
     axis: int,
-    index_dtype: Any,
+    index_dtype: object,
     direction: str,
     initial: Callable[[Any], Any],
 ) -> Tracer:

@@ -75,7 +75,7 @@ def scaled_dot(
 
 def _decompose(
     lhs: Tracer, rhs: Tracer, lhs_scale: Tracer, rhs_scale: Tracer, *,
-    dimension_numbers: Any, preferred_element_type: np.dtype[Any],
+    dimension_numbers: object, preferred_element_type: np.dtype[Any],
 ) -> Tracer:  # fmt: skip
     scaled = [
         emit(hlo.multiply, convert(x, _BFLOAT16), convert(_spread(s, x.shape), _BFLOAT16))

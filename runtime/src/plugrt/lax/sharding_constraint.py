@@ -83,7 +83,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     return made
 
 
-def _constrain(leaf: Any, sharding: Sharding, path: str) -> Tracer:
+def _constrain(leaf: object, sharding: Sharding, path: str) -> Tracer:
     try:
         x = as_tracer(leaf, "x of with_sharding_constraint")
         return x.constrained(sharding, "with_sharding_constraint")
@@ -99,7 +99,7 @@ def _has_open_dimensions(sharding: Sharding) -> bool:
     return isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in sharding.spec
 
 
-def _read(given: Any) -> Sharding | None:
+def _read(given: object) -> Sharding | None:
     one: Sharding | None = name_in_context(given, "with_sharding_constraint")
     if isinstance(one, AUTO):
         raise InvalidArgument(

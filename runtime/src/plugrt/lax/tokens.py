@@ -35,7 +35,7 @@ class Token:
     def __init__(self, sent: Iterable[Sent] = (), arrays: Iterable[Any] = ()) -> None:
         self.sent, self.arrays = tuple(sent), tuple(arrays)
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         raise NotAnArray(f"{self!r} has no data that an array could be made of")
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ pytrees.register_node(
 
 
 @with_argument_errors
-def create_token(_: Any = None) -> Token:
+def create_token(_: object = None) -> Token:
     """Returns a token that comes after nothing.
 
     The argument is ignored. Raises `ArgumentTypeError` for more than one. As

@@ -60,8 +60,8 @@ def compute_padding(
 
 @with_argument_errors
 def reduce_window(
-    operand: Any,
-    init_value: Any,
+    operand: object,
+    init_value: object,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
@@ -82,7 +82,7 @@ def reduce_window(
     Array([5., 3.], dtype=float32)
     """
 
-    def run(operand: Any, init_value: Any) -> Any:
+    def run(operand: object, init_value: object) -> Any:
         arrays, spec = pytrees.flatten(operand)
         initial = pytrees.flatten(init_value)[0]
         starts = check_initial("reduce_window", arrays, initial)

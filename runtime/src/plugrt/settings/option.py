@@ -96,7 +96,7 @@ class Option(Generic[T]):
         derived = self.derive(environ) if self.derive else None
         return (self.default, "default") if derived is None else (derived, "environment")
 
-    def validate(self, value: Any) -> T:
+    def validate(self, value: object) -> T:
         """Returns ``value`` if it is valid for the option; raises `ConfigError` otherwise.
 
         The default (often None) is always valid; text is parsed as in the environment.

@@ -34,7 +34,7 @@ def _parse_boolean(text: str) -> bool:
 
 
 def _require_instance(*types: type[T]) -> Any:
-    def check(value: Any) -> T:
+    def check(value: object) -> T:
         # bool is a subclass of int, but no valid count or text.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise ValueError(f"a {type(value).__name__} was given")
@@ -54,7 +54,7 @@ def _int64(value: str | int) -> int:
 def integer(minimum: int | None = None) -> OptionType[int]:
     """A whole number of 64 bits, not below ``minimum``."""
 
-    def check(value: Any) -> int:
+    def check(value: object) -> int:
         number: int = _require_instance(int)(value)
         if minimum is not None and number < minimum:
             raise ValueError
@@ -68,7 +68,7 @@ def count(minimum: int, unset: int) -> OptionType[int | None]:
     """A whole number from ``minimum``, or the number that means "unset" in JAX."""
     whole = integer(minimum)
 
-    def check(value: Any) -> int | None:
+    def check(value: object) -> int | None:
         return None if value == unset else whole.check(value)
 
     return OptionType(
@@ -79,7 +79,7 @@ def count(minimum: int, unset: int) -> OptionType[int | None]:
 def number(minimum: float = 0.0, maximum: float = math.inf) -> OptionType[float]:
     """A finite number from ``minimum`` to ``maximum``."""
 
-    def check(value: Any) -> float:
+    def check(value: object) -> float:
         found = float(_require_instance(int, float)(value))
         if not minimum <= found <= maximum or math.isinf(found):
             raise ValueError
@@ -97,7 +97,7 @@ def seconds() -> OptionType[float]:
 def choice(*words: str) -> OptionType[str]:
     """One of ``words``; case does not matter."""
 
-    def check(value: Any) -> str:
+    def check(value: object) -> str:
         word: str = _require_instance(str)(value).lower()
         if word not in words:
             raise ValueError
@@ -112,7 +112,7 @@ def _parse_integers(text: str) -> tuple[int, ...] | None:
     return tuple(_int64(item) for item in text.split(","))
 
 
-def _check_integers(value: Any) -> tuple[int, ...] | None:
+def _check_integers(value: object) -> tuple[int, ...] | None:
     if value is None:
         return None
     if not isinstance(value, tuple | list) or any(type(item) is not int for item in value):
@@ -124,7 +124,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-def _check_names(value: Any) -> tuple[str, ...]:
+def _check_names(value: object) -> tuple[str, ...]:
     if not isinstance(value, tuple | list) or any(type(item) is not str for item in value):
         raise ValueError
     return tuple(value)
@@ -151,7 +151,7 @@ def option_value(text: str) -> OptionValue:
         return text
 
 
-def _check_folder(value: Any) -> str:
+def _check_folder(value: object) -> str:
     """Returns a path as it is; refuses a URL, which would become a folder named ``gs:``."""
     path: str = _require_instance(str)(value)
     if files.is_url(path):
@@ -182,13 +182,13 @@ def _parse_named_options(text: str) -> dict[str, dict[str, OptionValue]]:
     return found
 
 
-def _check_named_options(value: Any) -> dict[str, dict[str, OptionValue]]:
+def _check_named_options(value: object) -> dict[str, dict[str, OptionValue]]:
     if not isinstance(value, dict) or any(type(name) is not str for name in value):
         raise ValueError
     return {name: _check_create_options(options) for name, options in value.items()}
 
 
-def _check_create_options(value: Any) -> dict[str, OptionValue]:
+def _check_create_options(value: object) -> dict[str, OptionValue]:
     if not isinstance(value, dict):
         raise ValueError
     for key, item in value.items():
@@ -201,14 +201,14 @@ def _check_create_options(value: Any) -> dict[str, OptionValue]:
     return dict(value)
 
 
-def _check_gpu_shape(value: Any) -> str:
+def _check_gpu_shape(value: object) -> str:
     shape: str = _require_instance(str)(value)
     if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(x\s*0*[1-9]\d{0,8}\s*){2}", shape, re.ASCII):
         raise ValueError
     return shape
 
 
-def _check_device(value: Any) -> str | Device:
+def _check_device(value: object) -> str | Device:
     if isinstance(value, Device):
         return value
     name: str = _require_instance(str)(value)
@@ -258,7 +258,7 @@ _DUMP_MODES = ("stablehlo", "hlo", "optimized")
 _DUMP_MODES_OF_JAX = ("jaxpr", "eqn_count_pprof")
 
 
-def _check_dump_modes(value: Any) -> tuple[str, ...]:
+def _check_dump_modes(value: object) -> tuple[str, ...]:
     modes = _check_names(value)
     if unknown := [m for m in modes if m not in (*_DUMP_MODES, *_DUMP_MODES_OF_JAX)]:
         raise ValueError(f"there is no {', '.join(map(repr, unknown))}")
@@ -269,7 +269,7 @@ def _parse_dump_modes(text: str) -> tuple[str, ...]:
     return _check_dump_modes(_parse_names(text))
 
 
-def _check_functions(value: Any) -> tuple[Callable[..., Any], ...]:
+def _check_functions(value: object) -> tuple[Callable[..., Any], ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ValueError("several functions are given as a tuple")
     for function in value:
@@ -282,7 +282,7 @@ Lowerings = tuple[tuple[str, str, Callable[..., Any]], ...]
 """Platform, name of an operation, and the function that lowers it there."""
 
 
-def _check_lowerings(value: Any) -> Lowerings:
+def _check_lowerings(value: object) -> Lowerings:
     if isinstance(value, Mapping):
         if wrong := [p for p, of_platform in value.items() if not isinstance(of_platform, Mapping)]:
             raise ValueError(f"of {wrong[0]!r:.60} there is no dict of functions")

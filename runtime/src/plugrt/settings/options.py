@@ -87,7 +87,7 @@ class Options:
             weakref.WeakValueDictionary()
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_"):
             self._option(name).__set__(self, value)
         object.__setattr__(self, name, value)
@@ -142,7 +142,7 @@ class Options:
             found = self._read[name] = option.read(self._environ)
         return found
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, value: object) -> None:
         """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
 
         Raises `UnknownSetting` (an ``AttributeError``, as in JAX) for an unknown name,
@@ -155,7 +155,7 @@ class Options:
             self._drop_tokens()
 
     @contextmanager
-    def override(self, **values: Any) -> Iterator[None]:
+    def override(self, **values: object) -> Iterator[None]:
         """Sets options for this thread until the ``with`` block ends."""
         checked = {}
         for name, value in values.items():
@@ -255,7 +255,7 @@ class Options:
             token = self._tokens.setdefault(values, made)
         return token
 
-    def _validate(self, name: str, value: Any) -> tuple[Option[Any], Any]:
+    def _validate(self, name: str, value: object) -> tuple[Option[Any], Any]:
         """Returns the option of that name and the value, if it is valid and may change now."""
         option = self._option(name)
         checked = option.validate(value)

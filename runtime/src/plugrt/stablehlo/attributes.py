@@ -41,7 +41,7 @@ def text_of(attribute: Any) -> str:
         raise ProgramError(f"the program has a name that is not UTF-8: {attribute}") from error
 
 
-def python_value(attribute: Any) -> Any:
+def python_value(attribute: object) -> Any:
     """Returns an attribute as a Python value: numbers, text, lists, dicts, arrays of NumPy's.
 
     Its text, as MLIR writes it, where there is no such value.
@@ -61,14 +61,14 @@ def python_value(attribute: Any) -> Any:
             return str(attribute)
 
 
-def _array(attribute: Any) -> Any:
+def _array(attribute: object) -> Any:
     try:
         return np.array(attribute)
     except (TypeError, ValueError, RuntimeError):  # a type that Python's buffers do not have
         return str(attribute)
 
 
-def symbol_of(operation: Any) -> str | None:
+def symbol_of(operation: object) -> str | None:
     """Returns the name of a function or another symbol; None where an operation has none."""
     # Only operations of unknown dialects may have such an attribute of another type.
     name = find_attribute(operation, "sym_name")

@@ -151,7 +151,7 @@ class _Rewrite:
 
     # --- what main takes and gives --------------------------------------------------------------
 
-    def _enter(self, function: Any, block: ir.Block) -> None:
+    def _enter(self, function: object, block: ir.Block) -> None:
         with ir.InsertionPoint.at_block_begin(block):
             for number, argument in enumerate(block.arguments):
                 if kind := self._find_wider_type(argument.type):
@@ -298,7 +298,9 @@ class _Rewrite:
                 self._narrow[argument] = narrow
 
 
-def _create(name: str, operands: Sequence[ir.Value], kind: ir.Type, **attributes: Any) -> ir.Value:
+def _create(
+    name: str, operands: Sequence[ir.Value], kind: ir.Type, **attributes: object
+) -> ir.Value:
     made = ir.Operation.create(name, results=[kind], operands=operands, attributes=attributes)
     value: ir.Value = made.results[0]
     return value

@@ -50,7 +50,7 @@ def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], st
         return estimate_cost(_module(executable.optimized_program())), ESTIMATE
 
 
-def estimate_cost(module: Any) -> dict[str, OptionValue]:
+def estimate_cost(module: object) -> dict[str, OptionValue]:
     """Returns ``flops``, ``bytes accessed`` and so on, as XLA counts them in an ``HloModule``."""
     modules: list[Any] = import_native("jaxlib.xla_client", "jaxlib._jax")
     xla_client, private = modules

@@ -168,7 +168,7 @@ class _EntryReader:
                 return self._axes(each.attr)
         return None
 
-    def _body(self, call: Any) -> ir.Block:
+    def _body(self, call: object) -> ir.Block:
         [block] = self._functions[callee(call)].operation.regions[0].blocks
         return block
 

@@ -91,7 +91,7 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
         refuse_deep_nesting(code, filename)
     said: list[str] = []
 
-    def listen(diagnostic: Any) -> bool:
+    def listen(diagnostic: object) -> bool:
         said.append(message_of(diagnostic))
         return True  # handled: keeps the parser from writing to stderr
 
@@ -166,7 +166,7 @@ def insert_functions(
     return functions, functions[main]
 
 
-def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:
+def _rename(module: ir.Module, symbols: ir.SymbolTable, function: object, new: str) -> None:
     ir.SymbolTable.replace_all_symbol_uses(str(symbol_of(function)), new, module.operation)
     symbols.set_symbol_name(function, new)
 

@@ -116,7 +116,9 @@ def _size(scan: Any, kinds: Sequence[ir.Type], dimension: int) -> int:
     return int(scan.attributes["scan_dim_size"].value)
 
 
-def _create(name: str, operands: Sequence[ir.Value], kind: ir.Type, **attributes: Any) -> ir.Value:
+def _create(
+    name: str, operands: Sequence[ir.Value], kind: ir.Type, **attributes: object
+) -> ir.Value:
     made = ir.Operation.create(name, results=[kind], operands=operands, attributes=attributes)
     value: ir.Value = made.results[0]
     return value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from plugrt.errors import ProgramError
 from plugrt.stablehlo.attributes import find_attribute, text_of
@@ -91,7 +90,7 @@ def _find_called_symbols(operation: ir.Operation) -> Iterator[str]:
         waiting += [inner for region in op.regions for block in region for inner in block]
 
 
-def _symbols(attribute: Any) -> Iterator[str]:
+def _symbols(attribute: object) -> Iterator[str]:
     """Yields the symbols that an attribute is, or holds as a list."""
     if isinstance(attribute, ir.FlatSymbolRefAttr):
         yield text_of(attribute)

@@ -126,7 +126,7 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
 
 
 def _read_mesh(
-    reference: Any, meshes: Mapping[str, Any]
+    reference: object, meshes: Mapping[str, Any]
 ) -> tuple[dict[str, int], dict[str, int], tuple[int, ...]]:
     """Returns the sizes and the divisors of a mesh's axes by name, and its devices."""
     sdy = shardy()
@@ -141,7 +141,7 @@ def _read_mesh(
     return sizes, divisors, tuple(mesh.device_ids) or tuple(every)
 
 
-def mesh_axes(reference: Any, meshes: Mapping[str, Any]) -> dict[str, int]:
+def mesh_axes(reference: object, meshes: Mapping[str, Any]) -> dict[str, int]:
     """Returns the sizes of a mesh's axes by name; the mesh in place, or its name in the module."""
     return _read_mesh(reference, meshes)[0]
 

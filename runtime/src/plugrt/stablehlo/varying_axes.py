@@ -139,7 +139,7 @@ class _Walk:
         differ = bool(found) or len({len(group) for group in groups}) > 1
         return (found - joined) | (uneven if differ else _NONE)
 
-    def _next(self, device: int, name: Any) -> int:
+    def _next(self, device: int, name: object) -> int:
         """Returns the device after one along an axis; after the last the first."""
         step, size = self._steps[name], self._sizes[name]
         at = device // step % size

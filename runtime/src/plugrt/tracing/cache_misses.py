@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 """That of a trace: the settings, the call's structure with its static values, and types."""
 
 
-def explain_miss(function: Any, key: Key, known: Iterable[Key], names: Sequence[str]) -> None:
+def explain_miss(function: object, key: Key, known: Iterable[Key], names: Sequence[str]) -> None:
     """Logs what differs from the closest of the ``known`` keys, and where the call is.
 
     ``names`` are those of the flat arguments. It is at WARNING, as all that
@@ -50,7 +50,7 @@ def explain_miss(function: Any, key: Key, known: Iterable[Key], names: Sequence[
     )
 
 
-def _is_redefined(function: Any, of: str) -> bool:
+def _is_redefined(function: object, of: str) -> bool:
     """Whether another function of the same name and line was as unknown before."""
     inner = _unwrap(function)
     if not hasattr(inner, "__code__"):
@@ -64,7 +64,7 @@ def _unwrap(function: Any) -> Any:
     return inspect.unwrap(getattr(function, "func", function))
 
 
-def _define(function: Any) -> str:
+def _define(function: object) -> str:
     """Returns the function's name, and where it is defined."""
     inner = _unwrap(function)
     name = getattr(inner, "__name__", repr(inner))
@@ -111,7 +111,7 @@ def _statics(now: dict[Any, Any], before: dict[Any, Any]) -> list[str]:
     ]
 
 
-def _value(statics: dict[Any, Any], where: Any) -> str:
+def _value(statics: dict[Any, Any], where: object) -> str:
     if where not in statics:
         return "left out"
     match statics[where]:
@@ -130,7 +130,7 @@ Stager = Callable[[Sequence[ParameterType]], Any]
 
 
 def explaining(
-    trace: Stager, function: Any, head: Any, known: Iterable[Key], names: Sequence[str]
+    trace: Stager, function: object, head: object, known: Iterable[Key], names: Sequence[str]
 ) -> Stager:
     """Returns ``trace``, which says why it is called where ``config.explain_cache_misses``."""
     if not config.explain_cache_misses:

@@ -67,7 +67,7 @@ def _capture(array: Array) -> Tracer:
     return tracer
 
 
-def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
+def _capture_host(x: object, host: npt.NDArray[Any]) -> Tracer:
     trace = active_trace()
     found = trace.captured.get(id(x)) or trace.aliases.get(id(x))
     if found is not None:
@@ -92,7 +92,7 @@ def _capture_constant(constant: HostConstant) -> Tracer:
     return tracer
 
 
-def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
+def _add_parameter(source: object, data: Array | HostConstant) -> Tracer:
     trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
@@ -102,7 +102,7 @@ def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
     return tracer
 
 
-def captured_value(source: Any) -> ir.Value:
+def captured_value(source: object) -> ir.Value:
     """Returns a captured array or host constant as a constant at the current place; reads it."""
     return host_value(source.data if isinstance(source, HostConstant) else np.asarray(source))
 

@@ -36,7 +36,7 @@ def emit(
     builder: Callable[..., Any],
     *operands: Tracer,
     result: TensorType | None = None,
-    **attributes: Any,
+    **attributes: object,
 ) -> Tracer: ...
 
 
@@ -45,7 +45,7 @@ def emit(
     builder: Callable[..., Any],
     *operands: Tracer,
     result: Sequence[TensorType],
-    **attributes: Any,
+    **attributes: object,
 ) -> tuple[Tracer, ...]: ...
 
 
@@ -53,7 +53,7 @@ def emit(
     builder: Callable[..., Any],
     *operands: Tracer,
     result: TensorType | Sequence[TensorType] | None = None,
-    **attributes: Any,
+    **attributes: object,
 ) -> Any:
     """Adds one operation and returns its result as a `Tracer` (a tuple of them if it has several).
 
@@ -93,7 +93,7 @@ def wrap_one(made: ir.Value | ir.OpView) -> Tracer:
     return Tracer(value, active_trace())
 
 
-def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
+def constant(host: object, dtype: np.dtype[Any] | None = None) -> Tracer:
     """Returns a host array or scalar as a constant of the program, in the dtype given."""
     data = np.asarray(host) if dtype is None else cast(host, dtype)
     trace = active_trace()
@@ -103,12 +103,12 @@ def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
     return tracer
 
 
-def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
+def full(shape: Sequence[int], value: object, dtype: np.dtype[Any]) -> Tracer:
     """Returns an array of ``shape`` filled with a host scalar."""
     return broadcast_to(constant(_cast_literal(value, dtype)), shape)
 
 
-def _cast_literal(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _cast_literal(value: object, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     # Integers wrap around, where NumPy would raise for a Python integer out of range.
     return cast(np.asarray(value) if dtype_kind(dtype) in "biu" else value, dtype)
 

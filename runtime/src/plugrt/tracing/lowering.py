@@ -227,7 +227,7 @@ def _trace_rule(
     return trace
 
 
-def _check_results(rule: Rule, context: LoweringContext, returned: Any) -> list[ir.Value]:
+def _check_results(rule: Rule, context: LoweringContext, returned: object) -> list[ir.Value]:
     """Returns the values of a rule's results; `ProgramError` unless they are those of its type."""
     leaves = pytrees.flatten(returned)[0]
     expected = ", ".join(map(str, context.result_types))

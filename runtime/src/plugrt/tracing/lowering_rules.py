@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from plugrt.errors import PluginBroken, ProgramError
@@ -98,7 +98,7 @@ def has_rules() -> bool:
     return bool(config.lowerings or process_backends().table.implementing(GROUP))
 
 
-def _read(record: Record, answer: Any) -> list[tuple[str, Rule]]:
+def _read(record: Record, answer: object) -> list[tuple[str, Rule]]:
     if not isinstance(answer, Mapping):
         raise PluginBroken(f"plugrt_lowerings gives {answer!r:.60}, no dict of functions by name")
     for name, function in answer.items():

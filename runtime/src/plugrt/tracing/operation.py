@@ -193,7 +193,7 @@ class Operation(Generic[P, R]):
         named.extend(kwargs.items())
         return named
 
-    def _make_not_an_array(self, name: str, leaf: Any) -> ArgumentTypeError | NotAnArray:
+    def _make_not_an_array(self, name: str, leaf: object) -> ArgumentTypeError | NotAnArray:
         parameters = list(self.__signature__.parameters)
         if name not in parameters:
             return ArgumentTypeError(
@@ -251,7 +251,7 @@ class Operation(Generic[P, R]):
                 return is_weak_result([(x.dtype, x.weak) for x in deciding if type(x) is Tracer])
         return False  # most operations have neither weak operands nor uint64
 
-    def _convert_leaves(self, name: str, value: Any) -> Any:
+    def _convert_leaves(self, name: str, value: object) -> Any:
         if type(value) is Tracer or name in self._static:
             return value
         if type(value) in _SCALARS:
@@ -274,7 +274,7 @@ class Operation(Generic[P, R]):
         def call(*tracers: Tracer) -> Any:
             pending = iter(tracers)
 
-            def substitute(name: str, value: Any) -> Any:
+            def substitute(name: str, value: object) -> Any:
                 if name in self._static:
                     return value
                 return pytrees.map(lambda _: next(pending), value)

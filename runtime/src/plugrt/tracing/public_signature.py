@@ -28,6 +28,6 @@ def public_signature(body: Callable[..., Any]) -> inspect.Signature:
     )
 
 
-def _with(annotation: Any, name: str) -> Any:
+def _with(annotation: object, name: str) -> Any:
     """Returns an annotation, a string as the body's module has it, with tracers called ``name``."""
     return re.sub(r"\bTracer\b", name, annotation) if isinstance(annotation, str) else annotation

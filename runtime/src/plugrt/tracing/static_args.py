@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import UnhashableStaticArgument
 
 
-def static_key(value: Any) -> Hashable:
+def static_key(value: object) -> Hashable:
     """Returns a key that is equal only for static values that a function cannot tell apart.
 
     In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN.
@@ -34,7 +34,7 @@ class StaticValue:
 
     __slots__ = ("key",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.key = static_key(value)
 
     def __hash__(self) -> int:

@@ -160,7 +160,7 @@ def _fill_block(
     return outputs, out_tree
 
 
-def flatten_outputs(returned: Any, name: str) -> tuple[list[Tracer], pytrees.PyTreeSpec]:
+def flatten_outputs(returned: object, name: str) -> tuple[list[Tracer], pytrees.PyTreeSpec]:
     """Returns what a traced function returned as tracers, and their structure.
 
     Raises `NotAnArray` with the path of an output that is no array.
@@ -171,7 +171,7 @@ def flatten_outputs(returned: Any, name: str) -> tuple[list[Tracer], pytrees.PyT
     return [as_tracer(leaf) for leaf in leaves], out_tree
 
 
-def _check_outputs(out: Any, name: str) -> None:
+def _check_outputs(out: object, name: str) -> None:
     for path, leaf in pytrees.flatten_with_paths(out):
         try:
             as_tracer(leaf)

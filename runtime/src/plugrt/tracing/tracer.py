@@ -232,13 +232,13 @@ class Tracer(Methods):
         """Refused: there is no value yet."""
         self._scalar("list (tolist)")
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         self._refuse(
             "a NumPy array was asked for",
             "use functions of plugrt.array_api instead of NumPy's, or leave this part outside",
         )
 
-    def __dlpack__(self, *_: Any, **__: Any) -> NoReturn:
+    def __dlpack__(self, *_: object, **__: object) -> NoReturn:
         self._refuse("a DLPack capsule was asked for", "leave this part outside")
 
     def __dlpack_device__(self) -> NoReturn:

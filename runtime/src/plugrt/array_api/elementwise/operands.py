@@ -77,7 +77,7 @@ def compute_dtype(function: str, argument: str, dtype: Dtype, kinds: str) -> Dty
     return dtype
 
 
-def require_array(function: str, argument: str, x: Any) -> Tracer:
+def require_array(function: str, argument: str, x: object) -> Tracer:
     """Returns ``x`` if it is an array; `NotAnArray` for None and for containers of arrays."""
     if type(x) is not Tracer:
         raise NotAnArray(

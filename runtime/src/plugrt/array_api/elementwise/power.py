@@ -45,7 +45,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return result
 
 
-def is_weak_base(x1: Any, x2: Any) -> bool:
+def is_weak_base(x1: object, x2: object) -> bool:
     """Whether it is a weak array, outside of a trace, to the power of a Python integer.
 
     In a trace the integer is seen to be one: the power is as weak as its base.
@@ -68,7 +68,7 @@ def check_exponent(base: Any, exponent: Any) -> None:
         )
 
 
-def _is_integral(x: Any) -> bool:
+def _is_integral(x: object) -> bool:
     dtype = getattr(x, "dtype", None)
     return isinstance(x, int) if dtype is None else dtype_kind(dtype) in "biu"
 

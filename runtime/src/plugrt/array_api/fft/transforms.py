@@ -240,7 +240,7 @@ _TRANSFORMS = {
 }
 
 
-def _transform_one(function: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
+def _transform_one(function: str, x: object, n: object, axis: object, norm: object) -> Array:
     lengths = None if n is None else (n,)
     result: Array = _transform(x, function=function, lengths=lengths, axes=(axis,), norm=norm)
     return result

@@ -38,7 +38,7 @@ class IndexUpdateHelper:
     def __init__(self, array: Any) -> None:
         self._array = array
 
-    def __getitem__(self, key: Any) -> IndexUpdateRef:
+    def __getitem__(self, key: object) -> IndexUpdateRef:
         return IndexUpdateRef(self._array, key)
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class IndexUpdateHelper:
 def _update_method(how: str, says: str) -> Callable[..., Any]:
     def method(
         self: IndexUpdateRef,
-        values: Any,
+        values: object,
         *,
         mode: str | None = None,
         indices_are_sorted: bool = False,
@@ -77,7 +77,7 @@ class IndexUpdateRef:
 
     __slots__ = ("_array", "_key")
 
-    def __init__(self, array: Any, key: Any) -> None:
+    def __init__(self, array: Any, key: object) -> None:
         self._array = array
         self._key = key
 
@@ -181,7 +181,7 @@ def get_at(
     *,
     spec: Spec,
     mode: str | None,
-    fill_value: Any,
+    fill_value: object,
 ) -> Tracer:
     """Returns the elements that a key's parts pick, by ``mode`` where they are out of bounds."""
     return read(x, Key(spec, operands), mode, fill_value)

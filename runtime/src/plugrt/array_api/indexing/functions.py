@@ -158,7 +158,7 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
     return False
 
 
-def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
+def _setitem(x: object, key: object, value: object, /) -> NoReturn:
     """Refuses ``x[key] = value`` with a `TypeError` that names the alternative."""
     raise ArgumentTypeError(
         "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "

@@ -43,7 +43,7 @@ class Key:
     operands: tuple[Any, ...]
 
 
-def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
+def parse(shape: Shape, key: object, *, embed: bool) -> Key:
     """Returns a key for an array of ``shape``, by NumPy's rules.
 
     With ``embed``, integers and the starts of slices become part of the spec; else they become
@@ -131,7 +131,7 @@ def _count_axes(k: Any) -> int:
     return int(k.ndim)
 
 
-def _expand_ellipsis(shape: Shape, elements: list[Any], key: Any) -> list[Any]:
+def _expand_ellipsis(shape: Shape, elements: list[Any], key: object) -> list[Any]:
     """Returns the elements with one for each axis: whole slices fill in for ``...``."""
     where = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(where) > 1:

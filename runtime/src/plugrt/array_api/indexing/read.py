@@ -52,7 +52,7 @@ from plugrt.tracing.tracer import Tracer
 MODES = (None, "fill", "drop", "clip", "promise_in_bounds", "wrap")
 
 
-def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -> Tracer:
+def read(x: Tracer, key: Key, mode: str | None = None, fill_value: object = None) -> Tracer:
     """Returns ``x[key]``. See `plugrt.array_api.indexing.functions.getitem` for the meaning."""
     if is_advanced(key.spec):
         part, _, key = cut_windows(x, key)
@@ -101,7 +101,7 @@ def cut_windows(x: Tracer, key: Key) -> tuple[Tracer, Positions, Key]:
     return slice_at_positions(x, items, positions), positions, Key(spec, tuple(operands))
 
 
-def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
+def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: object) -> Tracer:
     block = block_shape(key.spec, key.operands)
     axes = result_layout(key.spec, block)
     shape = tuple(n for _, n in axes)
@@ -127,14 +127,14 @@ def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> T
     return reshape(gathered, shape)
 
 
-def is_filled_out_of_bounds(mode: str | None, fill_value: Any) -> bool:
+def is_filled_out_of_bounds(mode: str | None, fill_value: object) -> bool:
     """Whether positions out of bounds are to give ``fill_value``; checks ``mode``."""
     if mode not in MODES:
         raise ArgumentError(f"mode is {mode!r}; it takes {', '.join(map(repr, MODES))}")
     return mode in ("fill", "drop") or (mode is None and fill_value is not None)
 
 
-def fill_invalid(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any) -> Tracer:
+def fill_invalid(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: object) -> Tracer:
     """Returns ``x`` with ``fill_value`` where ``valid``, whose axes are ``where``, is False."""
     value = default_fill(x.dtype) if fill_value is None else fill_value
     mask = broadcast_in_dim(valid, x.shape, where) if valid.shape != x.shape else valid

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -250,7 +249,7 @@ def _emit_scatter(
     x: Tracer,
     vectors: Tracer,
     value: Tracer,
-    numbers: Any,
+    numbers: object,
     combine: Combine,
     hints: dict[str, bool],
 ) -> Tracer:

@@ -43,7 +43,7 @@ def vector_norm(
     return convert(result, real_dtype(x.dtype))
 
 
-def _power_norm(x: Tracer, p: float, axis: Any, keepdims: bool) -> Tracer:
+def _power_norm(x: Tracer, p: float, axis: object, keepdims: bool) -> Tracer:
     over: Any = {"axis": axis, "keepdims": keepdims}
     result: Tracer
     if np.isinf(p):
@@ -80,7 +80,7 @@ def matrix_norm(x: Tracer, /, *, keepdims: bool = False, ord: float | str | None
     return convert(norm, real_dtype(x.dtype))
 
 
-def _matrix_norm(x: Tracer, ord: Any) -> Tracer:
+def _matrix_norm(x: Tracer, ord: object) -> Tracer:
     sums = {1: (-2, max), -1: (-2, min), np.inf: (-1, max), -np.inf: (-1, min)}
     result: Tracer
     if ord == "fro":
@@ -99,7 +99,7 @@ def _matrix_norm(x: Tracer, ord: Any) -> Tracer:
     return result
 
 
-def _number(function: str, ord: Any) -> float:
+def _number(function: str, ord: object) -> float:
     if isinstance(ord, bool) or not isinstance(ord, int | float | np.integer | np.floating):
         raise ArgumentError(f"ord of {function} is {ord!r}; it takes a number, inf and -inf too")
     return float(ord)

@@ -17,14 +17,14 @@ _STRING, _INT64, _INT64_LIST, _FLOAT, _BOOL = range(5)
 _INT64_LIMIT = 1 << 63
 
 
-def data(pointer: Any, size: int) -> bytes:
+def data(pointer: object, size: int) -> bytes:
     """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` for invalid memory."""
     if not size or pointer == ffi.NULL:
         return b""
     return read_memory(int(ffi.cast("uintptr_t", pointer)), size)
 
 
-def text(pointer: Any, size: int) -> str:
+def text(pointer: object, size: int) -> str:
     """Returns a string that need not end with NUL; bytes that are not UTF-8 are escaped."""
     return data(pointer, size).decode("utf-8", "backslashreplace")
 
@@ -40,7 +40,7 @@ def chars(content: str | bytes) -> tuple[Any, int]:
     return ffi.from_buffer(encoded), len(encoded)
 
 
-def unpack(pointer: Any, count: int) -> list[Any]:
+def unpack(pointer: object, count: int) -> list[Any]:
     """Returns ``count`` elements at a pointer; nothing for NULL."""
     if not count or pointer == ffi.NULL:
         return []
@@ -56,7 +56,7 @@ def allocate(size: int) -> Any:
         raise InvalidReply(f"{size} bytes are more than there is memory for") from None
 
 
-def read_named_values(pointer: Any, count: int) -> dict[str, OptionValue]:
+def read_named_values(pointer: object, count: int) -> dict[str, OptionValue]:
     """Returns an array of ``PJRT_NamedValue`` as a dict, without values of unknown types."""
     found: dict[str, OptionValue] = {}
     for item in unpack(pointer, count):

@@ -49,7 +49,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     __slots__ = ("_owner",)
 
-    def __init__(self, pointer: Any, spec: BufferSpec) -> None:
+    def __init__(self, pointer: object, spec: BufferSpec) -> None:
         self._pointer = pointer
         self._spec = spec
 
@@ -121,7 +121,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         except PjrtError:
             return False
 
-    def _is_taken(self, pointer: Any, known: bool) -> bool:
+    def _is_taken(self, pointer: object, known: bool) -> bool:
         """Whether it is deleted or donated, by the library; ``known`` where that cannot tell."""
         library = self._spec.handle.library
         return library.ways.take(
@@ -136,7 +136,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             return error
         return self._make_deleted_error(self.deletion_reason)
 
-    def _call(self, function: str, **inputs: Any) -> Any:
+    def _call(self, function: str, **inputs: object) -> Any:
         """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
         pointer = self._live()
         try:
@@ -165,7 +165,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         except PjrtError as error:
             raise self._explain(error) from None
 
-    def _share(self, pointer: Any) -> Any:
+    def _share(self, pointer: object) -> Any:
         """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
 
         None if it cannot be shared.
@@ -414,19 +414,19 @@ class AliasedBuffer(Buffer):
 
     __slots__ = ()
 
-    def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
+    def __init__(self, pointer: object, spec: BufferSpec, event: object, array: object) -> None:
         handle = spec.handle
 
         destroyed = map(handle.free_buffer, (address_of(pointer),))
         held = iter(((event, array),))
 
-        def free(_: Any) -> None:
+        def free(_: object) -> None:
             next(destroyed, None)
             handle.hold(held)
 
         super().__init__(own(pointer, free, handle.exiting, is_repeatable=True), spec)
 
-    def _share(self, pointer: Any) -> Any:
+    def _share(self, pointer: object) -> Any:
         """Returns the pointer, which owns the ``PJRT_Buffer`` and the host array from the start."""
         return pointer
 

@@ -83,5 +83,5 @@ def _pointer_at(address: int) -> Any:
     return ffi.cast("PJRT_Buffer*", address)
 
 
-def _address_of(pointer: Any) -> int:
+def _address_of(pointer: object) -> int:
     return int(ffi.cast("uintptr_t", pointer))

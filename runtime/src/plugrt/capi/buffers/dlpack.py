@@ -181,14 +181,14 @@ class Tensor:
         return True
 
 
-def _find(capsule: Any) -> Any:
+def _find(capsule: object) -> Any:
     try:
         return ffi.cast("DLManagedTensor*", _get(capsule, _NAME))
     except (ValueError, ctypes.ArgumentError) as error:
         raise InvalidArgument(f"not an unused dltensor capsule: {capsule!r}") from error
 
 
-def find_address(capsule: Any) -> int:
+def find_address(capsule: object) -> int:
     """Returns where the elements in an unused capsule begin, which may be of any type."""
     return _address_of(_find(capsule).dl_tensor)
 
@@ -197,7 +197,7 @@ def _address_of(tensor: Any) -> int:
     return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
 
 
-def read(capsule: Any) -> Tensor:
+def read(capsule: object) -> Tensor:
     """Returns what an unused ``dltensor`` capsule holds, and leaves the capsule as it is."""
     return read_managed(_find(capsule))
 
@@ -224,7 +224,7 @@ class _Release:
 
     __slots__ = ("_left", "is_due")
 
-    def __init__(self, managed: Any) -> None:
+    def __init__(self, managed: object) -> None:
         self._left = iter((managed,))
         self.is_due = False
 
@@ -238,7 +238,7 @@ class Taken:
 
     __slots__ = ("_handle", "_release", "managed")
 
-    def __init__(self, managed: Any, release: _Release) -> None:
+    def __init__(self, managed: object, release: _Release) -> None:
         self.managed = managed
         self._release = release
         self._handle = own(managed, release, is_repeatable=True)
@@ -248,7 +248,7 @@ class Taken:
         self._release(self.managed)
 
 
-def take(capsule: Any) -> Taken:
+def take(capsule: object) -> Taken:
     """Marks a capsule as used, and returns its tensor, which is released once."""
     managed = _find(capsule)
     release = _Release(managed)

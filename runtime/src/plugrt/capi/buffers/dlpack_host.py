@@ -19,7 +19,7 @@ from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument
 
 
-def view_capsule(capsule: Any) -> npt.NDArray[Any]:
+def view_capsule(capsule: object) -> npt.NDArray[Any]:
     """Returns a view of what an unused capsule has in host memory; it keeps the capsule alive.
 
     The capsule stays unused, so that its end releases the memory, whatever comes between.
@@ -64,5 +64,5 @@ def host_array(
     return np.ndarray(shape, dtype, memory, -first, in_bytes)
 
 
-def _keep(_owner: object, _begin: Any) -> None:
+def _keep(_owner: object, _begin: object) -> None:
     """Holds it until the memory is no more used: its arguments live as long as the pointer."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 from plugrt import interface
 from plugrt.base import dlpack_types
@@ -30,7 +29,7 @@ _ALIGNMENT = 16
 
 
 def import_capsule(
-    handle: ClientHandle, capsule: Any, device: Device, stream: int | None = None
+    handle: ClientHandle, capsule: object, device: Device, stream: int | None = None
 ) -> interface.Buffer:
     """Returns a buffer over the memory of a ``dltensor`` capsule, which is marked as used.
 
@@ -168,7 +167,7 @@ def view(
 
 @c_callback("void(*)(void*, void*)")
 @mark_callback
-def _release_view(_pointer: Any, key: Any) -> None:
+def _release_view(_pointer: object, key: object) -> None:
     imported = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
     if imported is not None:
         imported.finish_step()

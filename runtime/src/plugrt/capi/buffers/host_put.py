@@ -146,7 +146,7 @@ class Transfers:
         put.free.append(pair)
         return buffer
 
-    def _drop_event(self, event: Any) -> None:
+    def _drop_event(self, event: object) -> None:
         """Destroys an event: with the default semantics the source was read during the call."""
         try:
             args = self._event_args.pop()

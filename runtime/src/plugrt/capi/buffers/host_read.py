@@ -60,12 +60,12 @@ class HostReader:
             self._address, self._size_args,
         ) = self._prepared.structs  # fmt: skip
 
-    def wait(self, pointer: Any) -> None:
+    def wait(self, pointer: object) -> None:
         """Waits until the buffer is ready; raises if computing it failed."""
         self._prepared.restore()
         self._wait(pointer)
 
-    def _wait(self, pointer: Any) -> None:
+    def _wait(self, pointer: object) -> None:
         args = self._ready_args
         args.buffer = pointer
         error = self._ready(args)
@@ -85,7 +85,7 @@ class HostReader:
         if error:
             self._library.log_failure("Event_Destroy", error)
 
-    def take_address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
+    def take_address(self, handle: ClientHandle, pointer: object, size: int) -> int:
         """Waits for the buffer and returns its address; the caller releases the reference.
 
         The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
@@ -132,7 +132,7 @@ def _too_small_error(library: Library, args: Any, size: int) -> InvalidReply:
     )
 
 
-def wait_for(handle: ClientHandle, pointer: Any) -> None:
+def wait_for(handle: ClientHandle, pointer: object) -> None:
     """Waits until a buffer is ready; raises if computing it failed."""
     try:
         reader = handle.host_readers.pop()
@@ -144,7 +144,7 @@ def wait_for(handle: ClientHandle, pointer: Any) -> None:
         handle.sweep()
 
 
-def _refer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> Any:
+def _refer(handle: ClientHandle, pointer: object, spec: BufferSpec) -> Any:
     """Returns the address of the buffer's memory, with an external reference that keeps it."""
     try:
         reader = handle.host_readers.pop()
@@ -155,7 +155,9 @@ def _refer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> Any:
     return ffi.cast(_BYTES, address)
 
 
-def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> npt.NDArray[Any]:
+def _view(
+    handle: ClientHandle, pointer: object, spec: BufferSpec, owner: object
+) -> npt.NDArray[Any]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
     It keeps the client's handle alive, but not the `Client` object.
@@ -168,7 +170,7 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
-def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+def _copy(handle: ClientHandle, pointer: object, spec: BufferSpec) -> npt.NDArray[Any]:
     """Returns a read-only copy of the buffer's memory."""
     address = _refer(handle, pointer, spec)
     contents = ffi.unpack(address, spec.nbytes)
@@ -178,7 +180,7 @@ def _copy(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[A
 
 def read(
     handle: ClientHandle,
-    pointer: Any,
+    pointer: object,
     spec: BufferSpec,
     share: Callable[[Any], Any],
     copies: bool = False,
@@ -207,7 +209,7 @@ def read(
     return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def size_of(pointer: Any, spec: BufferSpec) -> int:
+def size_of(pointer: object, spec: BufferSpec) -> int:
     """Returns the size that the library states, else the one that the type needs."""
     library = spec.handle.library
     return library.ways.take(
@@ -217,12 +219,12 @@ def size_of(pointer: Any, spec: BufferSpec) -> int:
     )  # fmt: skip
 
 
-def _read_stated_size(library: Library, pointer: Any) -> int:
+def _read_stated_size(library: Library, pointer: object) -> int:
     args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
     return int(args.on_device_size_in_bytes)
 
 
-def _require_size(library: Library, pointer: Any, least: int) -> None:
+def _require_size(library: Library, pointer: object, least: int) -> None:
     """Raises `InvalidReply` where the library states that a buffer is smaller."""
     args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
     if args.on_device_size_in_bytes < least:
@@ -231,7 +233,7 @@ def _require_size(library: Library, pointer: Any, least: int) -> None:
 
 def _transfer(
     handle: ClientHandle,
-    pointer: Any,
+    pointer: object,
     spec: BufferSpec,
     function: Callable[[Library, Any, BufferSpec, Any], Any],
 ) -> npt.NDArray[Any]:
@@ -255,7 +257,7 @@ def _transfer(
     return out
 
 
-def _to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
+def _to_host(library: Library, pointer: object, spec: BufferSpec, to: object) -> Any:
     return library.call(
         "Buffer_ToHostBuffer",
         src=pointer,
@@ -265,13 +267,13 @@ def _to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
     ).event
 
 
-def _copy_raw_to_host(library: Library, pointer: Any, spec: BufferSpec, to: Any) -> Any:
+def _copy_raw_to_host(library: Library, pointer: object, spec: BufferSpec, to: object) -> Any:
     return library.call(
         "Buffer_CopyRawToHost", buffer=pointer, dst=to, offset=0, transfer_size=spec.nbytes
     ).event
 
 
-def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+def _examine(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None:
     """Decides, once for a spec, in which order and how its buffers are read.
 
     Transfers use the device's own order, because some libraries ignore any other.
@@ -298,7 +300,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         spec.reader = compile_reader(spec)
 
 
-def _is_addressable(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> bool:
+def _is_addressable(handle: ClientHandle, pointer: object, spec: BufferSpec) -> bool:
     """Whether the host can view the memory; `Unimplemented` where a function for it is missing."""
     library = handle.library
     size = _read_stated_size(library, pointer)
@@ -314,7 +316,7 @@ def _is_addressable(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> boo
     return True
 
 
-def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+def _check_type(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None:
     """Raises `InvalidReply` for a buffer whose type differs from its spec."""
     library = handle.library
     try:
@@ -331,7 +333,7 @@ def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         )
 
 
-def minor_to_major(handle: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
+def minor_to_major(handle: ClientHandle, pointer: object) -> tuple[int, ...] | None:
     """Returns the order of a buffer's dimensions in memory, None for other layouts."""
     try:
         args = handle.library.call("Buffer_GetMemoryLayout", buffer=pointer)

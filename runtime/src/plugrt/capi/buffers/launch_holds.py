@@ -50,7 +50,7 @@ class _Hold:
 
 
 def call_holding_in_python(
-    held: Buffers, taken: Buffers, function: Callable[..., T], *arguments: Any
+    held: Buffers, taken: Buffers, function: Callable[..., T], *arguments: object
 ) -> tuple[int, T | None]:
     """Returns -1 and ``function(*arguments)``, called while buffers are held and taken.
 
@@ -82,7 +82,7 @@ def _hold(hold: _Hold, held: Buffers, taken: Buffers) -> int:
     return -1
 
 
-def _under_way(buffer: Any, name: str) -> list[_Hold]:
+def _under_way(buffer: object, name: str) -> list[_Hold]:
     return [hold for hold in getattr(buffer, name, ()) if not hold.is_over]
 
 

@@ -61,7 +61,7 @@ class AsyncTransfer:
             BufferSpec(handle, t.shape, t.dtype, self.device, memory) for t in self.types
         ]
 
-    def _call(self, what: str, **inputs: Any) -> Any:
+    def _call(self, what: str, **inputs: object) -> Any:
         name = f"AsyncHostToDeviceTransferManager_{what}"
         return self._handle.library.call(name, transfer_manager=self._pointer, **inputs)
 
@@ -88,7 +88,7 @@ class AsyncTransfer:
             self._call("RetrieveBuffer", buffer_index=index).buffer_out, self._specs[index]
         )
 
-    def send(self, index: int, data: Any, offset: int = 0, *, last: bool = True) -> None:
+    def send(self, index: int, data: object, offset: int = 0, *, last: bool = True) -> None:
         """Sends contiguous bytes to ``offset`` of a buffer; ``last`` marks the buffer's last piece.
 
         ``data`` is kept alive until the library has read it.

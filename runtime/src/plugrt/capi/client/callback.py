@@ -21,7 +21,7 @@ SLICE_BUILDER, PREFATAL = 1, 2
 def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
     """Calls ``callback`` with the error that is about to end the process, on any thread."""
 
-    def run(args: Any, _user: Any) -> None:
+    def run(args: object, _user: object) -> None:
         told = ffi.cast("PJRT_Callback_PrefatalArgs*", args)
         message = c_values.text(told.error_message, told.error_message_size)
         callback(error_from_code(told.error_code, message))
@@ -32,7 +32,7 @@ def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
 def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
     """Calls ``callback`` with the library's number for the way in which a slice failed."""
 
-    def run(args: Any, _user: Any) -> None:
+    def run(args: object, _user: object) -> None:
         callback(int(ffi.cast("PJRT_Callback_Tpu_SliceBuilderArgs*", args).failure_type))
 
     _register(client, SLICE_BUILDER, run)

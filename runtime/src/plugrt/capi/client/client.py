@@ -66,7 +66,7 @@ class Client(ClientBase):
     def __init__(
         self,
         library: Library,
-        pointer: Any,
+        pointer: object,
         name: str,
         keep: Sequence[Any] = (),
         copies: StreamCopies | None = None,
@@ -89,7 +89,7 @@ class Client(ClientBase):
         self._check_devices()
         self._transfers: Transfers | ClosedTransfers = Transfers(self, handle)
 
-    def _call(self, what: str, **inputs: Any) -> Any:
+    def _call(self, what: str, **inputs: object) -> Any:
         handle = self.handle()
         return handle.library.call(f"Client_{what}", client=handle.pointer, **inputs)
 
@@ -433,7 +433,7 @@ class Client(ClientBase):
 
     @with_argument_errors
     def buffer_from_dlpack(
-        self, capsule: Any, device: interface.Device, stream: int | None = None
+        self, capsule: object, device: interface.Device, stream: int | None = None
     ) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")

@@ -71,7 +71,7 @@ class KeyValueCallbacks:
         args.value, args.value_size = copy, len(value)
         args.value_deleter_callback = self._deleter
 
-    def _take_back(self, value: Any) -> None:
+    def _take_back(self, value: object) -> None:
         self._lent.pop(int(ffi.cast("uintptr_t", value)), None)
 
     def _get(self, args: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
@@ -29,7 +28,7 @@ class PhaseCompiler:
         content = self._take(args, "phase_names")
         return [name.decode("utf-8", "backslashreplace") for name in content]
 
-    def _take(self, args: Any, field: str) -> list[bytes]:
+    def _take(self, args: object, field: str) -> list[bytes]:
         """Returns copies of the strings in arrays of the library, and frees the arrays."""
         table, count = self._table, f"num_{field}"
         try:

@@ -26,7 +26,7 @@ class MemoryDescription:
     kind_id: int
 
 
-def memory_descriptions(library: Library, description: Any) -> Sequence[MemoryDescription]:
+def memory_descriptions(library: Library, description: object) -> Sequence[MemoryDescription]:
     """Returns the memories of a ``PJRT_DeviceDescription*``, the default first."""
     table = library.extension("MemoryDescriptions")
     args = table.call("DeviceDescription_MemoryDescriptions", device_description=description)
@@ -44,7 +44,7 @@ class Topology(interface.Topology):
 
     __slots__ = ("__dict__", "__weakref__", "_library", "_owner", "_pointer")
 
-    def __init__(self, library: Library, pointer: Any, owner: Any = None) -> None:
+    def __init__(self, library: Library, pointer: object, owner: object = None) -> None:
         self._library = library
         self._owner = owner
 

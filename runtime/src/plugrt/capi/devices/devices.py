@@ -26,7 +26,7 @@ _STATS = (
 )  # fmt: skip
 
 
-def describe(library: Library, description: Any) -> DeviceDescription:
+def describe(library: Library, description: object) -> DeviceDescription:
     """Returns a ``PJRT_DeviceDescription*`` as a `DeviceDescription`."""
 
     def ask(what: str) -> Any:
@@ -51,7 +51,7 @@ def describe(library: Library, description: Any) -> DeviceDescription:
     )
 
 
-def _read_own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
+def _read_own_attributes(library: Library, device: object) -> dict[str, OptionValue]:
     """Returns a device's own attributes, beyond its description's (PJRT 0.92 and later)."""
     try:
         args = library.call("Device_GetAttributes", device=device)
@@ -70,7 +70,7 @@ class Memory(interface.Memory):
 
     __slots__ = ("_client", "_id", "_kind", "pointer")
 
-    def __init__(self, client: ClientBase, pointer: Any) -> None:
+    def __init__(self, client: ClientBase, pointer: object) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -114,7 +114,7 @@ class Device(interface.Device):
         "_memories", "pointer",
     )  # fmt: skip
 
-    def __init__(self, client: ClientBase, pointer: Any) -> None:
+    def __init__(self, client: ClientBase, pointer: object) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -246,7 +246,7 @@ class ClientBase(interface.Client):
 
         return Origin(self.library, self.platform, self.platform_version)
 
-    def device_at(self, pointer: Any, reply: Any) -> Device:
+    def device_at(self, pointer: object, reply: object) -> Device:
         """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
         try:
             return self._by_pointer[pointer]
@@ -259,7 +259,7 @@ class ClientBase(interface.Client):
         """Returns how many memories are known: the number of the next one."""
         return len(self._memories)
 
-    def memory_at(self, pointer: Any) -> Memory:
+    def memory_at(self, pointer: object) -> Memory:
         """Returns the memory of a ``PJRT_Memory*``."""
         if pointer not in self._memories:
             self._memories[pointer] = Memory(self, pointer)

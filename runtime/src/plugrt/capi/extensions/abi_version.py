@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.capi.abi import c_values
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
@@ -11,7 +9,7 @@ from plugrt.errors import PjrtError, Unimplemented
 _PROTO = ("serialized_proto", "serialized_proto_holder", "serialized_proto_deleter")
 
 
-def executable_abi(library: Library, executable: Any) -> bytes | None:
+def executable_abi(library: Library, executable: object) -> bytes | None:
     """Returns the ABI version of a ``PJRT_Executable*``, None where the library states none."""
     try:
         table = library.extension("AbiVersion")
@@ -25,7 +23,7 @@ def executable_abi(library: Library, executable: Any) -> bytes | None:
         table.dispose("ExecutableAbiVersion_Destroy", "abi_version", version)
 
 
-def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
+def why_incompatible(library: Library, client: object, abi: bytes) -> str | None:
     """Returns why an executable of that ABI version does not fit a ``PJRT_Client*``.
 
     None means that it fits; `Unimplemented` means that the library does not know.

@@ -104,7 +104,7 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
             call(handler, frame)
         return ffi.NULL
 
-    def fail(error: BaseException, frame: Any) -> Any:
+    def fail(error: BaseException, frame: object) -> Any:
         failure = as_failure(f"the handler of {target!r}", error)
         return _error(frame, failure.code, failure.message)
 
@@ -118,12 +118,12 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
     return callback
 
 
-def address_of(handler: Any) -> int:
+def address_of(handler: object) -> int:
     """Returns the address of what `make_c_handler` made."""
     return int(ffi.cast("uintptr_t", handler))
 
 
-def register_c_handler(library: Library, target: str, handler: Any, platform: str) -> None:
+def register_c_handler(library: Library, target: str, handler: object, platform: str) -> None:
     """Registers a C function (an address, or a cffi pointer) of type ``XLA_FFI_Handler``."""
     name, name_size = c_values.chars(target)
     where, where_size = c_values.chars(platform)
@@ -207,7 +207,7 @@ def read_attributes(attrs: Any) -> dict[str, Any]:
     return found
 
 
-def _attribute(attribute_type: int, pointer: Any) -> Any:
+def _attribute(attribute_type: int, pointer: object) -> Any:
     if attribute_type == STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
         return c_values.text(span.ptr, span.len)

@@ -90,7 +90,9 @@ def call_stage(
         result[...] = unpack_elements(memory, result.dtype, result.size).reshape(result.shape)
 
 
-def handler_version(address: int, of_library: tuple[int, int], api: Any = None) -> tuple[int, int]:
+def handler_version(
+    address: int, of_library: tuple[int, int], api: object = None
+) -> tuple[int, int]:
     """Returns the version of XLA's FFI that a C handler says it was compiled for.
 
     ``of_library`` is what it is told of who asks, with the functions of ``api`` if there are any.
@@ -118,7 +120,7 @@ def version_error(
     )
 
 
-def make_api(version: tuple[int, int], **functions: Any) -> Any:
+def make_api(version: tuple[int, int], **functions: object) -> Any:
     """Returns a table of functions for handlers (``XLA_FFI_Api``), which lives while it is kept."""
     api = ffi.new("XLA_FFI_Api*")
     api.struct_size = ffi.sizeof("XLA_FFI_Api")
@@ -134,14 +136,14 @@ def _table_of(version: tuple[int, int]) -> Any:
     return make_api(version)
 
 
-def _make_frame(api: Any, keep: list[Any]) -> Any:
+def _make_frame(api: object, keep: list[Any]) -> Any:
     frame = _kept(ffi.new("XLA_FFI_CallFrame*"), keep)
     frame.struct_size = _FRAME_SIZE
     frame.api, frame.stage = api, EXECUTE
     return frame
 
 
-def _raise_error(error: Any) -> None:
+def _raise_error(error: object) -> None:
     if error != ffi.NULL:
         raise error_from_code(*take_error(error))
 
@@ -181,7 +183,7 @@ def _fill_attributes(target: Any, attributes: Mapping[str, Any], keep: list[Any]
     target.values = _kept(ffi.new("void*[]", [value for _, _, value in encoded]), keep)
 
 
-def _attribute(name: str, value: Any, keep: list[Any]) -> tuple[int, Any]:
+def _attribute(name: str, value: object, keep: list[Any]) -> tuple[int, Any]:
     if isinstance(value, str):
         return STRING, _span(value, keep)
     if isinstance(value, Mapping):
@@ -208,6 +210,6 @@ def _data_type(dtype: np.dtype[Any]) -> int:
     return found
 
 
-def _kept(made: Any, keep: list[Any]) -> Any:
+def _kept(made: object, keep: list[Any]) -> Any:
     keep.append(made)
     return made

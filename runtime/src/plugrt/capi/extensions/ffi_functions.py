@@ -34,7 +34,7 @@ def _make_error(code: int, message: bytes) -> Any:
     return ffi.cast("XLA_FFI_Error*", address)
 
 
-def take_error(error: Any) -> tuple[int, str]:
+def take_error(error: object) -> tuple[int, str]:
     """Returns the code and the text of an error that a handler returned, and destroys it."""
     found = _errors.pop(int(ffi.cast("uintptr_t", error)), None)
     if found is None:
@@ -69,7 +69,7 @@ def _get_data(args: Any) -> Any:
 def _function(struct: str, run: Callable[[Any], None]) -> Any:
     """Returns a C function of arguments of a type; what ``run`` raises is the error it returns."""
 
-    def call(args: Any) -> Any:
+    def call(args: object) -> Any:
         try:
             size = ffi.cast("size_t*", args)[0]
             needed = ffi.sizeof(_OLD_STATE if struct == _STATE else struct)

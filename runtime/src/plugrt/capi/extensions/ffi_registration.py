@@ -103,7 +103,7 @@ def _register_stages(library: Library, target: str, stages: HandlerStages, platf
     _call(library, "handler_register", f"the handler of {target!r} with stages", args, platform)
 
 
-def _call(library: Library, function: str, what: str, args: Any, platform: str) -> None:
+def _call(library: Library, function: str, what: str, args: object, platform: str) -> None:
     """Calls a function that a library has for handlers; raises `InvalidArgument` as it says."""
     found = _ask(library, platform)
     end = ffi.offsetof("XLA_FFI_Api", function) + ffi.sizeof("void*")

@@ -116,7 +116,7 @@ def _view_as_array(
     return memory.view(dtype).reshape(shape)
 
 
-def _result(buffer: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _result(buffer: object, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
     shape, dtype = read_type(buffer)
     argument = known.get(_address(buffer))
     if argument is not None and (argument.shape, argument.dtype) == (shape, dtype):

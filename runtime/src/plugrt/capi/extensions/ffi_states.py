@@ -21,7 +21,7 @@ class States:
         self._made: dict[int, tuple[int, Any]] = {}
         self._lock = threading.Lock()
 
-    def add(self, stage: int, type_id: int, state: Any) -> bool:
+    def add(self, stage: int, type_id: int, state: object) -> bool:
         """Keeps the state of a stage; False where there is one."""
         with self._lock:
             return self._made.setdefault(stage, (type_id, state))[1] is state
@@ -48,7 +48,7 @@ class Context:
         self._instance = instance
         self._launch = launch
 
-    def set_state(self, stage: int, type_id: int, state: Any) -> None:
+    def set_state(self, stage: int, type_id: int, state: object) -> None:
         """Keeps a state until the executable is deleted, or until the launch is over.
 
         Raises `InvalidArgument` for another stage than the one that runs and for a type that
@@ -91,7 +91,7 @@ class Context:
         return self._instance if stage == INSTANTIATE else self._launch
 
 
-def context_at(pointer: Any) -> Context:
+def context_at(pointer: object) -> Context:
     """Returns the context that a handler hands back."""
     if pointer == ffi.NULL:
         raise InvalidArgument("a handler asks for its state without the context of its call (ctx)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.errors import AlreadyExists, InvalidArgument
@@ -23,7 +22,7 @@ class HandlerType:
     name: str
     deleter: int
 
-    def delete(self, state: Any) -> None:
+    def delete(self, state: object) -> None:
         """Deletes a state, if the type says how."""
         if self.deleter:
             ffi.cast("void(*)(void*)", self.deleter)(state)

@@ -20,7 +20,7 @@ def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes] | None:
         return [c_values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
 
 
-def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes] | None:
+def parameter_shardings(library: Library, executable: object) -> Sequence[bytes] | None:
     """Returns an ``xla.OpSharding`` proto for each parameter; None if it is not partitioned.
 
     XLA's libraries also answer None for a partitioned program without parameters.
@@ -31,7 +31,7 @@ def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes] | 
     return _shardings(table, args, "num_parameters")
 
 
-def output_shardings(library: Library, executable: Any) -> Sequence[bytes] | None:
+def output_shardings(library: Library, executable: object) -> Sequence[bytes] | None:
     """Returns the same for each result; for no results, one for their empty tuple."""
     table = library.extension("Shardings")
     args = table.call("Shardings_Executable_OutputShardings", executable=executable)

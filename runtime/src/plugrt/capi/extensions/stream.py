@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.capi.loading.library import Library
 
 
-def stream_for_external_ready_events(library: Library, device: Any) -> int:
+def stream_for_external_ready_events(library: Library, device: object) -> int:
     """Returns a stream of a ``PJRT_Device*`` that other libraries have wait for their work."""
     table = library.extension("Stream")
     return int(table.call("Get_Stream_For_External_Ready_Events", device=device).stream)
 
 
-def wait_until_ready_on_stream(library: Library, buffer: Any, stream: int) -> None:
+def wait_until_ready_on_stream(library: Library, buffer: object, stream: int) -> None:
     """Makes a stream wait for a ``PJRT_Buffer*``, without blocking the caller."""
     table = library.extension("Stream")
     table.call("Wait_Until_Buffer_Ready_On_Stream", stream=stream, buffer=buffer)

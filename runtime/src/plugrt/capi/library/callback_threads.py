@@ -49,7 +49,7 @@ def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function that a library calls, so that `here.depth` counts it."""
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         before = here.depth
         here.depth = before + 1
         try:

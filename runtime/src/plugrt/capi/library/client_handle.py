@@ -47,7 +47,7 @@ def _has_memory(address: int, size: int) -> bool:
     return is_memory(address, size) if None in found else False not in found
 
 
-def _do_nothing(args: Any) -> None:
+def _do_nothing(args: object) -> None:
     """Replaces every destructor when the interpreter exits."""
 
 
@@ -81,7 +81,7 @@ class ClientHandle:
         "pointer",
     )  # fmt: skip
 
-    def __init__(self, library: Library, pointer: Any) -> None:
+    def __init__(self, library: Library, pointer: object) -> None:
         self.library = library
         self.exiting: list[bool] = []
         self.keep: list[Any] = []
@@ -152,7 +152,7 @@ class ClientHandle:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
-    def delete_buffer(self, pointer: Any) -> None:
+    def delete_buffer(self, pointer: object) -> None:
         """Has the library free the memory of a ``PJRT_Buffer*``.
 
         One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
@@ -177,11 +177,11 @@ class ClientHandle:
             _, self.core.size_of_options = struct_type("PJRT_ExecuteOptions", library.sizes)
         return error
 
-    def own(self, name: str, field: str, pointer: Any) -> Any:
+    def own(self, name: str, field: str, pointer: object) -> Any:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""
         return self.library.own(name, field, pointer, self, self.exiting)
 
-    def release(self, name: str, field: str, pointer: Any) -> None:
+    def release(self, name: str, field: str, pointer: object) -> None:
         """Calls the destructor ``name`` on a child; errors are logged (callers are finalisers)."""
         if not self.exiting:
             self.library.dispose(name, field, pointer)
@@ -198,7 +198,7 @@ class ClientHandle:
         self.known_pages |= pages
         return True
 
-    def is_event_ready(self, event: Any) -> bool:
+    def is_event_ready(self, event: object) -> bool:
         """Whether an event has happened."""
         return bool(self.library.call("Event_IsReady", event=event).is_ready)
 
@@ -225,7 +225,7 @@ class ClientHandle:
             with self.lock:
                 self.core.pending = bool(self.pending)
 
-    def has_ended(self, event: Any) -> bool:
+    def has_ended(self, event: object) -> bool:
         """Whether a transfer has ended; False if the library cannot tell."""
         args = new_struct("struct PJRT_Event_IsReady_Args")
         args.event = event
@@ -265,6 +265,6 @@ def _slot_or_nothing(library: Library, name: str) -> Slot:
     return library.get_hot_slot(name) if library.has(name) else _do_nothing
 
 
-def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
+def _destroy_client(library: Library, pointer: object, keep: object) -> None:
     library.dispose("Client_Destroy", "client", pointer)
     del keep  # the library may have called it until now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
@@ -27,7 +26,7 @@ class Event(interface.Event):
 
     __slots__ = ("_handle", "_pointer")
 
-    def __init__(self, handle: ClientHandle, pointer: Any) -> None:
+    def __init__(self, handle: ClientHandle, pointer: object) -> None:
         self._handle = handle
         self._pointer = handle.own("Event_Destroy", "event", pointer)
 
@@ -68,7 +67,7 @@ class Event(interface.Event):
 
 @c_callback("PJRT_Event_OnReadyCallback")
 @mark_callback
-def _call_when_ready(error: Any, key: Any) -> None:
+def _call_when_ready(error: object, key: object) -> None:
     waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)
     if waiting is None:
         logger.debug("a library called back for an event again, or with a key that is not ours")
@@ -91,7 +90,7 @@ def lend(memory: object) -> Iterator[None]:
         raise
 
 
-def await_transfer(handle: ClientHandle, pointer: Any, memory: object) -> None:
+def await_transfer(handle: ClientHandle, pointer: object, memory: object) -> None:
     """Waits for the event of a transfer from or to the host's ``memory``, and destroys it.
 
     Raises its error. Where it has not come when the library says that waiting has ended, the memory
@@ -110,7 +109,7 @@ def await_transfer(handle: ClientHandle, pointer: Any, memory: object) -> None:
         handle.release("Event_Destroy", "event", pointer)
 
 
-def _is_under_way(handle: ClientHandle, pointer: Any) -> bool:
+def _is_under_way(handle: ClientHandle, pointer: object) -> bool:
     """Whether the library says that an event has not come; False if it cannot tell."""
     try:
         return not handle.is_event_ready(pointer)

@@ -31,7 +31,7 @@ The profiler's structs have the fields of the C API's at the same places.
 _GUARDED: dict[tuple[int, int, str], int] = {}
 
 
-def guard(function: Any, name: str, owner: str) -> Any:
+def guard(function: object, name: str, owner: str) -> Any:
     """Returns a function that calls this one, of at most one argument, a pointer.
 
     Returns ``function`` itself where exceptions cannot be caught. ``name`` is of the C API, and
@@ -53,6 +53,6 @@ def guard(function: Any, name: str, owner: str) -> Any:
     return ffi.cast(kind, _GUARDED[key])
 
 
-def take_caught(pointer: Any) -> str | None:
+def take_caught(pointer: object) -> str | None:
     """Returns the text of an exception that a guarded function caught; None for other pointers."""
     return core.take_caught(int(ffi.cast("uintptr_t", pointer))) if CATCHES else None

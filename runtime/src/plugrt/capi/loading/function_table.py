@@ -72,7 +72,7 @@ class Table(Replies):
 
     def __init__(
         self,
-        table: Any,
+        table: object,
         size: int,
         names: Iterable[str],
         owner: str,
@@ -89,7 +89,7 @@ class Table(Replies):
             inside = fields[name].offset + ffi.sizeof("void*") <= size
             self.slots[name] = self._slot(table, name, inside)
 
-    def _slot(self, table: Any, name: str, inside: bool) -> Slot:
+    def _slot(self, table: object, name: str, inside: bool) -> Slot:
         full = self.prefix + name
         if inside:
             function = getattr(table, name)
@@ -112,7 +112,7 @@ class Table(Replies):
         return name not in self.missing
 
     @after_checks
-    def call(self, name: str, **inputs: Any) -> Any:
+    def call(self, name: str, **inputs: object) -> Any:
         """Calls a function with these fields; returns its argument struct, results filled in.
 
         Raises the `PjrtError` that the library reports, and `InvalidReply` where it reports none
@@ -150,7 +150,7 @@ class Table(Replies):
             "It must handle what the Python functions that it calls raise"
         ) from left
 
-    def error_of(self, name: str, error: Any) -> PjrtError:
+    def error_of(self, name: str, error: object) -> PjrtError:
         """Returns the exception for a function's error (or its address) and frees it.
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
@@ -168,14 +168,14 @@ class Table(Replies):
             self._forget(name, told)
         return Unimplemented(told)
 
-    def await_event(self, args: Any) -> Any:
+    def await_event(self, args: object) -> Any:
         """Waits as ``PJRT_Event_Await``, or in another way; returns the event's error, if any."""
         error = self.slots["Event_Await"](args)
         if error and self.substitute("Event_Await", error, args):
             error = self.slots["Event_Await"](args)
         return error
 
-    def substitute(self, name: str, error: Any, args: Any) -> bool:
+    def substitute(self, name: str, error: object, args: object) -> bool:
         """Replaces ``Event_Await``, if it is missing, by another way; whether it did so now.
 
         It is missing if it answers UNIMPLEMENTED and that is not the event's own error. The answer
@@ -218,7 +218,7 @@ class Table(Replies):
                 break
         return error
 
-    def _is_size_refusal(self, error: Any, struct: str, size: int) -> bool:
+    def _is_size_refusal(self, error: object, struct: str, size: int) -> bool:
         """Whether an error (or its address) may refuse a struct's size; it is not freed.
 
         Its text then names the struct, or the size that was stated, beside the word.
@@ -228,7 +228,7 @@ class Table(Replies):
         text = self._error_message(ffi.cast("PJRT_Error*", error)).lower()
         return "size" in text and bool(re.search(rf"\bstruct|{struct.lower()}|\b{size}\b", text))
 
-    def _has_code(self, error: Any, code: int) -> bool:
+    def _has_code(self, error: object, code: int) -> bool:
         """Whether an error (or its address) has that code; it is not freed."""
         error = ffi.cast("PJRT_Error*", error)
         memory = is_memory(int(ffi.cast("uintptr_t", error)), 1)
@@ -252,24 +252,29 @@ class Table(Replies):
         """Replaces a function by a stub that raises `Unimplemented`."""
         self.missing.add(name)
 
-        def stub(args: Any) -> NoReturn:
+        def stub(args: object) -> NoReturn:
             raise Unimplemented(message)
 
         self.slots[name] = stub
 
-    def dispose(self, name: str, field: str, pointer: Any) -> None:
+    def dispose(self, name: str, field: str, pointer: object) -> None:
         """Calls a function that frees ``pointer``; a failure is only logged."""
         try:
             self.call(name, **{field: pointer})
         except PlugrtError as error:
             logger.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
 
-    def log_failure(self, name: str, error: Any) -> None:
+    def log_failure(self, name: str, error: object) -> None:
         """Logs and frees the error of a destructor."""
         logger.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
 
     def own(
-        self, name: str, field: str, pointer: Any, keep: object = None, unless: Sequence[bool] = ()
+        self,
+        name: str,
+        field: str,
+        pointer: object,
+        keep: object = None,
+        unless: Sequence[bool] = (),
     ) -> Any:
         """Returns ``pointer`` as an object that frees it with the function ``name``.
 
@@ -309,7 +314,7 @@ class Table(Replies):
         call, spare, held = self.get_hot_slot(name), list[Any](), lock or nullcontext()
         field_type = dict(kind.item.fields)[field].type
 
-        def free(handle: Any) -> None:
+        def free(handle: object) -> None:
             try:
                 args = spare.pop()
             except IndexError:
@@ -327,7 +332,7 @@ class Table(Replies):
 
         return free
 
-    def _settle_freed(self, name: str, field: str, error: int, handle: Any) -> None:
+    def _settle_freed(self, name: str, field: str, error: int, handle: object) -> None:
         """Calls a destructor again where a struct may have another size; logs its error."""
         struct = f"{self.prefix}{name}_Args"
         args = new_struct(f"struct {struct}", self.sizes)
@@ -343,7 +348,7 @@ class Table(Replies):
         hot: Slot = ffi.cast(f"size_t(*)(struct {self.prefix}{name}_Args*)", function)
         return hot
 
-    def take_error(self, error: Any) -> PjrtError:
+    def take_error(self, error: object) -> PjrtError:
         """Returns the exception for an error of the library (or its address) and frees it."""
         if isinstance(error, int):
             error = ffi.cast("PJRT_Error*", error)
@@ -355,7 +360,7 @@ class Table(Replies):
         finally:
             self._destroy_error(error)
 
-    def _error_code(self, error: Any) -> int:
+    def _error_code(self, error: object) -> int:
         args = new_struct(f"struct {self.prefix}Error_GetCode_Args")
         args.error = error
         try:
@@ -368,7 +373,7 @@ class Table(Replies):
             return 2
         return int(args.code)
 
-    def _error_message(self, error: Any) -> str:
+    def _error_message(self, error: object) -> str:
         args = new_struct(f"struct {self.prefix}Error_Message_Args")
         args.error = error
         try:
@@ -379,7 +384,7 @@ class Table(Replies):
         except InvalidReply as fault:
             return f"({fault.message})"
 
-    def _destroy_error(self, error: Any) -> None:
+    def _destroy_error(self, error: object) -> None:
         if not is_memory(int(ffi.cast("uintptr_t", error)), 1):
             return
         args = new_struct(f"struct {self.prefix}Error_Destroy_Args")
@@ -398,8 +403,8 @@ class ExtensionTable(Table):
         super().__init__(table, base.struct_size, names, owner, library.sizes)
         self._library = library
 
-    def take_error(self, error: Any) -> PjrtError:
+    def take_error(self, error: object) -> PjrtError:
         return self._library.take_error(error)
 
-    def _is_size_refusal(self, error: Any, struct: str, size: int) -> bool:
+    def _is_size_refusal(self, error: object, struct: str, size: int) -> bool:
         return self._library._is_size_refusal(error, struct, size)

@@ -56,7 +56,7 @@ class Ledger:
         destroys = DESTROYS.get(name)
         destroyed_type = _handle_type(name, destroys) if destroys else ""
 
-        def call_and_count(args: Any) -> Any:
+        def call_and_count(args: object) -> Any:
             if destroys and getattr(args, destroys) != ffi.NULL:
                 with self._lock:
                     self.destroyed[destroyed_type] += 1

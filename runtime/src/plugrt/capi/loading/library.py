@@ -125,7 +125,7 @@ class Library(Table):
         traceback at an exit that nothing is wrong with.
         """
 
-        def stub(args: Any) -> NoReturn:
+        def stub(args: object) -> NoReturn:
             if ends_daemons and threading.current_thread() in _find_daemons():
                 raise SystemExit
             raise FailedPrecondition(

@@ -43,10 +43,10 @@ _ended: Any = _end if core is None else core.Watching(watches)
 
 
 def own(
-    pointer: Any,
+    pointer: object,
     free: Callable[[Any], object],
     group: Sequence[bool] = (),
-    lends: Any = None,
+    lends: object = None,
     keep: object = None,
     is_repeatable: bool = False,
 ) -> Any:
@@ -82,7 +82,7 @@ def own(
     return handle
 
 
-def address_of(pointer: Any) -> int:
+def address_of(pointer: object) -> int:
     """Returns the address in a pointer."""
     return int(ffi.cast("uintptr_t", pointer))
 

@@ -61,7 +61,7 @@ class Executable(interface.Executable):
     def __init__(
         self,
         library: Library,
-        pointer: Any,
+        pointer: object,
         origin: Origin,
         keep: tuple[Any, ...],
         exiting: Sequence[bool] = (),
@@ -92,7 +92,7 @@ class Executable(interface.Executable):
         """The library that compiled it."""
         return self._library
 
-    def _call(self, what: str, **inputs: Any) -> Any:
+    def _call(self, what: str, **inputs: object) -> Any:
         return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
 
     @property
@@ -234,7 +234,7 @@ class Executable(interface.Executable):
         except Unimplemented:
             return otherwise
 
-    def _tensor_type(self, shapes: Any, shape: tuple[int, ...], element_type: int) -> TensorType:
+    def _tensor_type(self, shapes: object, shape: tuple[int, ...], element_type: int) -> TensorType:
         try:
             dtype = element_type_to_dtype(element_type)
         except UnsupportedDtype as error:

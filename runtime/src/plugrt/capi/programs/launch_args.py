@@ -25,7 +25,7 @@ class LaunchArgs:
 
     def __init__(
         self,
-        executable: Any,
+        executable: object,
         devices: int,
         num_arguments: int,
         num_results: int,

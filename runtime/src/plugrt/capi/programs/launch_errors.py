@@ -112,7 +112,7 @@ class LaunchChecks:
         return self.missing_among(launch_args.args, made, specs)
 
     def missing_among(
-        self, args: Any, made: Sequence[Sequence[Any]], specs: Sequence[Sequence[BufferSpec]]
+        self, args: object, made: Sequence[Sequence[Any]], specs: Sequence[Sequence[BufferSpec]]
     ) -> InvalidReply:
         """As `missing_result`, of the pointers ``made`` on each device; ``args`` is the struct."""
         missing = ""
@@ -175,7 +175,7 @@ class LaunchErrors:
             "device_complete_events (NULL)"
         )
 
-    def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
+    def _launch_error(self, error: object, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; a concurrent deletion takes precedence.
 
         Deleted arguments are refused with INVALID_ARGUMENT, and words that XLA's clients have for

@@ -40,7 +40,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     def __init__(
         self,
         client: ClientBase,
-        pointer: Any,
+        pointer: object,
         donates: bool,
         names_layouts: bool = True,
         known: Known | None = None,
@@ -191,7 +191,7 @@ def _await_all(events: list[Event]) -> None:
         event.wait_for_end()
 
 
-def read_addressable_devices(client: ClientBase, pointer: Any) -> tuple[Device, ...]:
+def read_addressable_devices(client: ClientBase, pointer: object) -> tuple[Device, ...]:
     """Returns the devices of this process that a ``PJRT_LoadedExecutable`` runs on."""
     library = client.handle().library
     args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
@@ -199,7 +199,7 @@ def read_addressable_devices(client: ClientBase, pointer: Any) -> tuple[Device, 
     return tuple(client.device_at(p, args) for p in found)
 
 
-def read_device_assignment(handle: ClientHandle, pointer: Any) -> DeviceAssignment:
+def read_device_assignment(handle: ClientHandle, pointer: object) -> DeviceAssignment:
     """Returns the devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
     library = handle.library
     args = library.call("LoadedExecutable_GetDeviceAssignment", executable=pointer)
@@ -213,7 +213,7 @@ def read_device_assignment(handle: ClientHandle, pointer: Any) -> DeviceAssignme
         return proto_wire.read_device_assignment(encoded)
 
 
-def read_logical_device_ids(handle: ClientHandle, pointer: Any) -> list[tuple[int, int]]:
+def read_logical_device_ids(handle: ClientHandle, pointer: object) -> list[tuple[int, int]]:
     """Returns (replica, partition) of each device of this process (PJRT 0.96)."""
     library = handle.library
     args = library.call("LoadedExecutable_AddressableDeviceLogicalIds", executable=pointer)

@@ -117,7 +117,7 @@ class ProgramLaunches(LaunchErrors):
         return results
 
     def _execute_on_all(
-        self, arguments: Sequence[Shards], events: Any = ffi.NULL
+        self, arguments: Sequence[Shards], events: object = ffi.NULL
     ) -> Sequence[Shards]:
         """Launches on several devices, without checking types."""
 
@@ -128,7 +128,7 @@ class ProgramLaunches(LaunchErrors):
 
         return launch_holding(launch, arguments, None, self._donation)
 
-    def _launch_on_all(self, arguments: Sequence[Shards], events: Any) -> Sequence[Shards]:
+    def _launch_on_all(self, arguments: Sequence[Shards], events: object) -> Sequence[Shards]:
         if self._donation:
             self._donation.refuse_repeated(arguments)
         handle = self._handle
@@ -170,7 +170,7 @@ class ProgramLaunches(LaunchErrors):
         return list(zip(*made))  # noqa: B905 - hot
 
     def _execute(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: object = None
     ) -> Sequence[Shards]:
         """Launches with all arguments checked: several devices, options, or the first time."""
 
@@ -180,7 +180,7 @@ class ProgramLaunches(LaunchErrors):
         return launch_holding(launch, arguments, options, self._donation)
 
     def _execute_held(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: object
     ) -> Sequence[Shards]:
         if self._deleted:
             raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")

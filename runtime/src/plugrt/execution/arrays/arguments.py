@@ -90,7 +90,7 @@ def read_arguments(
     return values, avals
 
 
-def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
+def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
     if type(x) is Array:
         if x._shards is None:
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")

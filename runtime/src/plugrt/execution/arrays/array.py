@@ -287,7 +287,7 @@ def launch_form(shards: Shards) -> Any:
     return getattr(shards, "held", shards)
 
 
-def array_holding(held: Any, aval: ArrayAval) -> Array:
+def array_holding(held: object, aval: ArrayAval) -> Array:
     """Returns the array of what a launch gave. Not checked: it must fit the aval."""
     array = blank()
     array._shards = held

@@ -34,7 +34,7 @@ def share_buffers(array: Array, aval: ArrayAval) -> Array:
     return made
 
 
-def share_parts(made: Array, array: Array, held: Any) -> Array:
+def share_parts(made: Array, array: Array, held: object) -> Array:
     """Returns ``made``, which has some of the buffers that ``array`` had when it was asked.
 
     ``held`` is what it had. Deleting or donating one keeps the other, as with `share_buffers`; all
@@ -62,7 +62,7 @@ def join_parts(made: Array, parts: Sequence[Array], held: Sequence[Any]) -> Arra
     return made
 
 
-def _require_held(array: Array, held: Any) -> None:
+def _require_held(array: Array, held: object) -> None:
     # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
     if array._shards is not held:
         raise DeletedBuffer(array._deleted_message())

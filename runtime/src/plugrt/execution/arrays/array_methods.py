@@ -236,7 +236,7 @@ def install(methods: Mapping[str, Any]) -> None:
 
 
 def _stub(name: str, is_property: bool) -> Any:
-    def first_use(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def first_use(self: object, *args: object, **kwargs: object) -> Any:
         load_methods()
         installed = vars(_OWNERS[name])[name]
         return installed.fget(self) if is_property else installed(self, *args, **kwargs)

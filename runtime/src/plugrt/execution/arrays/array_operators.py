@@ -166,10 +166,10 @@ class Operators:
     def __rdivmod__(self, other: Operand, /) -> tuple[Self, Self]:
         raise NotImplementedError
 
-    def __eq__(self, other: Any, /) -> Self:  # type: ignore[override]
+    def __eq__(self, other: object, /) -> Self:  # type: ignore[override]
         raise NotImplementedError
 
-    def __ne__(self, other: Any, /) -> Self:  # type: ignore[override]
+    def __ne__(self, other: object, /) -> Self:  # type: ignore[override]
         raise NotImplementedError
 
     __hash__ = None  # type: ignore[assignment]
@@ -215,7 +215,9 @@ class Operators:
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         raise NotImplementedError
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, /, *inputs: object, **options: object
+    ) -> Any:
         raise NotImplementedError
 
     def __array_function__(

@@ -78,7 +78,7 @@ def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
     return frozenset(d for d in KNOWN_DTYPES if not (narrow and d.name in _NARROW))
 
 
-def python_scalar(x: Any) -> bool | int | float | complex | None:
+def python_scalar(x: object) -> bool | int | float | complex | None:
     """Returns a Python scalar, or a member of an enumeration or subclass as the number it is.
 
     None for everything else, NumPy's scalars among them.
@@ -184,7 +184,7 @@ def scalar_dtypes(
     return defaults, integers
 
 
-def _describe(x: Any) -> str:
+def _describe(x: object) -> str:
     text = repr(x)
     if len(text) > 60:
         text = text[:57] + "..."

@@ -77,7 +77,7 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
     return tied, shared
 
 
-def keep_ended(array: Array, loss: Any) -> None:
+def keep_ended(array: Array, loss: object) -> None:
     """Has those that ended with an array, by the same loss, not be given back, either."""
     lives = {*getattr(array, "_lives", ())}
     for other in _others(array, getattr(array, "_sharers", ())):

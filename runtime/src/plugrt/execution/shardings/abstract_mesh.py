@@ -85,7 +85,7 @@ class AbstractMesh:
         return f"{type(self).__name__}({', '.join(f'{name!r}: {size}' for name, size in axes)})"
 
 
-def read_axis_names(names: Any) -> tuple[AxisName, ...]:
+def read_axis_names(names: object) -> tuple[AxisName, ...]:
     """Returns the names of axes as a tuple; raises for other than different strings."""
     if isinstance(names, str):
         names = (names,)

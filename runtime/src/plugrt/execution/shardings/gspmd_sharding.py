@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.op_sharding import (
@@ -34,7 +33,7 @@ class GSPMDSharding(TiledSharding):
 
     @with_argument_errors
     def __init__(
-        self, devices: Sequence[Device], op_sharding: Any, *, memory_kind: str | None = None
+        self, devices: Sequence[Device], op_sharding: object, *, memory_kind: str | None = None
     ) -> None:
         found = tuple(devices)
         if not found or not all(isinstance(device, Device) for device in found):

@@ -43,7 +43,7 @@ class PartitionSpec:
 
     UNCONSTRAINED: ClassVar[Literal[_Unconstrained.UNCONSTRAINED]] = _Unconstrained.UNCONSTRAINED
 
-    def __init__(self, *entries: Any) -> None:
+    def __init__(self, *entries: object) -> None:
         self._entries: tuple[Entry, ...] = tuple(map(_read_entry, entries))
         names = self.axis_names
         twice = sorted({repr(name) for name in names if names.count(name) > 1})
@@ -101,7 +101,7 @@ class PartitionSpec:
         return f"PartitionSpec({', '.join(map(repr, self._entries))})"
 
 
-def _read_entry(entry: Any) -> Entry:
+def _read_entry(entry: object) -> Entry:
     """Returns an entry as it is kept: a tuple of one axis is that axis, an empty one None."""
     if isinstance(entry, tuple | list):
         names = tuple(map(_read_name, entry))
@@ -111,7 +111,7 @@ def _read_entry(entry: Any) -> Entry:
     return _read_name(entry)
 
 
-def _read_name(name: Any) -> AxisName:
+def _read_name(name: object) -> AxisName:
     if isinstance(name, str):
         return name
     raise ArgumentTypeError(

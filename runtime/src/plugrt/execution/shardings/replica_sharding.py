@@ -26,7 +26,7 @@ class ReplicaSharding(Sharding):
 
     __slots__ = ("_copies", "_devices", "_name")
 
-    def __init__(self, devices: Sequence[Device], name: Any, copies: int = 1) -> None:
+    def __init__(self, devices: Sequence[Device], name: object, copies: int = 1) -> None:
         self._devices, self._name, self._copies = tuple(devices), name, copies
 
     @property

@@ -63,7 +63,7 @@ class _AtExit:
         if name == "tree_unflatten" or not self._functions.tree_is_leaf(()):
             return function
 
-        def call(*given: Any, **options: Any) -> Any:
+        def call(*given: object, **options: object) -> Any:
             tree = given[name == "tree_map"]  # that has the function first
             if hasattr(type(tree), "__array__") or isinstance(tree, bool | int | float | complex):
                 return function(*given, **options)
@@ -210,7 +210,7 @@ def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Any:
     return optree.tree_unflatten(treedef, leaves)
 
 
-def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """Returns the leaves of a pytree. As ``jax.tree.leaves``.
 
     Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
@@ -218,7 +218,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeSpec:
+def structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeSpec:
     """Returns the structure of a pytree. As ``jax.tree.structure``.
 
     Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
@@ -235,7 +235,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     return optree.tree_map(f, tree, *rest, is_leaf=_wrap_question(is_leaf), namespace=NAMESPACE)
 
 
-def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true. As ``jax.tree.all``.
 
     Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
@@ -244,7 +244,7 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NONE,
+    function: Callable[[Any, Any], Any], tree: object, initializer: object = _NONE,
     is_leaf: IsLeaf = None,
 ) -> Any:  # fmt: skip
     """Returns the leaves combined from left to right. As ``jax.tree.reduce``.

@@ -10,7 +10,7 @@ from plugrt.execution.trees import pytrees
 
 
 def spread_prefix(
-    prefix: Any, full: Any, what: str, of: str, is_leaf: Callable[[Any], bool] | None = None
+    prefix: object, full: object, what: str, of: str, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any]:
     """Returns what `tree.broadcast_prefix` does, for an argument that users give as a prefix.
 
@@ -28,7 +28,7 @@ def spread_prefix(
         ) from error
 
 
-def _describe_difference(prefix: Any, full: Any, path: str) -> str:
+def _describe_difference(prefix: object, full: object, path: str) -> str:
     """Returns where a pytree is no prefix of another, without the values: they may be large."""
     ours, theirs = pytrees.entries(prefix), pytrees.entries(full)
     if ours is None:
@@ -42,7 +42,7 @@ def _describe_difference(prefix: Any, full: Any, path: str) -> str:
     return next(filter(None, below), "")
 
 
-def _describe(container: Any, parts: dict[Any, Any] | None) -> str:
+def _describe(container: object, parts: dict[Any, Any] | None) -> str:
     name = type(container).__name__
     if parts is None:
         return "one value"

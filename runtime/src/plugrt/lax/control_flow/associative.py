@@ -23,7 +23,7 @@ from plugrt.tracing.tracer import Tracer
 
 @with_argument_errors
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+    fn: Callable[[Any, Any], Any], elems: object, reverse: bool = False, axis: int = 0
 ) -> Any:
     """Returns the running combinations along an axis of a pytree of arrays.
 
@@ -36,7 +36,7 @@ def associative_scan(
     Array([ 1,  2,  6, 24], dtype=int32)
     """
 
-    def run(elems: Any) -> Any:
+    def run(elems: object) -> Any:
         leaves, spec = pytrees.flatten(elems)
         if not leaves:
             raise ArgumentError("lax.associative_scan needs at least one array")

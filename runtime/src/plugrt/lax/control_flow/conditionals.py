@@ -41,8 +41,8 @@ def cond(
     pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
-    *operands: Any,
-    operand: Any = _ABSENT,
+    *operands: object,
+    operand: object = _ABSENT,
 ) -> Any:
     """Returns ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
 
@@ -59,7 +59,7 @@ def cond(
     require_array("cond", "pred", pred)
     operands = _collect_operands("cond", operands, operand)
 
-    def run(pred: Tracer, operands: Any) -> Any:
+    def run(pred: Tracer, operands: object) -> Any:
         if pred.shape:
             raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
         # A case of two branches, as JAX has it: Shardy divides nothing through stablehlo.if.
@@ -75,7 +75,10 @@ def cond(
 
 @with_argument_errors
 def switch(
-    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT
+    index: ArrayLike,
+    branches: Sequence[Callable[..., Any]],
+    *operands: object,
+    operand: object = _ABSENT,
 ) -> Any:
     """Returns ``branches[index](*operands)``, with the index clamped to those there are.
 
@@ -96,7 +99,7 @@ def switch(
         raise ArgumentError("switch needs at least one branch")
     operands = _collect_operands("switch", operands, operand)
 
-    def run(index: Tracer, operands: Any) -> Any:
+    def run(index: Tracer, operands: object) -> Any:
         if index.shape:
             raise ShapeError(f"index of switch must be a scalar; found shape {index.shape}")
         if dtype_kind(index.dtype) not in "iu":
@@ -113,7 +116,7 @@ def _make_case(which: Tracer, count: int, types: Sequence[Any]) -> Any:
     return hlo.CaseOp(types, which.value, count, loc=active_trace().location())
 
 
-def _collect_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+def _collect_operands(title: str, operands: tuple[Any, ...], operand: object) -> tuple[Any, ...]:
     """Returns the operands, or the one that was given by name."""
     if operand is _ABSENT:
         return operands

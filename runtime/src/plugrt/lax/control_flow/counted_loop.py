@@ -38,8 +38,8 @@ _INDEX = np.dtype(np.int32)
 def emit_loop(
     title: str,
     step: Step,
-    init: Any,
-    xs: Any,
+    init: object,
+    xs: object,
     length: int,
     *,
     reverse: bool = False,
@@ -78,7 +78,7 @@ class _LoopSteps:
     """One loop while it is traced: the carry, the inputs, and what a step returned."""
 
     def __init__(
-        self, title: str, step: Step, init: Any, xs: Any, length: int, reverse: bool
+        self, title: str, step: Step, init: object, xs: object, length: int, reverse: bool
     ) -> None:
         self._title, self._step = title, step
         self.length, self._reverse = length, reverse

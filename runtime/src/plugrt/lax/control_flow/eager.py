@@ -142,14 +142,14 @@ def _make_rerun(
     return rerun
 
 
-def _refer(function: Any) -> Callable[[], Any]:
+def _refer(function: object) -> Callable[[], Any]:
     try:
         return weakref.ref(function)
     except TypeError:  # then the pipeline is this call's own
         return lambda: function
 
 
-def require_array(title: str, name: str, x: Any) -> None:
+def require_array(title: str, name: str, x: object) -> None:
     """Raises `NotAnArray` unless ``x`` is one array or scalar: no container, text or None."""
     if not isinstance(x, ARRAYS):
         raise NotAnArray(
@@ -158,7 +158,7 @@ def require_array(title: str, name: str, x: Any) -> None:
         )
 
 
-def _trace_leaves(title: str, name: str, value: Any) -> Any:
+def _trace_leaves(title: str, name: str, value: object) -> Any:
     leaves, spec = pytrees.flatten(value)
     return pytrees.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]

@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 @with_argument_errors
 def custom_linear_solve(
     matvec: Function,
-    b: Any,
+    b: object,
     solve: Callable[[Function, Any], Any],
     transpose_solve: Callable[[Function, Any], Any] | None = None,
     symmetric: bool = False,
@@ -41,7 +41,7 @@ def custom_linear_solve(
     title = "custom_linear_solve"
     _check_functions(title, matvec=matvec, solve=solve, transpose_solve=transpose_solve)
 
-    def run(b: Any) -> Any:
+    def run(b: object) -> Any:
         _check(title, "matvec", _results(title, matvec, b), b, "b", shapes=True)
         found = solve(matvec, b)
         main = _main(title, found) if has_aux else found
@@ -56,7 +56,7 @@ def custom_linear_solve(
 @with_argument_errors
 def custom_root(
     f: Function,
-    initial_guess: Any,
+    initial_guess: object,
     solve: Callable[[Function, Any], Any],
     tangent_solve: Callable[[Function, Any], Any],
     has_aux: bool = False,
@@ -76,7 +76,7 @@ def custom_root(
     title = "custom_root"
     _check_functions(title, f=f, solve=solve, tangent_solve=tangent_solve)
 
-    def run(initial_guess: Any) -> Any:
+    def run(initial_guess: object) -> Any:
         _check(title, "f", _results(title, f, initial_guess), initial_guess, "initial_guess")
         found = solve(f, initial_guess)
         _check(
@@ -89,18 +89,18 @@ def custom_root(
     return launch(title, (f, solve), has_aux, operands, run, _solve_in_python, reads_once=False)
 
 
-def _solve_in_python(functions: Sequence[Function], **operands: Any) -> Any:
+def _solve_in_python(functions: Sequence[Function], **operands: object) -> Any:
     [given] = operands.values()
     return functions[1](functions[0], given)
 
 
-def _check_functions(title: str, **functions: Any) -> None:
+def _check_functions(title: str, **functions: object) -> None:
     for name, function in functions.items():
         if not callable(function) and not (function is None and name == "transpose_solve"):
             raise ArgumentTypeError(f"{name} of {title} is a function; got {function!r:.60}")
 
 
-def _main(title: str, found: Any) -> Any:
+def _main(title: str, found: object) -> Any:
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise StructureError(
             f"solve of {title} with has_aux returns a pair; it returned {found!r:.60}"
@@ -108,7 +108,7 @@ def _main(title: str, found: Any) -> Any:
     return found[0]
 
 
-def _results(title: str, function: Function, given: Any) -> Any:
+def _results(title: str, function: Function, given: object) -> Any:
     """Returns the types that a function gives, without adding anything to the trace."""
     leaves, spec = pytrees.flatten(given)
     types = [(x.shape, x.dtype, x.weak) for x in leaves]
@@ -124,7 +124,7 @@ def _results(title: str, function: Function, given: Any) -> Any:
 
 
 def _check(
-    title: str, name: str, found: Any, like: Any, argument: str, *, shapes: bool = False
+    title: str, name: str, found: object, like: object, argument: str, *, shapes: bool = False
 ) -> None:
     """Raises unless what a function returned has the structure of an argument, and its shapes."""
     structures = pytrees.structure(found), pytrees.structure(like)
@@ -142,5 +142,5 @@ def _check(
         )
 
 
-def _shape(name: str, x: Any) -> tuple[int, ...]:
+def _shape(name: str, x: object) -> tuple[int, ...]:
     return tuple(x.shape if hasattr(x, "shape") else as_tracer(x, name).shape)

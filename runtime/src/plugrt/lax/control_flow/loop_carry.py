@@ -22,7 +22,7 @@ class Carry:
     returns for it, as in JAX. A Python scalar among the body's results takes the carried dtype.
     """
 
-    def __init__(self, title: str, initial: Any) -> None:
+    def __init__(self, title: str, initial: object) -> None:
         self.title = title
         self.spec = pytrees.flatten(initial)[1]
         named = pytrees.flatten_with_paths(initial)
@@ -41,7 +41,7 @@ class Carry:
         pairs = zip(leaves, self.leaves, strict=True)
         return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
-    def check_returned(self, returned: Any) -> list[Tracer]:
+    def check_returned(self, returned: object) -> list[Tracer]:
         """Returns the leaves of what the body returned, checked against those that went in."""
         flat, spec = pytrees.flatten(returned)
         if spec != self.spec:
@@ -103,7 +103,7 @@ def describe(spec: pytrees.PyTreeSpec) -> str:
     )
 
 
-def scalar_predicate(returned: Any, what: str) -> Tracer:
+def scalar_predicate(returned: object, what: str) -> Tracer:
     """Returns the 0-d boolean that a predicate function returned; else raises, naming ``what``."""
     leaves, spec = pytrees.flatten(returned)
     if not pytrees.is_leaf_spec(spec):

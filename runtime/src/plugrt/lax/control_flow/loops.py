@@ -38,7 +38,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     Array(96, dtype=int32)
     """
 
-    def body(init: Any) -> Any:
+    def body(init: object) -> Any:
         return emit_while("while_loop", cond_fun, body_fun, init)
 
     operands = {"init": init_val}
@@ -49,7 +49,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 
 
 def emit_while(
-    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
+    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: object
 ) -> Any:
     """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
     carry, trace = Carry(title, init), active_trace()
@@ -122,7 +122,7 @@ def fori_loop(
         dtype, weak = _index_dtype(given), not given
         rounds = steps_per_round(1 if unroll is None else unroll, max(last - first, 0))
 
-        def run(init: Any) -> Any:
+        def run(init: object) -> Any:
             return _emit_counted(first, last, dtype, weak, body_fun, init, rounds)
 
         in_python = partial(run_counted, dtype=dtype, first=first, last=last)
@@ -138,7 +138,7 @@ def fori_loop(
             f"lower={lower!r}, upper={upper!r}"
         )
 
-    def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
+    def count(lower: Tracer, upper: Tracer, init: object) -> Any:
         return _emit_counting(lower, upper, body_fun, init)
 
     bounds = {"lower": lower, "upper": upper, "init": init_val}
@@ -149,7 +149,7 @@ def fori_loop(
 
 
 def _count_in_python(
-    functions: Sequence[Callable[..., Any]], lower: Any, upper: Any, init: Any
+    functions: Sequence[Callable[..., Any]], lower: object, upper: object, init: object
 ) -> Any:
     dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
     first, last = int(np.asarray(lower)), int(np.asarray(upper))
@@ -166,10 +166,10 @@ def _emit_counted(
     dtype: np.dtype[Any],
     weak: bool,
     body_fun: Callable[[Any, Any], Any],
-    init: Any,
+    init: object,
     unroll: int,
 ) -> Any:
-    def step(i: Tracer, value: Any, _: Any) -> tuple[Any, None]:
+    def step(i: Tracer, value: object, _: object) -> tuple[Any, None]:
         index = convert(i, dtype)
         if first:
             index = emit(hlo.add, index, constant(first, dtype))

@@ -24,7 +24,7 @@ _TITLE = "platform_dependent"
 
 @with_argument_errors
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+    *args: object, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
     """Returns ``per_platform[platform](*args)``, of the platform that the computation runs on.
 
@@ -45,7 +45,7 @@ def platform_dependent(
     if current_trace() is None:
         return functions[choose_branch(branches, _platforms(args), _TITLE)](*args)
 
-    def run(args: Any) -> Any:
+    def run(args: object) -> Any:
         trace = active_trace()
         trace.asks_platform = True
 
@@ -88,7 +88,7 @@ def _join(
     return tuple(platforms), functions
 
 
-def _platforms(args: Any) -> tuple[str, ...]:
+def _platforms(args: object) -> tuple[str, ...]:
     """Returns the names of the platform that a computation on these arguments runs on."""
     arrays = [x for x in pytrees.leaves(args) if type(x) is Array and x.committed]
     device = arrays[0].sharding.devices[0] if arrays else default_device()

@@ -27,7 +27,7 @@ def to_arrays(title: str, value: T) -> T:
     return found
 
 
-def run_while(functions: Functions, init: Any) -> Any:
+def run_while(functions: Functions, init: object) -> Any:
     """Runs `while_loop`."""
     cond_fun, body_fun = functions
     value = to_arrays("while_loop", init)
@@ -37,7 +37,7 @@ def run_while(functions: Functions, init: Any) -> Any:
 
 
 def run_counted(
-    functions: Functions, init: Any, first: int, last: int, dtype: np.dtype[Any]
+    functions: Functions, init: object, first: int, last: int, dtype: np.dtype[Any]
 ) -> Any:
     """Runs `fori_loop`."""
     [body_fun] = functions
@@ -48,7 +48,7 @@ def run_counted(
 
 
 def run_scan(
-    functions: Functions, init: Any, xs: Any, length: int, reverse: bool
+    functions: Functions, init: object, xs: object, length: int, reverse: bool
 ) -> tuple[Any, Any]:
     """Runs `scan` of at least one step."""
     [f] = functions
@@ -61,22 +61,22 @@ def run_scan(
     return to_arrays("scan", carry), pytrees.map(_stack, *ordered)
 
 
-def run_map(functions: Functions, xs: Any, length: int) -> Any:
+def run_map(functions: Functions, xs: object, length: int) -> Any:
     """Runs `map` of at least one step."""
     [f] = functions
     return run_scan([lambda _, x: ((), f(x))], (), xs, length, False)[1]
 
 
-def _stack(*rows: Any) -> Any:
+def _stack(*rows: object) -> Any:
     return concatenate([expand_dims(row, (0,)) for row in rows], 0)
 
 
-def run_condition(functions: Functions, pred: Any, operands: Any) -> Any:
+def run_condition(functions: Functions, pred: object, operands: object) -> Any:
     """Runs `cond`."""
     return run_branch(functions, int(not np.asarray(pred)), operands)
 
 
-def run_branch(functions: Functions, index: Any, operands: Any) -> Any:
+def run_branch(functions: Functions, index: object, operands: object) -> Any:
     """Runs `switch`."""
     chosen = functions[min(max(int(np.asarray(index)), 0), len(functions) - 1)]
     return run_chosen(chosen, operands)

@@ -17,8 +17,8 @@ from plugrt.lax.control_flow.python_control_flow import run_map, run_scan
 @with_argument_errors
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    init: object,
+    xs: object = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -39,7 +39,7 @@ def scan(
     steps = _length(xs, length)
     rounds = steps_per_round(unroll, steps)
 
-    def run(init: Any, xs: Any) -> Any:
+    def run(init: object, xs: object) -> Any:
         return emit_loop(
             "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
         )
@@ -54,7 +54,7 @@ def scan(
 
 
 @with_argument_errors
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: object, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 
     ``batch_size`` elements are laid out in one round of the loop. Raises as `scan`. As
@@ -66,7 +66,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     steps = _length(xs, None)
     rounds = steps_per_round(batch_size or 1, steps)
 
-    def run(xs: Any) -> Any:
+    def run(xs: object) -> Any:
         return emit_loop(
             "map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds
         )[1]
@@ -75,7 +75,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return launch("map", (f,), (steps, rounds), {"xs": xs}, run, in_python, reads_once=False)
 
 
-def _length(xs: Any, length: int | None) -> int:
+def _length(xs: object, length: int | None) -> int:
     """Returns the number of steps; all leaves must agree with it."""
     found = [(f"xs{path}", getattr(x, "shape", None)) for path, x in pytrees.flatten_with_paths(xs)]
     for name, shape in found:

@@ -137,7 +137,7 @@ def _extremum(
         replica_groups(names, groups)
     along = reduce_max if name == "pmax" else reduce_min
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: object) -> Any:
         if dimensions:
             v = _reduce_dimensions(name, along, v, dimensions)
         if names == () and current_trace() is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -254,7 +254,7 @@ def _map_leaves(
 ) -> T:
     """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``."""
 
-    def apply(v: Any) -> Tracer:
+    def apply(v: object) -> Tracer:
         found = as_tracer(v, f"argument x of {function}")
         return with_weakness(leaf(strong(found)), keeps_weak and found.weak)
 

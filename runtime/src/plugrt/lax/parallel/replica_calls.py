@@ -67,7 +67,7 @@ def call_on_replicas(
     title = getattr(function, "__name__", "function")
     run: Callable[[Sequence[Any]], R]
 
-    def call(*operands: Any) -> Any:
+    def call(*operands: object) -> Any:
         given = [*leaves]
         for i, operand in zip(arrays, operands, strict=True):
             given[i] = operand

@@ -120,13 +120,13 @@ def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
     return {len(group) for group in groups}
 
 
-def _iterate(part: Any, groups: Any) -> Iterable[Any]:
+def _iterate(part: object, groups: object) -> Iterable[Any]:
     if not isinstance(part, Iterable):
         raise _make_groups_error(groups)
     return part
 
 
-def _make_groups_error(groups: Any) -> ArgumentTypeError:
+def _make_groups_error(groups: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         "axis_index_groups are lists of indices, whole numbers, such as [[0, 1], [2, 3]]; got "
         f"{groups!r:.100}"

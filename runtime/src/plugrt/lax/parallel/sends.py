@@ -20,7 +20,7 @@ from plugrt.typing import HasShapeAndDtype
 
 
 @collective
-def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def psend(x: object, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends ``x`` along the (source, target) pairs of ``perm``; returns a token for `precv`.
 
     Of a pytree each array is sent by itself, and the result is a pytree of tokens. Any shape and
