@@ -29,7 +29,7 @@ Dtype = np.dtype[Any]
 Combine: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 
 
-def binary_combiner(builder: Callable[..., Any]) -> Combine:
+def binary_combiner(builder: Callable[..., object]) -> Combine:
     """Returns a binary builder of StableHLO as a function of two tracers."""
     return lambda a, b: emit(builder, a, b)
 

@@ -46,7 +46,7 @@ def iterate(self: Any) -> Iterator[Any]:
     return chain.from_iterable(manipulation.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
-def _sort_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _sort_method(name: str, function: Callable[..., object]) -> Callable[..., Any]:
     def method(self: object, axis: int = -1, **options: object) -> Any:
         return function(self, axis=axis, **options)
 

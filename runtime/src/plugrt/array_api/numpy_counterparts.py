@@ -97,7 +97,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return linalg.trace(matrices, offset=offset, dtype=dtype)
 
 
-def _wrap_binary(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_binary(function: Callable[..., object]) -> Callable[..., Any]:
     def over_two(
         a: object, s: object = None, axes: object = (-2, -1), norm: str = "backward"
     ) -> Any:

@@ -65,7 +65,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     return x if b.ndim > 1 else x[:, 0], squares, rank, linalg.svdvals(a)
 
 
-def multi_dot(arrays: Sequence[Any]) -> Any:
+def multi_dot(arrays: Sequence[object]) -> Any:
     """Returns the product of matrices, from left to right; the ends may be vectors."""
     return reduce(matmul, arrays)
 
@@ -97,7 +97,7 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
     return (linalg.svdvals(a) > asarray(tol)[..., None]).sum(axis=-1)
 
 
-def _wrap_triangle(function: Callable[[Any], Any]) -> Callable[..., Any]:
+def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., Any]:
     def of_triangle(a: Any, UPLO: str = "L") -> Any:
         if UPLO.upper() not in ("L", "U"):
             raise ArgumentError(f"UPLO is {UPLO!r}; it takes 'L' and 'U'")

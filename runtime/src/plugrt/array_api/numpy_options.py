@@ -43,7 +43,7 @@ def drop_plain(title: str, options: dict[str, Any]) -> None:
             del options[name]
 
 
-def in_dtype(title: str, operands: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+def in_dtype(title: str, operands: Sequence[object], options: dict[str, Any]) -> list[Any]:
     """Returns the operands of a ufunc in its ``dtype``, which is taken out of the options.
 
     Raises `ArgumentTypeError` where ``casting``, "same_kind" unless given, does not admit that.

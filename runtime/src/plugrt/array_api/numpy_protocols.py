@@ -86,10 +86,10 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 
     def __array_function__(
         self: object,
-        func: Callable[..., Any],
+        func: Callable[..., object],
         types: Sequence[type],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
         /,
     ) -> Any:
         if not all(issubclass(t, (*_OURS, np.ndarray)) for t in types):
@@ -132,7 +132,9 @@ def _add_axes(a: Any, b: Any) -> Any:
     return a[(..., *[None] * np.ndim(b))]
 
 
-def _check_options(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def _check_options(
+    name: str, function: Callable[..., object], options: Mapping[str, object]
+) -> None:
     if not options:
         return
     taken = _signature(function).parameters
@@ -181,7 +183,7 @@ def _call(
 
 
 def _bind(
-    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, Any]:
     """Returns the arguments by NumPy's names, without those that are NumPy's defaults."""
     signature = _signature(func)

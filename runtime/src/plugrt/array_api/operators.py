@@ -109,7 +109,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
 
 
 def _make_operand_error(
-    function: Operation[Any, Any], other: list[Any] | tuple[Any, ...]
+    function: Operation[Any, Any], other: list[Any] | tuple[object, ...]
 ) -> NotAnArray:
     # Left to Python, ``*`` repeats the list as often as the array says.
     return NotAnArray(

@@ -150,7 +150,7 @@ def _require_sdk_core() -> None:
         )
 
 
-def _refuse_broken(row: Mapping[str, Any]) -> None:
+def _refuse_broken(row: Mapping[str, object]) -> None:
     """Raises where the library, or the code that JAX would run, does not work."""
     same_code = row["source"] in (Source.JAX, Source.ENVIRONMENT)
     if row["state"] == State.BROKEN or (same_code and row["state"] == State.UNAVAILABLE):

@@ -98,7 +98,7 @@ def _say_progress(step: str, arrays: Sequence[Any]) -> None:
         print_line(f"{step}: {count / _LARGE:.1f} GiB", err=True)
 
 
-def _write(outputs: Sequence[Any], folder: Path) -> list[str]:
+def _write(outputs: Sequence[object], folder: Path) -> list[str]:
     """Writes ``output_0.npy`` and so on; returns their paths."""
     import numpy as np
 

@@ -30,7 +30,7 @@ Binary: TypeAlias = Callable[[Any, Any], Any]
 
 
 def _make_operation(
-    body: Callable[..., Any], name: str, says: str, kinds: str, gives: str = "that dtype"
+    body: Callable[..., object], name: str, says: str, kinds: str, gives: str = "that dtype"
 ) -> Binary:
     name_operation(
         body,
@@ -45,7 +45,7 @@ def _make_operation(
     return made
 
 
-def _make_binary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Binary:
+def _make_binary(name: str, builder: Callable[..., object], kinds: str, says: str) -> Binary:
     def body(x: Tracer, y: Tracer) -> Tracer:
         x, y = prepare_operands(name, x, y, kinds)
         result: Tracer = emit(builder, x, y)

@@ -60,7 +60,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
         stated = {key: value for key, value in attributes.items() if value is not None}
         operation = _Composite(name, version, decomposition, attributes, stated)
 
-        def run_in_python(functions: Sequence[Callable[..., Any]], args: object) -> Any:
+        def run_in_python(functions: Sequence[Callable[..., object]], args: object) -> Any:
             return run_chosen(functools.partial(functions[0], **attributes), args)
 
         key = (name, version, _freeze(name, attributes))
@@ -84,9 +84,9 @@ class _Composite:
         self,
         name: str,
         version: int,
-        decomposition: Callable[..., Any],
-        keywords: Mapping[str, Any],
-        attributes: Mapping[str, Any],
+        decomposition: Callable[..., object],
+        keywords: Mapping[str, object],
+        attributes: Mapping[str, object],
     ) -> None:
         self._name, self._version = name, version
         self._decompose = functools.partial(decomposition, **keywords)
@@ -161,7 +161,7 @@ def _check_name(name: object, version: object) -> None:
 # --- attributes -------------------------------------------------------------------------------
 
 
-def _check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
+def _check_attributes(name: str, attributes: Mapping[str, object]) -> None:
     for key, value in attributes.items():
         for leaf in pytrees.leaves(value):
             if isinstance(leaf, Tracer):
@@ -177,7 +177,7 @@ def _check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
                 )
 
 
-def _attributes(name: str, attributes: Mapping[str, Any]) -> ir.DictAttr:
+def _attributes(name: str, attributes: Mapping[str, object]) -> ir.DictAttr:
     return ir.DictAttr.get({key: _attribute(name, key, v) for key, v in attributes.items()})
 
 

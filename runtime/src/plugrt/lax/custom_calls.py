@@ -44,7 +44,7 @@ def custom_call(
     result_types: HasShapeAndDtype | Sequence[HasShapeAndDtype],
     *,
     has_side_effect: bool = False,
-    backend_config: str | Mapping[str, Any] | None = None,
+    backend_config: str | Mapping[str, object] | None = None,
     api_version: int = 4,
     operand_layouts: Sequence[Sequence[int]] | None = None,
     result_layouts: Sequence[Sequence[int]] | None = None,
@@ -87,7 +87,7 @@ def custom_call(
     return results if several else results[0]
 
 
-def _refuse_unsuited(target: str, operands: Sequence[Any], config: object) -> None:
+def _refuse_unsuited(target: str, operands: Sequence[object], config: object) -> None:
     """Raises for operands that are containers, and for arrays as attributes: people swap them."""
     for i, operand in enumerate(operands):
         if operand is None or isinstance(operand, tuple | list | dict):

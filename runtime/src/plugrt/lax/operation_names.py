@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import Any
 
 from plugrt.tracing.argument_checks import KIND_WORDS
 
@@ -17,7 +16,7 @@ def kind_words(kinds: str) -> str:
 
 
 def name_operation(
-    body: Callable[..., Any], module: str, name: str, summary: str, details: str
+    body: Callable[..., object], module: str, name: str, summary: str, details: str
 ) -> None:
     """Gives an operation's body its name, and a docstring as if it had been written out."""
     body.__name__ = body.__qualname__ = name

@@ -176,7 +176,7 @@ Or an algorithm, or the name of a preset.
 """
 
 
-def dot_algorithm(precision: PrecisionLike | Any) -> DotAlgorithm | DotAlgorithmPreset | None:
+def dot_algorithm(precision: PrecisionLike | object) -> DotAlgorithm | DotAlgorithmPreset | None:
     """Returns the algorithm that ``precision`` is or names (JAX's own too), None for others."""
     if isinstance(precision, tuple) and hasattr(precision, "accumulation_type"):
         return DotAlgorithm(*precision)
@@ -187,7 +187,7 @@ def dot_algorithm(precision: PrecisionLike | Any) -> DotAlgorithm | DotAlgorithm
     return presets.get(name) if isinstance(name, str) and is_preset else None
 
 
-def precision_config(precision: PrecisionLike | Any) -> ir.ArrayAttr:
+def precision_config(precision: PrecisionLike | object) -> ir.ArrayAttr:
     """Returns the precision of both operands as StableHLO states it.
 
     ``precision`` is None (``config.default_matmul_precision``), a member of `Precision` (or of

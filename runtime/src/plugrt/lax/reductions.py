@@ -49,7 +49,7 @@ Running: TypeAlias = Callable[..., Any]
 def reduce(
     operands: object,
     init_values: object,
-    computation: Callable[[Any, Any], Any],
+    computation: Callable[[Any, Any], object],
     dimensions: Sequence[int],
 ) -> Any:
     """Returns arrays of one shape reduced together over ``dimensions``.
@@ -80,7 +80,7 @@ def reduce(
 
 
 def flatten_computation(
-    title: str, computation: Callable[[Any, Any], Any], spec: pytrees.PyTreeSpec
+    title: str, computation: Callable[[Any, Any], object], spec: pytrees.PyTreeSpec
 ) -> Callable[..., list[Tracer]]:
     """Returns a computation on two trees as one on flat scalars."""
 
@@ -135,7 +135,7 @@ def _emit_reduce(
 
 
 def _make_reduction(
-    name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
+    name: str, combine: Combine, kinds: str, initial: Callable[[Any], object], says: str
 ) -> Reduction:
     def body(operand: Tracer, axes: Sequence[int]) -> Tracer:
         check_dtype_kind(name, "operand", operand.dtype, kinds)
@@ -174,7 +174,7 @@ reduce_xor = _make_reduction(
 
 
 def _make_cumulative(
-    name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
+    name: str, combine: Combine, kinds: str, initial: Callable[[Any], object], says: str
 ) -> Running:
     def body(operand: Tracer, axis: int = 0, reverse: bool = False) -> Tracer:
         check_dtype_kind(name, "operand", operand.dtype, kinds)
@@ -235,7 +235,7 @@ def _first_extreme(
     axis: int,
     index_dtype: object,
     direction: str,
-    initial: Callable[[Any], Any],
+    initial: Callable[[Any], object],
 ) -> Tracer:
     check_dtype_kind(name, "operand", operand.dtype, "biuf")
     along = normalize_dimension(name, axis, operand.ndim)

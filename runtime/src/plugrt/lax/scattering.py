@@ -138,7 +138,7 @@ def _clamp_indices(
     return clipped
 
 
-def _make_combine(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tracer]:
+def _make_combine(builder: Callable[..., object]) -> Callable[[Tracer, Tracer], Tracer]:
     def combine(x: Tracer, y: Tracer) -> Tracer:
         result: Tracer = emit(builder, x, y)
         return result
@@ -150,7 +150,7 @@ def _make_combine(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tra
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
-    func: Callable[[Any], Any],
+    func: Callable[[Any], object],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),

@@ -24,7 +24,7 @@ Unary: TypeAlias = Callable[[Any], Any]
 
 
 def _make_unary(
-    name: str, builder: Callable[..., Any], kinds: str, says: str, gives: str = "its dtype"
+    name: str, builder: Callable[..., object], kinds: str, says: str, gives: str = "its dtype"
 ) -> Unary:
     def body(x: Tracer) -> Tracer:
         check_dtype_kind(name, "x", x.dtype, kinds)
@@ -36,7 +36,7 @@ def _make_unary(
     return made
 
 
-def _make_inexact(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Unary:
+def _make_inexact(name: str, builder: Callable[..., object], kinds: str, says: str) -> Unary:
     def body(x: Tracer, accuracy: Accuracy = None) -> Tracer:
         check_dtype_kind(name, "x", x.dtype, kinds)
         result: Tracer = emit(builder, strong(x), **accuracy_attribute(name, accuracy))
@@ -54,7 +54,7 @@ _STATES = (
 
 
 def _describe(
-    body: Callable[..., Any], name: str, kinds: str, says: str, gives: str, more: str = ""
+    body: Callable[..., object], name: str, kinds: str, says: str, gives: str, more: str = ""
 ) -> None:
     name_operation(
         body,

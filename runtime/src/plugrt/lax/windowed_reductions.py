@@ -62,7 +62,7 @@ def compute_padding(
 def reduce_window(
     operand: object,
     init_value: object,
-    computation: Callable[[Any, Any], Any],
+    computation: Callable[[Any, Any], object],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: Padding = "VALID",

@@ -47,7 +47,7 @@ class Token:
 
     trace: Token
 
-    def __init__(self, values: tuple[Any, ...], settings: Mapping[str, Any]) -> None:
+    def __init__(self, values: tuple[Any, ...], settings: Mapping[str, object]) -> None:
         self.values = values
         self.settings = settings
         self.guarded = False
@@ -248,7 +248,7 @@ class Options:
         holder.value = token
         return token
 
-    def _intern(self, values: tuple[Any, ...], settings: Mapping[str, Any]) -> Token:
+    def _intern(self, values: tuple[Any, ...], settings: Mapping[str, object]) -> Token:
         token = self._tokens.get(values)
         if token is None:
             made = Token(values, settings)  # a finaliser that runs meanwhile may make it, too

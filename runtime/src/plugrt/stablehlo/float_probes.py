@@ -115,7 +115,7 @@ class _Prober:
     """
 
     def __init__(
-        self, functions: Mapping[str, Any], main: ir.Block, nans: bool, infs: bool
+        self, functions: Mapping[str, object], main: ir.Block, nans: bool, infs: bool
     ) -> None:
         self.operations: list[ir.Operation | None] = []
         self._functions = functions

@@ -23,7 +23,7 @@ class ManualScalars:
     the least is taken.
     """
 
-    def __init__(self, operation: Any, meshes: Mapping[str, Any]) -> None:
+    def __init__(self, operation: Any, meshes: Mapping[str, object]) -> None:
         self._operation = operation
         [self.block] = operation.regions[0].blocks
         sdy = shardy()

@@ -72,7 +72,7 @@ def functions_by_name(module: ir.Module) -> dict[str, Any]:
     return {str(ir.StringAttr(f.attributes["sym_name"]).value): f for f in module.body.operations}
 
 
-def inline_calls(block: ir.Block, functions: Mapping[str, Any]) -> None:
+def inline_calls(block: ir.Block, functions: Mapping[str, object]) -> None:
     """Puts the operations of the functions that a block calls in place of the calls.
 
     Calls within the regions of its operations stay.

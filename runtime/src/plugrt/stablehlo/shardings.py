@@ -141,7 +141,7 @@ def _read_mesh(
     return sizes, divisors, tuple(mesh.device_ids) or tuple(every)
 
 
-def mesh_axes(reference: object, meshes: Mapping[str, Any]) -> dict[str, int]:
+def mesh_axes(reference: object, meshes: Mapping[str, object]) -> dict[str, int]:
     """Returns the sizes of a mesh's axes by name; the mesh in place, or its name in the module."""
     return _read_mesh(reference, meshes)[0]
 

@@ -113,7 +113,7 @@ def host_value(data: npt.NDArray[Any]) -> ir.Value:
     return value
 
 
-def embed_captured(module: ir.Module, kept: int, captured: Sequence[Any]) -> None:
+def embed_captured(module: ir.Module, kept: int, captured: Sequence[object]) -> None:
     """Makes constants of all parameters but the first ``kept``: those are what was captured.
 
     Reads ``captured``, which are arrays and host constants, from where they are.

@@ -26,7 +26,7 @@ def manual_region(
     names: Sequence[str],
     operands: Sequence[Tracer],
     in_specs: Specs,
-    body: Callable[..., tuple[Any, Specs]],
+    body: Callable[..., tuple[object, Specs]],
     claim: Claim | None = None,
     check: Callable[[ir.Block, Specs], None] | None = None,
 ) -> Any:

@@ -52,7 +52,7 @@ _OF_ARRAYS = (Tracer, Array, np.ndarray)
 _PLAIN = frozenset({bool, int, str, type(None)})
 
 
-def _make_short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _make_short_key(args: Sequence[object], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     # The key of a call of arrays, with plain static values by name: such calls need no look at
     # the signature. `AttributeError` where an argument is no array.
     return (_token(), *map(_get_aval, args), *kwargs.items(), *map(type, kwargs.values()))
@@ -144,7 +144,7 @@ class Operation(Generic[P, R]):
 
     # --- slow path ----------------------------------------------------------------------
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    def _general(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
         found: list[Any] = []
         skeleton: list[tuple[str, Any]] = []
         names: list[str] = []
@@ -179,7 +179,9 @@ class Operation(Generic[P, R]):
             self._pipeline.calls.keep(_make_short_key(args, kwargs), run)
         return run(values)
 
-    def _bind_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    def _bind_names(
+        self, args: tuple[object, ...], kwargs: dict[str, Any]
+    ) -> list[tuple[str, Any]]:
         if len(args) > len(self._names) and not self._rest:
             others = [name for name in self.__signature__.parameters if name not in self._names]
             raise ArgumentTypeError(
@@ -206,14 +208,16 @@ class Operation(Generic[P, R]):
             "arrays or scalars (array_api.asarray makes an array of nested lists)"
         )
 
-    def _refuse(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+    def _refuse(
+        self, error: Exception, args: tuple[object, ...], kwargs: dict[str, Any]
+    ) -> NoReturn:
         """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect."""
         passed = [
             (n, v) for n, v in self._bind_names(args, kwargs) if not isinstance(v, _OF_ARRAYS)
         ]
         refuse(self._title, error, passed)
 
-    def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    def _in_place(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
         if self._eager_only or (not kwargs and {*map(type, args)} == _ONLY_TRACERS):
             return self._apply(args, kwargs, (args, kwargs))
         new_args = [
@@ -238,7 +242,7 @@ class Operation(Generic[P, R]):
             return result
         return in_weakness(result, self._is_weak(args, kwargs))
 
-    def _is_weak(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    def _is_weak(self, args: Sequence[object], kwargs: dict[str, Any]) -> bool:
         if not self._weak_by or kwargs.get("dtype") is not None:
             return False
         deciding: Any = args
@@ -266,7 +270,7 @@ class Operation(Generic[P, R]):
 
     def _trace(
         self,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: dict[str, Any],
         types: Sequence[ParameterType],
         names: list[str],
@@ -309,7 +313,7 @@ def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
 
 # Operation[..., Any]: bodies take tracers, and callers pass arrays and scalars as well.
 @overload
-def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
+def operation(body: Callable[..., object]) -> Operation[..., Any]: ...
 
 
 @overload
@@ -319,7 +323,7 @@ def operation(
 
 
 def operation(
-    body: Callable[..., Any] | None = None,
+    body: Callable[..., object] | None = None,
     *,
     static: Sequence[str] = (),
     eager: bool = False,

@@ -53,7 +53,7 @@ class OperationClaims:
             if view.operation.name != "stablehlo.constant":
                 _mark(view.operation, [*_marks(view.operation), *numbers])
 
-    def adopt(self, functions: Sequence[Any], claims: Sequence[AnyClaim]) -> Sequence[AnyClaim]:
+    def adopt(self, functions: Sequence[object], claims: Sequence[AnyClaim]) -> Sequence[AnyClaim]:
         """Adds the claims of functions with marks, which came from another trace.
 
         Returns the claims that are no operation's, but the whole program's there.

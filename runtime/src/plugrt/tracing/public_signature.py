@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def public_signature(body: Callable[..., Any]) -> inspect.Signature:
+def public_signature(body: Callable[..., object]) -> inspect.Signature:
     """Returns the signature of an operation with this body.
 
     A body's parameters are tracers; callers pass whatever `plugrt.typing.ArrayLike` has (for a

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from plugrt import monitoring
 from plugrt.errors import NotAnArray
@@ -51,7 +50,7 @@ def make_parameters(
 
 
 def stage(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameters: Sequence[Parameter],
     *,
     name: str,
@@ -73,7 +72,7 @@ def stage(
 
 
 def _stage(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameters: Sequence[Parameter],
     trace: Trace,
     keep_unused: bool,
@@ -144,7 +143,7 @@ def _stage(
 
 
 def _fill_block(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameters: Sequence[Parameter],
     trace: Trace,
     block: ir.Block,

@@ -6,7 +6,6 @@ Of complex numbers, they take the principal value; branch cuts are those of C an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, binary, unary
@@ -17,7 +16,7 @@ from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
-def _emit_inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
+def _emit_inverse(builder: Callable[..., object], x: Tracer, *, odd: bool = False) -> Tracer:
     if dtype_kind(x.dtype) != "c":
         return emit(builder, x)
     return apply_symmetric(lambda z: emit(builder, z), x, odd=odd)

@@ -96,7 +96,7 @@ class IndexUpdateRef:
     @with_argument_errors
     def apply(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[[Any], object],
         *,
         mode: str | None = None,
         indices_are_sorted: bool = False,
@@ -134,7 +134,7 @@ class IndexUpdateRef:
         mode: str | None,
         indices_are_sorted: bool,
         unique_indices: bool,
-        function: Callable[[Any], Any] | None = None,
+        function: Callable[[Any], object] | None = None,
     ) -> Any:
         x, mask = self._array, self._key
         if how == "divide" and dtype_kind(x.dtype) not in "fc":
@@ -189,7 +189,7 @@ def get_at(
 
 @operation(static=("how", "function"), weak_by=("x",))
 def update_where(
-    x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
+    x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], object] | None
 ) -> Tracer:
     """Returns ``x`` updated where ``mask`` holds, by a value that fits any count of the mask."""
     value = _cast_values(x, value, how)
@@ -216,7 +216,7 @@ def update_at(
     *,
     spec: Spec,
     how: str,
-    function: Callable[[Any], Any] | None,
+    function: Callable[[Any], object] | None,
     mode: str | None,
     sorted_: bool,
     unique: bool,
@@ -239,7 +239,7 @@ _AFTERWARDS = {"divide": hlo.divide, "power": hlo.power}
 
 
 def _make_combine(
-    how: str, function: Callable[[Any], Any] | None
+    how: str, function: Callable[[Any], object] | None
 ) -> Callable[[Tracer, Tracer], Tracer]:
     if how == "set":
         return lambda old, new: new

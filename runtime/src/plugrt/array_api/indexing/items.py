@@ -129,7 +129,7 @@ def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
     return shapes
 
 
-def block_shape(spec: Spec, operands: Sequence[Any]) -> Shape:
+def block_shape(spec: Spec, operands: Sequence[object]) -> Shape:
     """Returns the common shape of the arrays in a key; `InvalidIndex` where there is none."""
     shapes = operand_shapes(spec, operands)
     common = broadcast_shapes(tuple(shapes))

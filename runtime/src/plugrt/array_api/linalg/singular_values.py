@@ -173,7 +173,7 @@ def _find_right_vectors(x: Tracer) -> Tracer:
         sweeps, worst, _ = loop
         return (worst > _tolerance(x)) & (sweeps < MAX_SWEEPS)
 
-    def sweep(loop: tuple[Tracer, Tracer, Any]) -> tuple[Tracer, Tracer, Any]:
+    def sweep(loop: tuple[Tracer, Tracer, object]) -> tuple[Tracer, Tracer, Any]:
         none = constant(0, real_dtype(x.dtype))
         worst, state = repeat("a sweep of svd", 2 * h - 1, _one_round, (none, loop[2]))
         return loop[0] + 1, worst, state

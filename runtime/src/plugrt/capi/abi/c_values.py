@@ -108,7 +108,7 @@ def _fill(item: Any, name: str, value: Any) -> Any:
     )
 
 
-def named_values(options: Mapping[str, Any]) -> tuple[Any, int, list[Any]]:
+def named_values(options: Mapping[str, object]) -> tuple[Any, int, list[Any]]:
     """Returns (``PJRT_NamedValue*``, count, what must stay alive) of a mapping."""
     array = ffi.new("PJRT_NamedValue[]", len(options))
     keep: list[Any] = [array]

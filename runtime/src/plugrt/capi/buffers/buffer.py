@@ -249,7 +249,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         )  # fmt: skip
 
     def _copy(
-        self, operation: str, made: BufferSpec, *ways: Callable[[], Any] | None
+        self, operation: str, made: BufferSpec, *ways: Callable[[], object] | None
     ) -> interface.Buffer:
         """Returns a copy by the first way that the library has; the ways but the last give it."""
         self._live()

@@ -182,7 +182,7 @@ def read(
     handle: ClientHandle,
     pointer: object,
     spec: BufferSpec,
-    share: Callable[[Any], Any],
+    share: Callable[[Any], object],
     copies: bool = False,
 ) -> npt.NDArray[Any]:
     """Returns the contents once they are there; strided where the device's order is not C's.
@@ -235,7 +235,7 @@ def _transfer(
     handle: ClientHandle,
     pointer: object,
     spec: BufferSpec,
-    function: Callable[[Library, Any, BufferSpec, Any], Any],
+    function: Callable[[Library, Any, BufferSpec, Any], object],
 ) -> npt.NDArray[Any]:
     """Returns a host copy of the contents, made by a function of the library."""
     handle.library.ways.take(

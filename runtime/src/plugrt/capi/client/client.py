@@ -68,7 +68,7 @@ class Client(ClientBase):
         library: Library,
         pointer: object,
         name: str,
-        keep: Sequence[Any] = (),
+        keep: Sequence[object] = (),
         copies: StreamCopies | None = None,
     ) -> None:
         handle = ClientHandle(library, pointer)
@@ -127,7 +127,7 @@ class Client(ClientBase):
                     f"{next_one.description.debug_string or next_one.kind!r}"
                 )
 
-    def begin_profile(self, options: Mapping[str, Any]) -> Callable[[], bytes]:
+    def begin_profile(self, options: Mapping[str, object]) -> Callable[[], bytes]:
         """Begins the library's recording; what it returns ends it and returns the ``XSpace``.
 
         ``options`` are those of `encode_options`. Raises `Unimplemented` for a library without the

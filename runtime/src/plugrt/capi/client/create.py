@@ -204,7 +204,9 @@ _KINDS: dict[type, tuple[type, ...]] = {
 }
 
 
-def check_options(options: Mapping[str, Any], types: Mapping[str, type] | None, name: str) -> None:
+def check_options(
+    options: Mapping[str, object], types: Mapping[str, type] | None, name: str
+) -> None:
     """Raises `InvalidArgument` for an option whose value is not of the type it must have.
 
     ``types`` maps option names to int, float, bool, str or list, beyond `OPTION_TYPES`.

@@ -265,6 +265,6 @@ class ClientBase(interface.Client):
             self._memories[pointer] = Memory(self, pointer)
         return self._memories[pointer]
 
-    def intern_signature(self, signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    def intern_signature(self, signature: tuple[object, ...]) -> tuple[Any, ...]:
         """Returns the one object equal to ``signature``: comparing them is comparing identities."""
         return self._signatures.get_or_make(signature, lambda: signature)

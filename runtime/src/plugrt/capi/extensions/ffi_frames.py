@@ -54,7 +54,7 @@ def call_c_handler(target: str, address: int) -> Handler:
     def call(
         arguments: Sequence[npt.NDArray[Any]],
         results: Sequence[npt.NDArray[Any]],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
     ) -> None:
         nothing = States()
         context = Context(target, EXECUTE, nothing, nothing)
@@ -75,7 +75,7 @@ def call_stage(
     context: Context,
     arguments: Sequence[npt.NDArray[Any]],
     results: Sequence[npt.NDArray[Any]],
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, object],
 ) -> None:
     """Calls a C function for one stage; raises the error that it returns."""
     keep: list[Any] = []
@@ -172,7 +172,7 @@ def _buffer(array: npt.NDArray[Any], memory: npt.NDArray[Any], keep: list[Any]) 
     return buffer
 
 
-def _fill_attributes(target: Any, attributes: Mapping[str, Any], keep: list[Any]) -> None:
+def _fill_attributes(target: Any, attributes: Mapping[str, object], keep: list[Any]) -> None:
     """Writes attributes in the order of their names, in which handlers look for them."""
     encoded = [(name, *_attribute(name, attributes[name], keep)) for name in sorted(attributes)]
     target.struct_size = ffi.sizeof("XLA_FFI_Attrs")

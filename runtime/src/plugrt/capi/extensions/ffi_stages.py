@@ -40,7 +40,7 @@ class StagedHandler:
         self,
         arguments: Sequence[npt.NDArray[Any]],
         results: Sequence[npt.NDArray[Any]],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
     ) -> None:
         """Raises `Unimplemented`: only an instance can be executed."""
         raise Unimplemented(
@@ -49,7 +49,7 @@ class StagedHandler:
             "and call what that returns"
         )
 
-    def instantiate(self, attributes: Mapping[str, Any]) -> Handler:
+    def instantiate(self, attributes: Mapping[str, object]) -> Handler:
         """Runs the stage 'instantiate' and returns the handler for one call in an executable.
 
         Its state is deleted with what is returned. Raises the error that the C function returns.
@@ -60,7 +60,7 @@ class StagedHandler:
 class _Instance:
     """A handler for one call in an executable: its later stages find the state of the first."""
 
-    def __init__(self, handler: StagedHandler, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, handler: StagedHandler, attributes: Mapping[str, object]) -> None:
         self._target, self._stages = handler.target, handler.stages
         self._states = States()
         self._end = End(self._states.delete)
@@ -72,7 +72,7 @@ class _Instance:
         self,
         arguments: Sequence[npt.NDArray[Any]],
         results: Sequence[npt.NDArray[Any]],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
     ) -> None:
         """Runs the stages of a launch in their order; raises the first error."""
         launch = States()

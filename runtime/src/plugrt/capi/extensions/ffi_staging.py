@@ -84,7 +84,7 @@ def _address(buffer: Any) -> int:
     return int(ffi.cast("uintptr_t", buffer.data))
 
 
-def _fetch(copies: StreamCopies, buffers: Sequence[Any], stream: int) -> _Arrays:
+def _fetch(copies: StreamCopies, buffers: Sequence[object], stream: int) -> _Arrays:
     """Returns copies of arguments; the stream has been awaited, also where there are none."""
     memories = []
     for buffer in buffers:
@@ -124,7 +124,7 @@ def _result(buffer: object, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[A
     return np.zeros(shape, dtype)
 
 
-def _send(copies: StreamCopies, buffers: Sequence[Any], results: _Arrays, stream: int) -> None:
+def _send(copies: StreamCopies, buffers: Sequence[object], results: _Arrays, stream: int) -> None:
     """Copies results to a device's memory, and waits: they end with the call."""
     begun = []
     try:

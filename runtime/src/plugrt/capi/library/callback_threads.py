@@ -45,7 +45,7 @@ def c_callback(c_type: str) -> Callable[[Callable[..., Any]], Any]:
     return lambda function: keep_forever(ffi.callback(c_type, function))
 
 
-def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:
+def mark_callback(function: Callable[..., object]) -> Callable[..., Any]:
     """Wraps a function that a library calls, so that `here.depth` counts it."""
 
     @functools.wraps(function)

@@ -202,7 +202,7 @@ class ClientHandle:
         """Whether an event has happened."""
         return bool(self.library.call("Event_IsReady", event=event).is_ready)
 
-    def hold(self, sources: Iterator[tuple[Any, Any]]) -> None:
+    def hold(self, sources: Iterator[tuple[object, object]]) -> None:
         """Keeps each source of (event, source) until the event is ready, then destroys the event.
 
         A function in C advances the iterator, so that this may be called again after an interrupt.

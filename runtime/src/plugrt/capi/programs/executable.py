@@ -63,7 +63,7 @@ class Executable(interface.Executable):
         library: Library,
         pointer: object,
         origin: Origin,
-        keep: tuple[Any, ...],
+        keep: tuple[object, ...],
         exiting: Sequence[bool] = (),
         client: ClientHandle | None = None,
         known: Known | None = None,

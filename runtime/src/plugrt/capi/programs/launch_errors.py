@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
@@ -112,7 +111,7 @@ class LaunchChecks:
         return self.missing_among(launch_args.args, made, specs)
 
     def missing_among(
-        self, args: object, made: Sequence[Sequence[Any]], specs: Sequence[Sequence[BufferSpec]]
+        self, args: object, made: Sequence[Sequence[object]], specs: Sequence[Sequence[BufferSpec]]
     ) -> InvalidReply:
         """As `missing_result`, of the pointers ``made`` on each device; ``args`` is the struct."""
         missing = ""

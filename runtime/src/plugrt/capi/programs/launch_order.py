@@ -53,7 +53,7 @@ class PartByPart:
         self._known = False  # whether the library has launched a single part
 
     def launch(
-        self, launch: Callable[[Any], Any], launch_args: LaunchArgs, events: Any
+        self, launch: Callable[[Any], object], launch_args: LaunchArgs, events: Any
     ) -> Any | None:
         """Launches the parts, and returns the library's error, NULL for none.
 

@@ -61,7 +61,7 @@ if core is not None:
     core.set_settings_hooks(vars(config), config.token)
 
 
-def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
+def as_arrays(leaves: Sequence[object]) -> Sequence[Any]:
     """Returns leaves with NumPy's scalars among them as arrays."""
     for x in leaves:
         if isinstance(x, np.generic):
@@ -70,7 +70,7 @@ def as_arrays(leaves: Sequence[Any]) -> Sequence[Any]:
 
 
 def read_arguments(
-    leaves: Sequence[Any], explain: Callable[[int], str], token: Token | None = None
+    leaves: Sequence[object], explain: Callable[[int], str], token: Token | None = None
 ) -> tuple[Sequence[Any], list[Aval]]:
     """Returns flat arguments as launches take them, and the aval of each.
 

@@ -108,7 +108,7 @@ class Deletable(Contents):
             self._mark_lost(loss)
         return shared
 
-    def _keep_parts(self, parts: Sequence[Any], held: object) -> None:
+    def _keep_parts(self, parts: Sequence[object], held: object) -> None:
         """Has parts, made of what this array had when asked, ``held``, end with it."""
         with sharers_lock:
             tie_parts(self, parts)

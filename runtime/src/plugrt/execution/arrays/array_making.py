@@ -49,7 +49,7 @@ def share_parts(made: Array, array: Array, held: object) -> Array:
     return made
 
 
-def join_parts(made: Array, parts: Sequence[Array], held: Sequence[Any]) -> Array:
+def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> Array:
     """Returns ``made``, whose buffers are those that ``parts`` had, ``held``: it ends with each.
 
     Raises:

@@ -225,7 +225,7 @@ class Methods(Operators):
         raise NotImplementedError
 
 
-def install(methods: Mapping[str, Any]) -> None:
+def install(methods: Mapping[str, object]) -> None:
     """Puts implementations in the place of the stubs: for each that is declared, and no other."""
     if _DECLARED.keys() != methods.keys():
         raise AssertionError(f"not both declared and given: {_DECLARED.keys() ^ methods.keys()}")

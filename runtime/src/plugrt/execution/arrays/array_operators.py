@@ -54,7 +54,7 @@ class Update(Protocol[X]):
 
     def apply(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[[Any], object],
         *,
         mode: Mode | None = None,
         indices_are_sorted: bool = False,
@@ -222,10 +222,10 @@ class Operators:
 
     def __array_function__(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., object],
         types: Sequence[type],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
         /,
     ) -> Any:
         raise NotImplementedError

@@ -18,7 +18,7 @@ _converters: dict[type, Callable[[Any], Any]] = {}
 
 
 @with_argument_errors
-def register_array_type(cls: type[C], to_array: Callable[[C], Any]) -> None:
+def register_array_type(cls: type[C], to_array: Callable[[C], object]) -> None:
     """Has `device_put`, `jit`, `pmap`, operators and array functions take objects of a class.
 
     ``to_array(x)`` returns the array that ``x`` stands for: NumPy's, plugrt's, or a scalar. It is

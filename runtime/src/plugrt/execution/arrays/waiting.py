@@ -9,7 +9,7 @@ from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.interface import Client
 
 
-def await_together(held: Iterable[tuple[ArrayAval, Any]]) -> bool:
+def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
     """Waits for arrays of these avals, which hold these shards; whether all are there.
 
     False, where the caller has to wait for each in turn: a backend waits for one only, there is

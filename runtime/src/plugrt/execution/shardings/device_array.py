@@ -17,7 +17,7 @@ DeviceArray: TypeAlias = npt.NDArray[Any]
 """An array of dtype object, whose elements are devices."""
 
 
-def read_devices(devices: npt.ArrayLike | Sequence[Any] | Device, of: str) -> DeviceArray:
+def read_devices(devices: npt.ArrayLike | Sequence[object] | Device, of: str) -> DeviceArray:
     """Returns devices (an array, nested sequences, or one) as an array of their own, read-only.
 
     ``of`` is the class that was given them. Raises `InvalidArgument` for none, for what is no

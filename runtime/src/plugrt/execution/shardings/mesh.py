@@ -47,7 +47,9 @@ class Mesh(AbstractMesh):
 
     @with_argument_errors
     def __init__(
-        self, devices: npt.ArrayLike | Sequence[Any] | Device, axis_names: str | Sequence[AxisName]
+        self,
+        devices: npt.ArrayLike | Sequence[object] | Device,
+        axis_names: str | Sequence[AxisName],
     ) -> None:
         array = read_devices(devices, "Mesh")
         names = read_axis_names(axis_names)

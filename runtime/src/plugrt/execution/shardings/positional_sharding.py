@@ -42,7 +42,7 @@ class PositionalSharding(TiledSharding):
 
     @with_argument_errors
     def __init__(
-        self, devices: npt.ArrayLike | Sequence[Any] | Device, *, memory_kind: str | None = None
+        self, devices: npt.ArrayLike | Sequence[object] | Device, *, memory_kind: str | None = None
     ) -> None:
         array = read_devices(devices, "PositionalSharding")
         self._set(tuple(array.flat), np.arange(array.size).reshape(*array.shape, 1), memory_kind)

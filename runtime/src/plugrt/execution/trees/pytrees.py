@@ -88,7 +88,7 @@ atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in
 IsLeaf = Callable[[Any], bool] | None
 
 
-def sort_keys(keys: Iterable[Any]) -> list[Any]:
+def sort_keys(keys: Iterable[object]) -> list[Any]:
     """Returns the keys of a dict in the order of pytrees, as optree sorts them.
 
     By their classes where they have no order, and as they are where that does not suffice.
@@ -102,7 +102,7 @@ def sort_keys(keys: Iterable[Any]) -> list[Any]:
     return ordered
 
 
-def order_keys(keys: Sequence[Any]) -> list[int]:
+def order_keys(keys: Sequence[object]) -> list[int]:
     """Returns the numbers of the keys of a dict in the order of pytrees."""
     numbers = {id(key): i for i, key in enumerate(keys)}
     return [numbers[id(key)] for key in sort_keys(keys)]
@@ -172,7 +172,7 @@ def fill(level: PyTreeSpec, parts: Iterable[PyTreeSpec]) -> PyTreeSpec:
     return level.transform(None, lambda _: next(following))
 
 
-def structure_of_keys(keys: Sequence[Any]) -> PyTreeSpec:
+def structure_of_keys(keys: Sequence[object]) -> PyTreeSpec:
     """Returns the structure of a dict of leaves with these keys, which are sorted.
 
     Raises `ArgumentError` where optree finds them in another order.
@@ -197,12 +197,12 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     return optree.tree_flatten(tree, _wrap_question(is_leaf), namespace=NAMESPACE)
 
 
-def _wrap_question(is_leaf: Callable[[Any], Any] | None) -> IsLeaf:
+def _wrap_question(is_leaf: Callable[[Any], object] | None) -> IsLeaf:
     """Returns the question with a bool for its answer, as optree wants it."""
     return None if is_leaf is None else lambda x: bool(is_leaf(x))
 
 
-def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: PyTreeSpec, leaves: Iterable[object]) -> Any:
     """Returns the pytree of that structure with these leaves. As ``jax.tree.unflatten``.
 
     Raises `ArgumentTypeError` for another number of leaves.
@@ -226,7 +226,7 @@ def structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeSpec:
     return flatten(tree, is_leaf)[1]
 
 
-def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def map(f: Callable[..., object], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Returns the pytree with ``f`` applied to each leaf, and the leaves of ``rest`` that match.
 
     Raises `ArgumentTypeError` where one of ``rest`` does not have the structure of ``tree`` at its
@@ -244,7 +244,7 @@ def all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def reduce(
-    function: Callable[[Any, Any], Any], tree: object, initializer: object = _NONE,
+    function: Callable[[Any, Any], object], tree: object, initializer: object = _NONE,
     is_leaf: IsLeaf = None,
 ) -> Any:  # fmt: skip
     """Returns the leaves combined from left to right. As ``jax.tree.reduce``.
@@ -351,7 +351,7 @@ def is_leaf_spec(spec: PyTreeSpec) -> bool:
 
 def register_node(
     cls: type[T],
-    flatten_node: Callable[[T], tuple[Iterable[Any], Any]],
+    flatten_node: Callable[[T], tuple[Iterable[object], object]],
     unflatten_node: Callable[[Any, Iterable[Any]], T],
 ) -> type[T]:
     """Makes a class a pytree container.
@@ -393,7 +393,7 @@ def register_dataclass(
     def flatten_node(value: T) -> tuple[list[Any], tuple[Any, ...]]:
         return [getattr(value, n) for n in data], tuple([getattr(value, n) for n in meta])
 
-    def unflatten_node(metadata: tuple[Any, ...], children: Iterable[Any]) -> T:
+    def unflatten_node(metadata: tuple[object, ...], children: Iterable[object]) -> T:
         value = object.__new__(cls)  # __init__ may check types that tracers do not have
         for name, child in zip(data, children, strict=True):
             object.__setattr__(value, name, child)

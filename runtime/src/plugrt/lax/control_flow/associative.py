@@ -23,7 +23,7 @@ from plugrt.tracing.tracer import Tracer
 
 @with_argument_errors
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: object, reverse: bool = False, axis: int = 0
+    fn: Callable[[Any, Any], object], elems: object, reverse: bool = False, axis: int = 0
 ) -> Any:
     """Returns the running combinations along an axis of a pytree of arrays.
 

@@ -39,8 +39,8 @@ _ABSENT = object()
 @with_argument_errors
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., object],
+    false_fun: Callable[..., object],
     *operands: object,
     operand: object = _ABSENT,
 ) -> Any:
@@ -76,7 +76,7 @@ def cond(
 @with_argument_errors
 def switch(
     index: ArrayLike,
-    branches: Sequence[Callable[..., Any]],
+    branches: Sequence[Callable[..., object]],
     *operands: object,
     operand: object = _ABSENT,
 ) -> Any:
@@ -112,11 +112,11 @@ def switch(
     return launch("switch", branches, (), given, run, run_branch, reads_once=True)
 
 
-def _make_case(which: Tracer, count: int, types: Sequence[Any]) -> Any:
+def _make_case(which: Tracer, count: int, types: Sequence[object]) -> Any:
     return hlo.CaseOp(types, which.value, count, loc=active_trace().location())
 
 
-def _collect_operands(title: str, operands: tuple[Any, ...], operand: object) -> tuple[Any, ...]:
+def _collect_operands(title: str, operands: tuple[object, ...], operand: object) -> tuple[Any, ...]:
     """Returns the operands, or the one that was given by name."""
     if operand is _ABSENT:
         return operands
@@ -125,7 +125,7 @@ def _collect_operands(title: str, operands: tuple[Any, ...], operand: object) ->
     return (operand,)
 
 
-def _check_functions(title: str, functions: Sequence[Any]) -> None:
+def _check_functions(title: str, functions: Sequence[object]) -> None:
     for function in functions:
         if not callable(function):
             raise ArgumentTypeError(
@@ -153,7 +153,7 @@ def trace_branches(
     specs: list[pytrees.PyTreeSpec] = []
     paths: list[str] = []
 
-    def call(name: str, function: Callable[..., Any]) -> list[Tracer]:
+    def call(name: str, function: Callable[..., object]) -> list[Tracer]:
         returned = function(*operands)
         named = pytrees.flatten_with_paths(returned)
         specs.append(pytrees.flatten(returned)[1])

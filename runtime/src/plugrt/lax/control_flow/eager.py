@@ -45,7 +45,7 @@ _pipelines: dict[tuple[str, int], WeakKeys[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
 
-def _find_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
+def _find_pipeline(title: str, functions: Sequence[Callable[..., object]]) -> Pipeline[Staged]:
     """Returns the pipeline that calls with these functions share.
 
     A new one each time if one of them cannot be referenced weakly.
@@ -66,10 +66,10 @@ def _find_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipel
 
 def launch(
     title: str,
-    functions: Sequence[Callable[..., Any]],
+    functions: Sequence[Callable[..., object]],
     static: Hashable,
     operands: dict[str, Any],
-    body: Callable[..., Any],
+    body: Callable[..., object],
     in_python: InPython | None = None,
     *,
     reads_once: bool,
@@ -125,14 +125,14 @@ def launch(
 
 def _make_rerun(
     in_python: InPython,
-    functions: Sequence[Callable[..., Any]],
+    functions: Sequence[Callable[..., object]],
     names: Sequence[str],
     spec: pytrees.PyTreeSpec,
 ) -> Rerun:
     """Returns what makes a call again operation by operation; it holds the functions weakly."""
     held = [_refer(function) for function in functions]
 
-    def rerun(values: Sequence[Any]) -> None:
+    def rerun(values: Sequence[object]) -> None:
         alive = [function() for function in held]
         if None not in alive:
             operands = pytrees.unflatten(spec, put_host_arrays(values))

@@ -22,8 +22,8 @@ Function = Callable[..., Any]
 def custom_linear_solve(
     matvec: Function,
     b: object,
-    solve: Callable[[Function, Any], Any],
-    transpose_solve: Callable[[Function, Any], Any] | None = None,
+    solve: Callable[[Function, Any], object],
+    transpose_solve: Callable[[Function, Any], object] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
@@ -57,8 +57,8 @@ def custom_linear_solve(
 def custom_root(
     f: Function,
     initial_guess: object,
-    solve: Callable[[Function, Any], Any],
-    tangent_solve: Callable[[Function, Any], Any],
+    solve: Callable[[Function, Any], object],
+    tangent_solve: Callable[[Function, Any], object],
     has_aux: bool = False,
 ) -> Any:
     """Returns ``solve(f, initial_guess)``, an x for which ``f(x)`` is 0, which is not checked.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @with_argument_errors
-def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+def while_loop(cond_fun: Callable[[T], object], body_fun: Callable[[T], T], init_val: T) -> T:
     """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
 
     The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns a
@@ -49,7 +49,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 
 
 def emit_while(
-    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: object
+    title: str, cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init: object
 ) -> Any:
     """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
     carry, trace = Carry(title, init), active_trace()
@@ -81,7 +81,7 @@ def emit_while(
 
 
 def _emit_while_asking_first(
-    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
+    title: str, cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init: Any
 ) -> Any:
     """Adds a loop whose ``cond_fun`` calls Python in order: it runs in the body, and before.
 
@@ -149,7 +149,7 @@ def fori_loop(
 
 
 def _count_in_python(
-    functions: Sequence[Callable[..., Any]], lower: object, upper: object, init: object
+    functions: Sequence[Callable[..., object]], lower: object, upper: object, init: object
 ) -> Any:
     dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
     first, last = int(np.asarray(lower)), int(np.asarray(upper))
@@ -165,7 +165,7 @@ def _emit_counted(
     last: int,
     dtype: np.dtype[Any],
     weak: bool,
-    body_fun: Callable[[Any, Any], Any],
+    body_fun: Callable[[Any, Any], object],
     init: object,
     unroll: int,
 ) -> Any:
@@ -179,7 +179,9 @@ def _emit_counted(
     return emit_loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
 
 
-def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+def _emit_counting(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], object], init: Any
+) -> Any:
     for name, x in (("lower", lower), ("upper", upper)):
         if x.shape:
             raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")

@@ -24,7 +24,9 @@ _TITLE = "platform_dependent"
 
 @with_argument_errors
 def platform_dependent(
-    *args: object, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+    *args: object,
+    default: Callable[..., object] | None = None,
+    **per_platform: Callable[..., object],
 ) -> Any:
     """Returns ``per_platform[platform](*args)``, of the platform that the computation runs on.
 
@@ -49,7 +51,7 @@ def platform_dependent(
         trace = active_trace()
         trace.asks_platform = True
 
-        def make(types: Sequence[Any]) -> Any:
+        def make(types: Sequence[object]) -> Any:
             where = trace.location()
             return hlo.CaseOp(types, platform_index(branches, where), len(branches), loc=where)
 
@@ -60,7 +62,7 @@ def platform_dependent(
 
 
 def _join(
-    per_platform: Mapping[str, Callable[..., Any]], default: Callable[..., Any] | None
+    per_platform: Mapping[str, Callable[..., object]], default: Callable[..., object] | None
 ) -> tuple[BranchPlatforms, list[Callable[..., Any]]]:
     """Returns the platforms of each function, and the functions, without the default if None."""
     named = {**per_platform, **({} if default is None else {"default": default})}

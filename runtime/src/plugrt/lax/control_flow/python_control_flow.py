@@ -82,6 +82,6 @@ def run_branch(functions: Functions, index: object, operands: object) -> Any:
     return run_chosen(chosen, operands)
 
 
-def run_chosen(chosen: Callable[..., Any], operands: Any) -> Any:
+def run_chosen(chosen: Callable[..., object], operands: Any) -> Any:
     """Runs one of several functions."""
     return to_arrays("a branch", chosen(*to_arrays("a branch", operands)))

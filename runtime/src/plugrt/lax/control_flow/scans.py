@@ -16,7 +16,7 @@ from plugrt.lax.control_flow.python_control_flow import run_map, run_scan
 
 @with_argument_errors
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
+    f: Callable[[Any, Any], tuple[object, object]],
     init: object,
     xs: object = None,
     length: int | None = None,
@@ -54,7 +54,7 @@ def scan(
 
 
 @with_argument_errors
-def map(f: Callable[[Any], Any], xs: object, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], object], xs: object, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 
     ``batch_size`` elements are laid out in one round of the loop. Raises as `scan`. As

@@ -130,7 +130,7 @@ def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
 
 def _extremum(
-    name: str, x: T, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
+    name: str, x: T, axis_name: AxisName, groups: Groups, combine: Callable[..., object]
 ) -> T:
     names, dimensions = _split_axes(name, axis_name, groups)
     if names != ():
@@ -166,7 +166,7 @@ def _split_axes(
 
 
 def _reduce_dimensions(
-    function: str, reduce: Callable[..., Any], v: Any, dimensions: tuple[int, ...]
+    function: str, reduce: Callable[..., object], v: Any, dimensions: tuple[int, ...]
 ) -> Any:
     return reduce(v, normalize_axes(function, dimensions, np.ndim(v)))
 
@@ -184,7 +184,7 @@ def _is_uneven(names: AxisName, groups: Groups) -> bool:
 
 
 def _all_reduce(
-    x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
+    x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., object]
 ) -> Tracer:
     trace = active_trace()
     operation = hlo.AllReduceOp(

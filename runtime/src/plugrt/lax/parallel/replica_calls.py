@@ -53,7 +53,7 @@ def replica_axes(here: ReplicaSharding) -> dict[AxisKey, int]:
 def call_on_replicas(
     function: Callable[..., R],
     here: ReplicaSharding,
-    args: Sequence[Any],
+    args: Sequence[object],
     kwargs: dict[str, Any],
     pipeline: Pipeline[Staged],
 ) -> R:
