@@ -136,7 +136,7 @@ def refuse_partitioned(client: Client, program: Program, options: CompileOptions
         )
 
 
-def call_noted(noted: object, function: Callable[..., T], *arguments: Any) -> T:
+def call_noted(noted: object, function: Callable[..., T], *arguments: object) -> T:
     """Calls a function, with a note on this thread that a program is calling ``noted``.
 
     Not by a ``with``: an interrupt at the entry of an ``__exit__`` in Python would leave the note.

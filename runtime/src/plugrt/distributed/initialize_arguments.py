@@ -130,7 +130,7 @@ def _read_device_ids(ids: Any) -> list[int]:
     return [*map(int, listed)]
 
 
-def host_and_port(address: Any, what: str) -> tuple[str, int]:
+def host_and_port(address: object, what: str) -> tuple[str, int]:
     """Returns the parts of ``host:port``, the host without brackets; raises `ArgumentError`."""
     if not isinstance(address, str):
         raise ArgumentTypeError(f"{what} must be a text, host:port; got {address!r:.80}")
@@ -149,7 +149,7 @@ OWN = (OpenMpi(), Slurm(), Mpi4py(), CloudTpu(), Kubernetes(), Ray())
 """In JAX's order, with Ray last."""
 
 
-def _read_environments(record: Record, answer: Any) -> tuple[ClusterEnvironment, ...]:
+def _read_environments(record: Record, answer: object) -> tuple[ClusterEnvironment, ...]:
     if isinstance(answer, str) or not isinstance(answer, Sequence):
         raise PluginBroken(f"plugrt_cluster_environments gives {answer!r:.60}, no list of them")
     for environment in answer:
@@ -193,7 +193,7 @@ def find_environment(table: Table, method: str | None) -> ClusterEnvironment | N
     return named
 
 
-def _read_coordination(record: Record, answer: Any) -> Coordination:
+def _read_coordination(record: Record, answer: object) -> Coordination:
     if not isinstance(answer, Coordination):
         raise PluginBroken(
             f"plugrt_coordination gives {answer!r:.60}, no plugrt.plugins.coordination.Coordination"

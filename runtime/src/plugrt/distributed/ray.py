@@ -121,7 +121,7 @@ def _meeting_point() -> Any:
     return actor.options(name=name, namespace=_NAMESPACE, get_if_exists=True).remote()
 
 
-def _get(reference: Any) -> Any:
+def _get(reference: object) -> Any:
     return import_module("ray").get(reference)
 
 

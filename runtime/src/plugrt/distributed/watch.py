@@ -206,7 +206,10 @@ _IMPORT_SECONDS = 60.0
 
 
 def interrupt_main_thread(
-    kind: type[BaseException], arguments: tuple[Any, ...], seconds: float, given_up: threading.Event
+    kind: type[BaseException],
+    arguments: tuple[object, ...],
+    seconds: float,
+    given_up: threading.Event,
 ) -> bool:
     """Raises ``kind(*arguments)`` in the main thread, and waits until it was raised.
 

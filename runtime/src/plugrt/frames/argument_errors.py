@@ -57,7 +57,7 @@ def after_checks(function: F) -> F:
     return function
 
 
-def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
+def refuse(title: str, error: Exception, passed: Iterable[tuple[str, object]] = ()) -> NoReturn:
     """Raises `ArgumentTypeError` for an error that wrong arguments of ``title`` caused.
 
     ``passed`` are (name, value) of the arguments to list. Errors of plugrt's tree, errors raised
@@ -85,7 +85,7 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     raise error_class(f"{title} cannot be called with {listed}: {says}") from error
 
 
-def refuse_call(method: Callable[..., Any], error: Exception, **passed: Any) -> NoReturn:
+def refuse_call(method: Callable[..., object], error: Exception, **passed: object) -> NoReturn:
     """`refuse` for a bound method, as the ``except`` of a hot one that has no wrapper calls it.
 
     A ``try`` costs nothing unless something is raised.
@@ -137,7 +137,7 @@ def with_checked_methods(cls: type[C]) -> type[C]:
     return cls
 
 
-def _method_title(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+def _method_title(function: Callable[..., object], args: tuple[object, ...]) -> str:
     """Returns the name of a method with the class of its object, not the base that defines it."""
     title = function.__qualname__
     if args:

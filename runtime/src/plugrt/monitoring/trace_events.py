@@ -75,7 +75,7 @@ class _Timeline(AbstractContextManager[None]):
     def _read_clock(self) -> float:
         return (time.perf_counter() - self._begin) * 1e6
 
-    def _add(self, event: str, details: dict[str, Any], **shape: Any) -> None:
+    def _add(self, event: str, details: dict[str, Any], **shape: object) -> None:
         thread = threading.get_native_id()
         self._threads[thread] = threading.current_thread().name
         category = event.removeprefix("/plugrt/")

@@ -104,7 +104,7 @@ def plugrt_conformance_checks() -> Sequence[Any]:
 
 
 @hookspec
-def plugrt_add_commands(cli: Any) -> None:
+def plugrt_add_commands(cli: object) -> None:
     """Add commands to the ``plugrt`` command line: ``cli`` is a `click.Group`.
 
     Called when a command is looked for that is not built in, and for ``plugrt --help``.

@@ -48,7 +48,7 @@ class _Report:
         found = os.fstat(self._number)
         return found.st_dev, found.st_ino
 
-    def __call__(self, **line: Any) -> None:
+    def __call__(self, **line: object) -> None:
         if os.getpid() != self._process:
             os._exit(0)  # a copy that a library's fork() made, which would report all twice
         try:

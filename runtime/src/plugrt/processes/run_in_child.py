@@ -100,7 +100,7 @@ def _name(number: int) -> str:
 
 def run_in_child(
     target: str,
-    argument: Any,
+    argument: object,
     seconds: float,
     *,
     env: Mapping[str, str | None] | None = None,

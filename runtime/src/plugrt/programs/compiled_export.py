@@ -149,7 +149,7 @@ class CompiledExport(SavableCall):
         self._require_one()
         return save(SavedFunction.of(self)) if len(self.devices) > 1 else super().serialize()
 
-    def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def call_flat(self, arrays: Sequence[object]) -> tuple[Any, ...]:
         """Calls it with its arguments in the order of its leaves; returns flat results."""
         if len(arrays) != len(self._names):
             raise ArgumentMismatch(

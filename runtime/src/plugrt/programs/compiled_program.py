@@ -252,7 +252,7 @@ class CompiledProgram(CompiledCall):
         """
         return self.program.code if self.program.format == EXECUTABLE else super().serialize()
 
-    def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def call_flat(self, arrays: Sequence[object]) -> tuple[Any, ...]:
         """Calls it with an argument for each parameter; returns all results, as a tuple."""
         found = self(*arrays)
         return found if isinstance(found, tuple) else (found,)
@@ -285,7 +285,7 @@ class CompiledProgram(CompiledCall):
     def _name(self, i: int) -> str:
         return f"parameter {i}"
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
+    def _flatten(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> FlatCall:
         if kwargs:
             raise ArgumentTypeError(
                 f"{self._title} takes no keyword arguments; got {sorted(kwargs)}"

@@ -64,7 +64,7 @@ def _build(node: ExportedTree, numbers: Iterator[int]) -> Any:
     return tuple(children) if node.kind == "tuple" else children
 
 
-def _build_custom(node: ExportedTree, children: Sequence[Any]) -> Any:
+def _build_custom(node: ExportedTree, children: Sequence[object]) -> Any:
     found = _registered.get(node.custom_name)
     if found is None:
         raise StructureError(
@@ -90,7 +90,7 @@ def register_pytree_node_serialization(
     *,
     serialized_name: str,
     serialize_auxdata: Callable[[Any], bytes] | None = None,
-    deserialize_auxdata: Callable[[bytes], Any],
+    deserialize_auxdata: Callable[[bytes], object],
     from_children: FromChildren,
 ) -> type[T]:
     """Makes a class that exports name ``serialized_name`` known; returns the class.
@@ -138,7 +138,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
             "have register_pytree_node_serialization"
         )
 
-    def build(names: Any, children: Sequence[Any]) -> Any:
+    def build(names: Any, children: Sequence[object]) -> Any:
         return nodetype(**dict(zip(names, children, strict=True)))
 
     return register_pytree_node_serialization(
@@ -149,7 +149,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     )
 
 
-def _make_ordered_dict(keys: Any, children: Sequence[Any]) -> Any:
+def _make_ordered_dict(keys: Any, children: Sequence[object]) -> Any:
     return OrderedDict(zip(keys, children, strict=True))
 
 

@@ -60,7 +60,7 @@ class LoadedFunction(CompiledCall):
         """The types of the leaves of its results."""
         return tuple(TensorType(s.shape, s.dtype) for s in self._program.outputs)
 
-    def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def call_flat(self, arrays: Sequence[object]) -> tuple[Any, ...]:
         """Calls it with the leaves of its arguments in order; returns flat results."""
         if len(arrays) != self.in_tree.num_leaves:
             takes = ", ".join(map(str, self.input_types))

@@ -38,7 +38,7 @@ class JaxExport(Protocol):
 class MlirOperation(Protocol):
     """An operation of jaxlib's bindings of MLIR."""
 
-    def write_bytecode(self, file: Any, /) -> object:
+    def write_bytecode(self, file: object, /) -> object:
         """Writes MLIR bytecode into a file."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -137,7 +136,7 @@ def _choice(
     return reshape(some, (*a.shape[:at], *wanted, *a.shape[at + 1 :]))
 
 
-def _check_choice(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: bool) -> Shape:
+def _check_choice(key: Tracer, p: Tracer | None, count: int, shape: object, replace: bool) -> Shape:
     check_key("choice", key)
     wanted = normalize_shape("random.choice", shape)
     draws = math.prod(wanted)

@@ -101,7 +101,7 @@ def decode(kind: Any, value: Any, what: str) -> Any:
     return value
 
 
-def decode_json(kind: Any, text: bytes, what: str) -> Any:
+def decode_json(kind: object, text: bytes, what: str) -> Any:
     """Returns text of JSON as a type; `DataLoss` for any other bytes."""
     try:
         return decode(kind, parse_json(text), what)
@@ -165,7 +165,7 @@ def _decode_record(kind: Any, value: object, what: str) -> Any:
         return kind(**found)
 
 
-def _decode_union(kinds: Sequence[Any], value: object, what: str) -> Any:
+def _decode_union(kinds: Sequence[object], value: object, what: str) -> Any:
     for kind in kinds:
         try:
             return decode(kind, value, what)
@@ -175,7 +175,7 @@ def _decode_union(kinds: Sequence[Any], value: object, what: str) -> Any:
     raise AssertionError
 
 
-def _decode_tuple(kinds: Sequence[Any], value: object, what: str) -> tuple[Any, ...]:
+def _decode_tuple(kinds: Sequence[object], value: object, what: str) -> tuple[Any, ...]:
     _require_type(value, list, what)
     assert isinstance(value, list)
     if kinds[-1:] == (...,):

@@ -31,7 +31,7 @@ Read = Callable[[Record, Any], T]
 
 
 def collect_offers(
-    table: Table, group: str, what: str, read: Read[T], *, name: str = "", **arguments: Any
+    table: Table, group: str, what: str, read: Read[T], *, name: str = "", **arguments: object
 ) -> Iterator[T]:
     """Yields what ``read`` makes of the answer of each entry point of a group of hooks.
 
@@ -64,7 +64,7 @@ def collect_offers(
 
 
 def _ask(
-    hooks: Hooks, group: str, record: Record, offered: Any, arguments: dict[str, Any]
+    hooks: Hooks, group: str, record: Record, offered: object, arguments: dict[str, Any]
 ) -> list[Any]:
     _check_version(record, getattr(offered, "interface_version", None))
     hooks.register(offered, record.who)
@@ -102,7 +102,7 @@ class Kept(Generic[T]):
         self._found: WeakKeyDictionary[Table, dict[str, tuple[T, ...]]] = WeakKeyDictionary()
         backends.on_clear(self._found.clear)
 
-    def get(self, table: Table, name: str = "", **arguments: Any) -> tuple[T, ...]:
+    def get(self, table: Table, name: str = "", **arguments: object) -> tuple[T, ...]:
         """Returns the offers of all entry points of the group, or of those of one name."""
         found = self._found.get(table, {}).get(name)
         if found is None:

@@ -64,8 +64,9 @@ class Recorder:
         self.thread = threading.get_ident()
 
     def register_plugin(
-        self, plugin_name: str, priority: int = 400, library_path: Any = None, options: Any = None,
-        c_api: Any = None, factory: Any = None, make_topology: Any = None, **unknown: Any,
+        self, plugin_name: str, priority: int = 400, library_path: object = None,
+        options: object = None, c_api: object = None, factory: object = None,
+        make_topology: object = None, **unknown: object,
     ) -> Any:  # fmt: skip
         """Records a plugin, and returns what jax's function returns: a capsule with its table.
 
@@ -81,17 +82,17 @@ class Recorder:
         return c_api
 
     def register_backend_factory(
-        self, name: str, factory: Any, priority: int = 0, *_: Any, **more: Any
+        self, name: str, factory: object, priority: int = 0, *_: object, **more: object
     ) -> None:
         """Records a factory of jax's own clients."""
         self.registrations.append(
             Registration(name, priority, c_api=more.get("c_api"), factory=factory)
         )
 
-    def register_plugin_callbacks(self, *_: Any, **__: Any) -> None:
+    def register_plugin_callbacks(self, *_: object, **__: object) -> None:
         """Ignores a callback for jax's plugins."""
 
-    def register_backend_initialization_hook(self, *_: Any, **__: Any) -> None:
+    def register_backend_initialization_hook(self, *_: object, **__: object) -> None:
         """Ignores a callback for jax's clients."""
 
 
@@ -126,7 +127,7 @@ def _load_table(path: str) -> object | None:
         return None
 
 
-def dispatch_call(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def dispatch_call(name: str, arguments: tuple[object, ...], named: dict[str, Any]) -> Any:
     """Records a call of one of jax's functions, or runs jax's own code.
 
     jax's code also runs for calls from within jax, whose modules register callbacks when they are
@@ -141,7 +142,7 @@ def dispatch_call(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) 
     return original(*arguments, **named)
 
 
-def _stub(*arguments: Any, **named: Any) -> Any:
+def _stub(*arguments: object, **named: object) -> Any:
     from plugrt.plugins.starting.jax_recorder import dispatch_call
 
     return dispatch_call("NAME", arguments, named)
@@ -196,7 +197,7 @@ def run_initialize(
     return recorder.registrations, None
 
 
-def _require_code(function: Any) -> CodeType:
+def _require_code(function: object) -> CodeType:
     if isinstance(function, FunctionType) and function.__closure__ is None:
         return function.__code__
     version = getattr(sys.modules["jax"], "__version__", "")

@@ -91,7 +91,7 @@ class Inputs:
             for folder in path:
                 self._note_file(folder, listed=True)
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def hear(self, event: str, arguments: tuple[object, ...]) -> None:
         """Notes an audit event of Python's, of code that called `_pass_on`."""
         if event in _FILES:  # sys._getframe is an event, too
             importing = sys._getframe(2).f_globals.get("__name__") in _IMPORTERS
@@ -117,9 +117,9 @@ class Inputs:
         elif not found.startswith(_STANDARD) or "-packages" in found:
             (self._folders if listed else self._files).add(found)
 
-    def _noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _noting(self, function: Callable[..., object]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def call(path: Any, *arguments: Any, **named: Any) -> Any:
+        def call(path: object, *arguments: object, **named: object) -> Any:
             self._note_file(path)
             self._comparable &= named.get("dir_fd") is None
             return function(path, *arguments, **named)
@@ -127,7 +127,7 @@ class Inputs:
         return call
 
 
-def _pass_on(event: str, arguments: tuple[Any, ...]) -> None:
+def _pass_on(event: str, arguments: tuple[object, ...]) -> None:
     for inputs in _active:
         inputs.hear(event, arguments)
 

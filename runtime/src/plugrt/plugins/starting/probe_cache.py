@@ -73,7 +73,7 @@ def recall(facts: object) -> Any:
     return None
 
 
-def record(facts: object, result: Any) -> None:
+def record(facts: object, result: object) -> None:
     """Records what `recall` returns; does nothing if the file cannot be written."""
     import json
 
