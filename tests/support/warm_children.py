@@ -22,8 +22,8 @@ from pathlib import Path
 from support import children
 
 SERVER = """
-import json, os, sys
-import numpy
+import csv, json, os, sys
+import elftools.elf.elffile, importlib_metadata, numpy
 import plugrt.cli, plugrt.cli.compile, plugrt.cli.devices, plugrt.cli.doctor, plugrt.cli.inputs
 import plugrt.cli.run, plugrt.execution.arrays.array
 import plugrt.array_api, plugrt.capi.client.create, plugrt.capi.programs.loaded_executable

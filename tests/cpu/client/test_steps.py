@@ -12,6 +12,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 from plugrt.native.native_core import core, reason
+from plugrt.processes import forks
 from plugrt_cpu import adapter
 from plugrt_cpu.shards import CpuShards
 
@@ -59,11 +60,11 @@ def test_what_the_core_cannot_read_python_does(
     with pytest.raises(DeletedBuffer):
         y.__array__()  # np.asarray asks for a buffer before, from Python 3.12 on
     assert len(reads) == 1  # which explained it
-    adapter.in_child.append(True)  # the lock that the core knows is the parent's
+    forks.in_child.append(True)  # the lock that the core knows is the parent's
     try:
         assert np.asarray(add(x, x)).tolist() == [0, 2, 4, 6]
     finally:
-        adapter.in_child.clear()
+        forks.in_child.clear()
     assert len(reads) == 2
 
 

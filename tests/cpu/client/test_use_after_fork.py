@@ -113,3 +113,27 @@ def test_what_was_ready_is_read_and_what_was_not_is_refused(core: str) -> None:
     ready = {code for name, code in answers.items() if not name.startswith("late")}
     assert late == {1}, answers
     assert ready == {0} if environment["JAX_PLATFORMS"] == "cpu" else ready <= {0, 1}, answers
+
+
+STARTED_LATER = """
+import os
+import numpy as np
+import plugrt
+import plugrt_cpu.create_client, plugrt.transforms.jit
+
+if not (child := os.fork()):
+    long = plugrt.jit(lambda v: v @ v @ v @ v)
+    x = plugrt.device_put(np.ones((700, 700), np.float32))
+    reads = lambda: (np.asarray(long(x))[0, 0], long(x).block_until_ready()[0, 0])
+    assert all(value == 700.0**3 for _ in range(3) for value in reads())
+    raise SystemExit
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_a_child_waits_for_results_of_a_backend_that_it_has_started(core: str) -> None:
+    """What the parent had imported was taken for what it had started, where a result was late."""
+    done = run_python(STARTED_LATER, **platform_environment(), PLUGRT_CORE=core)
+    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -14,6 +14,7 @@ from plugrt.plugins import Backends
 from plugrt.plugins.record import State
 from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin, run_cli, run_python
+from support.doctor import show
 from support.requirements import needs_jax
 
 OFFERS = "import sys\ndef initialize(): print('initialised', __name__, file=sys.stderr)\n"
@@ -209,13 +210,13 @@ def test_without_jax(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_says_it(folder: Path, tmp_path: Path) -> None:
     install_plugin(folder, "a")
-    done = run_cli("doctor", "--json", folders=(folder,), JAX_PLATFORMS="a")
-    found = {row["name"]: row["jax"] for row in json.loads(done.stdout)["candidates"]}
+    page = tmp_path / "page.html"
+    arguments = ("doctor", "--json", "--html", str(page))
+    examined = json.loads(run_cli(*arguments, folders=(folder,), JAX_PLATFORMS="a").stdout)
+    found = {row["name"]: row["jax"] for row in examined["candidates"]}
     assert found["a"] == {"found": False, "because": NO_GROUP.format("a")}
     assert found["both"]["because"] == "JAX_PLATFORMS=a does not name it"
-    page = tmp_path / "page.html"
-    run_cli("doctor", "--html", str(page), folders=(folder,), JAX_PLATFORMS="a")
     assert "JAX will find it: </strong>no, because a-dist 1.0 has no entry" in page.read_text()
-    done = run_cli("doctor", folders=(folder,), JAX_PLATFORMS="a", COLUMNS="200")
-    assert "JAX will find it" in done.stdout
-    assert "no, because a-dist 1.0 has no entry point in the group jax_plugins" in done.stdout
+    printed = show(examined)
+    assert "JAX will find it" in printed
+    assert "no, because a-dist 1.0 has no entry point in the group jax_plugins" in printed

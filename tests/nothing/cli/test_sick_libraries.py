@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from plugrt.cli import doctor
-from plugrt.cli.doctor_checks import Examination
 from support.apart import runs_apart
 from support.clib import needs_cc
 from support.distributions import install_plugin, run_cli
+from support.doctor import show
 from support.leftovers import VARIABLE, left_after, processes_with
 from support.native_core import with_plain_crashes
 from support.sick_libraries import ODD, SICK, make_libraries
@@ -110,12 +109,8 @@ def test_nothing_else_is_a_problem(told: Told) -> None:
 
 
 @of_all
-def test_the_terminal_shows_each_fault_once(
-    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "10000")
-    doctor._print(Examination(**{k: v for k, v in told.found.items() if k != "ok"}))
-    shown = capsys.readouterr().out.splitlines()
+def test_the_terminal_shows_each_fault_once(told: Told) -> None:
+    shown = show(told.found, 10_000).splitlines()
     problems = [line for line in shown if line.startswith("problem: ")]
     assert sorted(problems) == sorted(f"problem: {p}" for p in told.found["problems"])
     for name in SICK:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.clib import compile_c, needs_cc, tiny_library
-from support.distributions import install, run_cli, run_warm
+from support.distributions import install, install_plugin, run_cli, run_warm
 
 pytestmark = needs_cc
 VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
@@ -26,8 +26,10 @@ def package(site: Path, name: str, library: Path, file: str, group: str = "") ->
     return site / file
 
 
-def rows_of(site: Path, **environ: str) -> dict[str, dict[str, Any]]:
-    done = run_cli("doctor", "--json", folders=(site,), **environ)
+def rows_of(site: Path, started: str = "made", **environ: str) -> dict[str, dict[str, Any]]:
+    """Returns doctor's rows; it starts one plugin, by default one that costs nothing."""
+    install_plugin(site, "made")
+    done = run_cli("doctor", "--json", folders=(site,), JAX_PLATFORMS=started, **environ)
     rows = json.loads(done.stdout)["candidates"]
     return {row["distribution"] or row["name"]: row for row in rows}
 
@@ -60,7 +62,7 @@ def test_a_library_that_the_variable_names_has_no_second_row(tmp_path: Path, how
         "by a link": f"chip:{link}",
         "another": f"mine:{library}",
     }
-    rows = rows_of(tmp_path, **{VARIABLE: value[how]})
+    rows = rows_of(tmp_path, value[how].partition(":")[0], **{VARIABLE: value[how]})
     if how == "another":
         assert rows["silent"]["cure"] == f"{VARIABLE}={value[how]},chip:{path} loads it"
     else:
@@ -111,13 +113,14 @@ print(sorted({{os.path.basename(path) for path in opened if path.startswith(sys.
 """
 
 
-@pytest.mark.parametrize("platforms", ["numpy", "nosuch", ""])
+@pytest.mark.parametrize("platforms", ["made", "nosuch", ""])
 def test_devices_reads_nothing_of_such_a_package_but_its_entry_points(
     tmp_path: Path, platforms: str
 ) -> None:
     """Only doctor pays for the list of its files, and for its library."""
     package(tmp_path, "silent", tiny_library(tmp_path), "libchip_pjrt.so")
     env = {"JAX_PLATFORMS": platforms} if platforms else {}
+    install_plugin(tmp_path, "made", priority=900)
 
     def opened(use: str) -> set[str]:
         done = run_warm(OPENS.format(use=use), tmp_path, arguments=(str(tmp_path),), **env)
@@ -125,5 +128,5 @@ def test_devices_reads_nothing_of_such_a_package_but_its_entry_points(
 
     searched = {"RECORD", "libchip_pjrt.so"}
     assert opened("plugrt.devices()") & searched == set()
-    if platforms == "numpy":
+    if platforms == "made":
         assert opened("from plugrt.cli import main; main(['doctor'])") >= searched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import random
@@ -14,6 +15,7 @@ import pytest
 from plugrt import cli
 from plugrt.cli.output import print_line
 from support.distributions import install_plugin, run_cli
+from support.doctor import show
 
 ROOT = Path(__file__).parents[3]
 WIDE = 5000
@@ -70,28 +72,43 @@ def plugins(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("width", [60, 80])
-def test_doctor_and_devices(plugins: Path, width: int) -> None:
-    """Tables, problems, and what plugins are warned of, on stderr."""
-    allowed = {"JAX_PLATFORMS": "a", "PLUGRT_PLUGINS_BLOCK": "cpu"}
-    for command, settings in [
-        ("devices", allowed),
-        ("devices", {"PLUGRT_PLUGINS_ALLOW": "a,bad"}),
-        ("devices", {"JAX_PLATFORMS": "bad"}),
-        ("doctor", {"JAX_PLATFORMS": "a,bad"}),
-    ]:
-        shown = {
-            columns: run_cli(command, folders=(plugins,), COLUMNS=str(columns), **settings)
-            for columns in (width, WIDE)
-        }
-        narrow, wide = shown[width], shown[WIDE]
-        assert narrow.stdout + narrow.stderr
-        for line in (narrow.stdout + narrow.stderr).splitlines():
-            assert len(line) <= width or len(line.split()) == 1, line
-        # A narrow table has its sentences below, and other times in it.
-        known = {w.strip(":") for w in words(wide.stdout + wide.stderr)}
-        new = {w.strip(":") for w in words(narrow.stdout + narrow.stderr)} - known
-        assert not {w for w in new if not w.strip("(").replace(".", "").isdigit()}, new
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"JAX_PLATFORMS": "a", "PLUGRT_PLUGINS_BLOCK": "cpu"},
+        {"PLUGRT_PLUGINS_ALLOW": "a,bad"},
+        {"JAX_PLATFORMS": "bad"},
+    ],
+    ids=["a", "allowed", "bad"],
+)
+def test_devices(plugins: Path, settings: dict[str, str]) -> None:
+    """Tables, and what plugins are warned of, on stderr."""
+
+    def devices(columns: int) -> str:
+        done = run_cli("devices", folders=(plugins,), COLUMNS=str(columns), **settings)
+        return done.stdout + done.stderr
+
+    wide = devices(WIDE)
+    for width in (60, 80):
+        check_table(devices(width), wide, width)
+
+
+def test_doctor(plugins: Path) -> None:
+    """Tables and problems, of one examination."""
+    done = run_cli("doctor", "--json", folders=(plugins,), JAX_PLATFORMS="a,bad")
+    found = json.loads(done.stdout)
+    for width in (60, 80):
+        check_table(show(found, width), show(found, WIDE), width)
+
+
+def check_table(narrow: str, wide: str, width: int) -> None:
+    """Fails as `check` does; a narrow table has its sentences below, and other times in it."""
+    assert narrow
+    for line in narrow.splitlines():
+        assert len(line) <= width or len(line.split()) == 1, line
+    known = {w.strip(":") for w in words(wide)}
+    new = {w.strip(":") for w in words(narrow)} - known
+    assert not {w for w in new if not w.strip("(").replace(".", "").isdigit()}, new
 
 
 def test_lines_of_random_words_keep_them(

@@ -33,6 +33,16 @@ def test_files_are_those_of_importlib_metadata() -> None:
     assert found.files() == sorted(Path(str(file.locate())) for file in theirs)
 
 
+def test_files_of_some_endings_are_those_of_all_that_have_one() -> None:
+    endings = (".so", ".dylib", ".dll")
+    some = [
+        (found.files(endings), [file for file in found.files() if str(file).endswith(endings)])
+        for found in distributions.installed()
+    ]
+    assert all(chosen == wanted for chosen, wanted in some)
+    assert any(wanted for _, wanted in some)
+
+
 @pytest.mark.parametrize("asked", ["my-chip", "my_chip", "My.Chip", "MY--chip"])
 def test_names_compare_as_installers_compare_them(tmp_path: Path, asked: str) -> None:
     install(tmp_path, "my-chip", {}, version="1.2.3+local.4")

@@ -27,7 +27,7 @@ from plugrt import interface
 from plugrt.errors import FailedPrecondition
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.native_core import new_lock
-from plugrt.processes.forks import FORKED, in_child
+from plugrt.processes.forks import FORKED
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
 
@@ -139,17 +139,26 @@ is_ready: Callable[[Any], bool] = RawArray.is_ready
 wait: Callable[[Any], object] = RawArray.block_until_ready
 
 
+# Process-wide: a fork concerns every client of the process.
+forked_clients: list[Any] = []
+"""Those that a parent process had started: this one has none of their threads."""
+
+
 def wait_unless_forked(array: Any) -> None:
     """Waits for an array; raises `FailedPrecondition` where a forked child would wait for ever.
 
     Results that were ready at the fork can be read in the child: they are memory of the process.
     """
-    if in_child and not array.is_ready():
+    if forked_clients and not array.is_ready() and _client_of(array) in forked_clients:
         raise FailedPrecondition(
             "an array was not ready when this process was forked: the cpu client that makes it "
             f"{FORKED}"
         )
     array.block_until_ready()
+
+
+def _client_of(array: Any) -> Any:
+    return array._sharding._internal_device_list[0].client
 
 
 wait_for_all: Callable[[Sequence[Any]], object] = _jax.batched_block_until_ready

@@ -8,6 +8,7 @@ import threading
 from typing import Protocol
 
 from plugrt.base.weak_keys import WeakKeys
+from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase
 
 # Process-wide: a fork concerns every client of the process.
@@ -44,6 +45,7 @@ def _keep_clients_after_fork() -> None:
     for client in _clients.alive():
         client.launch_lock = threading.RLock()
         if client._raw is not None:
+            adapter.forked_clients.append(client._raw)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
             client._raw, client.is_forked = None, True  # compiling would wait for these threads
     for executable in _executables.alive():

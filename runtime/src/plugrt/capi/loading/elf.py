@@ -58,7 +58,8 @@ def read_elf(path: str) -> ElfFacts:
             elf = ELFFile(stream)
             needed: list[str] = []
             search: list[str] = []
-            for section in elf.iter_sections():
+            sections = [*elf.iter_sections()]
+            for section in sections:
                 if not isinstance(section, DynamicSection):
                     continue
                 for tag in section.iter_tags():
@@ -67,7 +68,7 @@ def read_elf(path: str) -> ElfFacts:
                     elif tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
                         found = getattr(tag, tag.entry.d_tag[3:].lower())
                         search += found.split(":")
-            symbols = _look_up(elf, "GetPjrtApi")
+            symbols = _look_up(sections, "GetPjrtApi")
             exported = any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in symbols)
             origin = str(Path(path).resolve().parent)
             return ElfFacts(
@@ -92,7 +93,7 @@ def needed_by(path: str) -> tuple[str, ...]:
         return ()
 
 
-def _look_up(elf: Any, name: str) -> Iterable[Any]:
+def _look_up(sections: Iterable[Any], name: str) -> Iterable[Any]:
     """Returns the dynamic symbols of that name, by the file's hash table where it has one.
 
     pyelftools searches the table of symbols by a dictionary of all of them: seconds for a library
@@ -101,14 +102,14 @@ def _look_up(elf: Any, name: str) -> Iterable[Any]:
     from elftools.elf.hash import ELFHashSection, GNUHashSection
     from elftools.elf.sections import SymbolTableSection
 
-    for section in elf.iter_sections():
+    for section in sections:
         if isinstance(section, GNUHashSection | ELFHashSection):
             found = section.get_symbol(name)
             return [] if found is None else [found]
-    table = elf.get_section_by_name(".dynsym")
-    if not isinstance(table, SymbolTableSection):
-        return []
-    return table.get_symbol_by_name(name) or ()
+    for section in sections:
+        if section.name == ".dynsym" and isinstance(section, SymbolTableSection):
+            return section.get_symbol_by_name(name) or ()
+    return []
 
 
 def build_id(path: str) -> str:

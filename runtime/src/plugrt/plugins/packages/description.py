@@ -158,10 +158,10 @@ def find_unannounced(
     for distribution in distributions.installed(path):
         if distribution.name in announced:
             continue
-        for file in distribution.files():
+        for file in distribution.files(_SUFFIXES):
             # Python's extension modules are many, and none of them.
             module = ".cpython-" in file.name or file.name.endswith(".abi3.so")
-            if not file.name.endswith(_SUFFIXES) or module or file.name in names:
+            if module or file.name in names:
                 continue
             with contextlib.suppress(OSError):  # its name is too long, or it may not be read
                 if file.is_file() and _has_pjrt_entry(file):

@@ -47,21 +47,24 @@ class Distribution:
         except (FileNotFoundError, NotADirectoryError):
             return b""
 
-    def files(self) -> list[Path]:
-        """Returns the files that it installed, sorted; empty where no list of them can be read."""
+    def files(self, endings: tuple[str, ...] = ("",)) -> list[Path]:
+        """Returns the files that it installed, sorted; empty where no list of them can be read.
+
+        Only those whose names have one of the endings: a path costs 10 µs, and lists are long.
+        """
         import csv
 
         try:
             record = b"" if self.foreign is not None else self.read("RECORD")
             if not record:
-                return self._files_of_an_egg()
+                return self._files_of_an_egg(endings)
             root = Path(self.location).parent
             rows = csv.reader(record.decode(errors="replace").splitlines())
-            return sorted(root / row[0] for row in rows if row)
+            return sorted(root / row[0] for row in rows if row and row[0].endswith(endings))
         except (OSError, csv.Error):
             return []
 
-    def _files_of_an_egg(self) -> list[Path]:
+    def _files_of_an_egg(self, endings: tuple[str, ...]) -> list[Path]:
         foreign = self.foreign
         if foreign is None:
             if not self.location.endswith(".egg-info"):
@@ -69,7 +72,8 @@ class Distribution:
             import importlib_metadata
 
             foreign = importlib_metadata.Distribution.at(self.location)
-        return sorted(Path(str(file.locate())) for file in foreign.files or ())
+        found = (file for file in foreign.files or () if file.name.endswith(endings))
+        return sorted(Path(str(file.locate())) for file in found)
 
 
 def normalise_name(distribution: str) -> str:
