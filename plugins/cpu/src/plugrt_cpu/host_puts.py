@@ -97,13 +97,17 @@ class PuttingClient(ClientBase):
         if tensor_type.nbytes >= LARGE_BYTES or dtype in SUB_BYTE_DTYPES:
             return None
         sharding, raw_device, put = target.place.sharding, target.raw, adapter.put
+        how = adapter.ONLY_DURING_CALL
 
         def put_array(array: npt.NDArray[Any]) -> Any:
             if array.dtype != dtype or array.shape != shape:
                 raise TypeError("an array of another type")
             if self._raw is None:
                 self.require_open()
-            return put(array, aval, sharding, raw_device, adapter.ONLY_DURING_CALL)
+            try:
+                return put(array, aval, sharding, raw_device, how)
+            except JAXLIB_ERRORS as error:
+                raise translate(error) from error
 
         return put_array
 

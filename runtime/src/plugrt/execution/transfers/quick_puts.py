@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.execution.arrays.arguments import quick_avals
@@ -12,7 +14,7 @@ from plugrt.execution.arrays.array import Array, launch_form
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.interface import Device, Shards
+from plugrt.interface import Client, Device, Shards
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
@@ -77,12 +79,16 @@ def _compile(aval: Aval, made: Array) -> Any:
     if put is not None:
         return put
 
-    def put_by_backend(x: Any) -> Shards:
-        host = x if type(x) is np.ndarray else cast(x, dtype)
-        [shards] = client.shards_from_host((host,), device)
-        return shards
+    compile_put = getattr(client, "compile_function_put", None)
+    put_host = compile_put and compile_put(aval.shape, dtype, device)
+    if put_host is None:
+        put_host = partial(_put_one, client, device)
+    return lambda x: put_host(x if type(x) is np.ndarray else cast(x, dtype))
 
-    return put_by_backend
+
+def _put_one(client: Client, device: Device, host: npt.NDArray[Any]) -> Shards:
+    [shards] = client.shards_from_host((host,), device)
+    return shards
 
 
 def _compile_move(aval: ArrayAval, device: Device) -> Any:
