@@ -80,6 +80,12 @@ def sdk(session: nox.Session) -> None:
 
 
 @nox.session
+def contract(session: nox.Session) -> None:
+    """All chapters of the conformance kit on cpu, numpy, xla_cpu, exported ones (3 min)."""
+    run(session, *PARALLEL, "tests/contract", PLUGRT_TEST_EFFORT="2")
+
+
+@nox.session
 def python_calls(session: nox.Session) -> None:
     """A sample of the suite with calls in Python; random calls beside the core's (1 min)."""
     run(session, *PARALLEL, *WITH_CALLS, PLUGRT_CORE="python")

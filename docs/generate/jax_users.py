@@ -12,6 +12,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,11 @@ class Statement:
     cells: tuple[str, ...]
 
 
-def statements(folder: Path = ROOT / "tests") -> list[Statement]:
+@cache
+def statements(folder: Path = ROOT / "tests") -> tuple[Statement, ...]:
     """Returns what all tests say, in the order of their files and lines."""
     files = sorted(folder.rglob("test_*.py"))
-    return [found for path in files for found in statements_in(path, folder.parent)]
+    return tuple(found for path in files for found in statements_in(path, folder.parent))
 
 
 def statements_in(path: Path, root: Path) -> Iterator[Statement]:

@@ -14,18 +14,6 @@ from support.cpu_programs import DTYPE_NAMES, add, dtype_of
 KINDS = ["device", "pinned_host", "unpinned_host"]
 
 
-def test_devices(client: Client) -> None:
-    devices = client.devices()
-    assert [d.id for d in devices] == [0, 1, 2, 3]
-    assert devices[2] is client.devices()[2] is client.lookup_device(2)
-    assert {(d.platform, d.kind, d.process_index, d.is_addressable) for d in devices} == {
-        ("cpu", "cpu", 0, True)
-    }
-    assert (client.process_index, client.process_count) == (0, 1)
-    with pytest.raises(InvalidArgument, match="9"):
-        client.lookup_device(9)
-
-
 def test_memories(client: Client) -> None:
     memories = [m for d in client.devices() for m in d.memories()]
     assert sorted({m.kind for m in memories}) == KINDS
@@ -59,13 +47,6 @@ def test_copy_between_devices(client: Client, name: str) -> None:
         assert copy.device is target
         assert copy.unsafe_pointer() != buffer.unsafe_pointer()
         assert copy.to_host().tobytes() == source.tobytes()
-
-
-def test_copy_is_a_copy(client: Client) -> None:
-    buffer = client.buffer_from_host(np.zeros(3), client.devices()[0])
-    copy = buffer.copy_to_device(client.devices()[0])
-    buffer.delete()
-    assert copy.to_host().tolist() == [0, 0, 0]
 
 
 def test_foreign_targets(client: Client) -> None:

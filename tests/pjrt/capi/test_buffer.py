@@ -28,13 +28,6 @@ from plugrt.errors import (
 from plugrt.interface import CompileOptions, HostBufferSemantics, Program
 from plugrt.native.native_core import core
 
-DTYPES = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-    "float32", "float64", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2,
-    ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2,
-    ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu,
-]  # fmt: skip
-
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 VIEWS = {
     "C order": CUBE,
@@ -57,16 +50,6 @@ def aligned(count: int) -> np.ndarray[Any, Any]:
     room = np.zeros(count + 16, np.float32)
     start = -room.ctypes.data % 64 // 4
     return room[start : start + count]
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
-def test_every_dtype(client: Client, device: Device, dtype: Any) -> None:
-    array = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
-    buffer = client.buffer_from_host(array, device)
-    out = buffer.to_host()
-    assert (out.dtype, out.shape) == (array.dtype, array.shape)
-    assert out.tobytes() == array.tobytes()
-    assert (buffer.dtype, buffer.shape, buffer.device) == (array.dtype, (2, 3), device)
 
 
 @pytest.mark.parametrize("look", [False, True], ids=["transferred", "looked at"])
@@ -167,15 +150,6 @@ def test_memories(client: Client, device: Device) -> None:
         copy = buffer.copy_to_memory(device.default_memory())
         assert copy.memory is device.default_memory()
         np.testing.assert_array_equal(copy.to_host(), CUBE)
-
-
-def test_copy_to_device(client: Client) -> None:
-    first, second = client.devices()[:2]
-    buffer = client.buffer_from_host(CUBE, first)
-    copy = buffer.copy_to_device(second)
-    assert copy.device is second
-    buffer.delete()
-    np.testing.assert_array_equal(copy.to_host(), CUBE)
 
 
 def test_delete(client: Client, device: Device) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from plugrt.capi.loading import exception_guard
 from support import children, warm_children
+from support.effort import WHOLE
 from support.markdown import ROOT
 from support.native_core import unsanitized
 from support.requirements import needs
@@ -126,6 +127,10 @@ print(json.dumps(outcomes))
 )
 
 
+SOME = [*THROWN] if WHOLE else [1, 4]
+"""An exception of C++ and one of another runtime: functions are tested with each kind."""
+
+
 @pytest.fixture(scope="module", params=["shared", "static"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library, with the process's C++ runtime or with one of its own."""
@@ -167,7 +172,7 @@ def test_functions_beside_the_table_may_throw(library: Path, what: int) -> None:
 
 
 @needs_library
-@pytest.mark.parametrize("what", THROWN)
+@pytest.mark.parametrize("what", SOME)
 def test_programs_go_on_after_an_exception(library: Path, what: int) -> None:
     outcomes = _run(
         _PROGRAMS,
@@ -248,7 +253,7 @@ except plugrt.errors.PluginBroken as error:
 """
 
 
-@pytest.mark.parametrize("what", THROWN)
+@pytest.mark.parametrize("what", SOME)
 def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
     library: Path, what: int, tmp_path: Path
 ) -> None:

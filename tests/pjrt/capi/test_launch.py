@@ -37,20 +37,6 @@ def ones(client: Client, device: Device, value: float = 1) -> Any:
     return client.buffer_from_host(np.full(4, value, F4), device)
 
 
-def test_launch(client: Client, device: Device) -> None:
-    loaded = client.compile(add(), CompileOptions())
-    assert loaded.client is client
-    assert loaded.addressable_devices == (device,)
-    x, y = ones(client, device), ones(client, device, 2)
-    for _ in range(3):
-        ((result,),) = loaded.execute([(x,), (y,)])
-        assert result.to_host().tolist() == [3, 3, 3, 3]
-        assert (result.shape, result.dtype, result.device) == ((4,), F4, device)
-        assert result.memory is device.default_memory()
-    # Lists, and what a launch returned, are taken, too.
-    assert loaded.execute([[x], loaded.execute([(x,), (y,)])[0]])[0][0].to_host()[0] == 4
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
 def test_any_number_of_arguments_and_results(client: Client, device: Device, count: int) -> None:
     kinds = ", ".join(f"%a{i}: tensor<2xi32>" for i in range(count))
@@ -370,19 +356,3 @@ def test_threads_launch_at_once(client: Client, device: Device) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f64", np.float64)])
-@pytest.mark.parametrize("operation", ["maximum", "minimum"])
-def test_nan_wins_in_minimum_and_maximum(
-    client: Client, device: Device, operation: str, kind: str, dtype: type
-) -> None:
-    body = f"%0 = stablehlo.{operation} %a, %b : tensor<3x{kind}> return %0 : tensor<3x{kind}>"
-    tensor = f"tensor<3x{kind}>"
-    loaded = client.compile(program(body, f"%a: {tensor}, %b: {tensor}", tensor), CompileOptions())
-    arguments = [
-        (client.buffer_from_host(np.array(values, dtype), device),)
-        for values in ([np.nan, 1, 5], [1, np.nan, 5])
-    ]
-    ((result,),) = loaded.execute(arguments)
-    np.testing.assert_array_equal(result.to_host(), [np.nan, np.nan, 5])
