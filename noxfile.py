@@ -28,6 +28,7 @@ LIFETIMES = (
     "tests/cpu/client/test_address_space.py",
     "tests/cpu/client/test_cycles.py",
     "tests/cpu/client/test_interrupts.py",
+    "tests/cpu/client/test_interrupted_calls.py",
     "tests/cpu/plugins/test_interrupted_imports.py",
     "tests/nothing/cli/test_doctor.py",
     "tests/nothing/cli/test_doctor_trial.py",
@@ -114,6 +115,13 @@ def processes(session: nox.Session) -> None:
 def lifetimes(session: nox.Session) -> None:
     """Handles, cycles, forks, exits and interrupts, in children (1 min)."""
     run_apart(session, "lifetimes", *LIFETIMES)
+
+
+@nox.session
+def interrupts(session: nox.Session) -> None:
+    """Interrupts at each place of calls, and at a sample of those of first calls (10 min)."""
+    test = "tests/cpu/client/test_interrupted_calls.py"
+    run_apart(session, "lifetimes", "--timeout=0", test, PLUGRT_TEST_EFFORT="60")
 
 
 @nox.session

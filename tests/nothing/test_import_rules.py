@@ -23,10 +23,10 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__
 LAYERS = [
     {"errors"},
     {"base"},
+    {"lifetime"},
     {"processes"},
     {"interface"},
     {"settings"},
-    {"lifetime"},
     {"frames"},
     {"wire"},
     {"monitoring"},

@@ -43,12 +43,10 @@ spec.loader.exec_module(module_from_spec(spec))
 def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Has the extension fail to be imported."""
 
-    def import_module(name: str) -> Any:
+    def import_native(name: str) -> Any:
         raise error
 
-    monkeypatch.setattr(
-        native_core, "importlib", types.SimpleNamespace(import_module=import_module)
-    )
+    monkeypatch.setattr(native_core, "import_native", import_native)
 
 
 @needs_core
@@ -103,8 +101,7 @@ def test_python_is_chosen_where_the_core_is_of_other_sources(
 ) -> None:
     """As after ``git pull`` in an editable installation: what Python uses may not be in it."""
     stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
-    importing = types.SimpleNamespace(import_module=lambda _: stale)
-    monkeypatch.setattr(native_core, "importlib", importing)
+    monkeypatch.setattr(native_core, "import_native", lambda _: [stale])
     core, reason = choose_core(None)
     assert core is None
     assert re.match(f"/there/_core.abi3.so was {STALE}", reason)

@@ -1,11 +1,17 @@
-"""`Interruption`: an interrupt at a line of a module, so that a test can try each of them."""
+"""An interrupt at a line of a module, or anywhere in a call, so that a test can try each."""
 
 from __future__ import annotations
 
+import dis
+import inspect
 import re
+import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+_RESUME = dis.opmap["RESUME"]
+_CAN_GO_ON = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Interruption:
@@ -40,3 +46,36 @@ class Interruption:
         is_entered = (frame, frame.f_lineno) in self._entered
         self._entered.add((frame, frame.f_lineno))
         return is_entered
+
+
+class EntryInterruption:
+    """Raises `KeyboardInterrupt` at the n-th place where Python calls signal handlers.
+
+    To be set by ``sys.setprofile``. The places are the entry of each function, the resumption of
+    each generator, and the return of each function in C to one in Python.
+    """
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self.place: str | None = None
+        """Where it was raised."""
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if self.place is None and self._is_checked(frame, event, arg):
+            self._left -= 1
+            if self._left < 0:
+                code = frame.f_code
+                after = f" after {arg!r}" if event == "c_return" else ""
+                self.place = f"{code.co_filename}:{frame.f_lineno} {code.co_qualname}{after}"
+                raise KeyboardInterrupt
+
+    @staticmethod
+    def _is_checked(frame: FrameType, event: str, arg: Any) -> bool:
+        code = frame.f_code
+        if event == "c_return":
+            # Called by instructions of their own, which look for no signals.
+            return arg not in (len, isinstance) and arg is not sys.setprofile
+        if event != "call" or not code.co_flags & _CAN_GO_ON:
+            return event == "call"
+        instruction, argument = code.co_code[frame.f_lasti : frame.f_lasti + 2]
+        return instruction == _RESUME and argument < 2  # else an exception is thrown into it

@@ -292,66 +292,6 @@ def test_a_program_without_an_excepthook_compiles() -> None:
     assert run_python(code, **platform_environment()).stdout == "1.0\n"
 
 
-TRACED = """
-import inspect, sys
-import numpy as np
-import plugrt
-from plugrt import lax
-from plugrt.settings.declarations import config
-from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.trace import current_trace
-
-def traced(x):
-    return lax.cond(x[0] > 0, lambda v: plugrt.jit(lambda w: w * 2)(v), lambda v: v, x)
-
-plugrt.config.update("disable_jit", MODE == "by operation")
-mesh = plugrt.make_mesh((2,), ("i",))
-part = plugrt.sharding.PartitionSpec("i")
-x, two = np.ones(4, np.float32), np.ones((2, 4), np.float32)
-trace = {
-    "jit": lambda: plugrt.jit(lambda v: traced(v)).lower(x),
-    "pmap": lambda: plugrt.pmap(lambda v: lax.psum(v, "i"), "i").lower(two),
-    "shard_map": lambda: plugrt.jit(
-        plugrt.shard_map(lambda v: v + lax.psum(v, "i"), mesh=mesh, in_specs=part, out_specs=part)
-    ).lower(x),
-    "by operation": lambda: plugrt.pmap(lambda v: v + lax.psum(v, "i"), "i")(two),
-}[MODE]
-
-def interrupt(frame, event, argument):  # at the entry of a function, as Python does for a signal
-    global left
-    if frame.f_code.co_flags & inspect.CO_GENERATOR:  # it may be closed: no signal comes then
-        return
-    left -= 1
-    if left < 0:
-        sys.settrace(None)
-        raise KeyboardInterrupt
-
-trace(), trace()
-token, kept, entries, left = config.token(), [], 0, -1
-while left < 0:
-    left = entries = entries + 3
-    sys.settrace(interrupt)
-    try:
-        trace()
-    except KeyboardInterrupt as error:
-        kept.append(error)  # as sys.last_traceback does: what its frames hold is not freed
-    sys.settrace(None)
-    now = current_trace(), ir.Context.current, ir.Location.current, config.token()
-    assert now == (None, None, None, token), (entries, now)
-    if MODE == "by operation":
-        plugrt.device_put(x) + 1
-print(entries > 300)
-"""
-
-
-@pytest.mark.parametrize("mode", ["jit", "pmap", "shard_map", "by operation"])
-def test_an_interrupt_at_any_entry_leaves_nothing_of_a_trace(mode: str) -> None:
-    """Later calls were traced into a trace that had ended, and the process aborted at its end."""
-    variables = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
-    done = run_python(TRACED.replace("MODE", repr(mode)), **variables)
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
-
-
 def test_what_is_entered_at_exit_does_not_abort_the_process() -> None:
     code = """
     import plugrt

@@ -134,6 +134,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_a_child_waits_for_results_of_a_backend_that_it_has_started(core: str) -> None:
-    """What the parent had imported was taken for what it had started, where a result was late."""
+    """A late result was refused in each child of a process that had imported plugrt."""
     done = run_python(STARTED_LATER, **platform_environment(), PLUGRT_CORE=core)
     assert (done.stdout, done.stderr) == ("0\n", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plugrt.native.native_core import core
 from support.apart import runs_apart
 from support.distributions import run_python
 
@@ -79,3 +80,55 @@ PROGRAM = """
 def test_the_next_call_works(amid: str) -> None:
     ran = run_python(PROGRAM, arguments=(amid,))
     assert ran.stdout.split() == ["True", "1", "2.0", "0"], ran.stderr
+
+
+LOADED = """
+    import _imp, itertools, os, sys
+    import plugrt
+
+    def use():
+        mesh, whole = plugrt.make_mesh((1,), ("i",)), plugrt.sharding.PartitionSpec()
+        add = plugrt.shard_map(lambda x: x + 1, mesh=mesh, in_specs=whole, out_specs=whole)
+        return float(plugrt.jit(add)(plugrt.device_put(1.0)))
+
+    def interrupt(frame, event, function):
+        global left, name
+        if event == "c_return" and function in (_imp.create_dynamic, _imp.exec_dynamic):
+            while "spec" not in frame.f_locals:
+                frame = frame.f_back
+            spec = frame.f_locals["spec"]
+            left -= "lib-dynload" not in spec.origin
+            if left < 0 and not name:
+                name = spec.name
+                raise KeyboardInterrupt
+
+    names = []
+    for place in itertools.count():
+        read, write = os.pipe()
+        if not (child := os.fork()):
+            left, name, came = place, "", None
+            sys.setprofile(interrupt)
+            try:
+                use()
+            except KeyboardInterrupt:
+                came = True
+            sys.setprofile(None)
+            os.write(write, name.encode())
+            assert came or not name
+            from plugrt.native import native_core
+            assert use() == 2 and native_core.core, (name, native_core.reason)
+            sys.exit()
+        os.close(write)
+        assert not os.waitpid(child, 0)[1]
+        if not (name := os.read(read, 100).decode()):
+            break
+        names.append(name)
+    print(len(names) < 20, sorted({*names}))
+"""
+
+
+@pytest.mark.skipif(core is None, reason="the compiled core is imported")
+def test_an_interrupt_after_a_module_was_loaded() -> None:
+    """The compiled core was refused from then on, and calls ran in Python."""
+    ran = run_python(LOADED, JAX_PLATFORMS="cpu")
+    assert ran.stdout == "True ['_cffi_backend', 'ml_dtypes._ml_dtypes_ext', 'optree._C']\n", ran

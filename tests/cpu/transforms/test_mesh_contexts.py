@@ -252,7 +252,7 @@ def test_wrong_uses(name: str) -> None:
 def test_leaving_a_mesh_that_was_not_entered_is_named() -> None:
     mesh = line()
     for _ in range(2):
-        with pytest.raises(FailedPrecondition, match="in no `with mesh:` block"):
+        with pytest.raises(FailedPrecondition, match="in no `with` block"):
             mesh.__exit__(None, None, None)
         with mesh:
             assert plugrt.device_put(A, P("x")).sharding.num_devices == 4

@@ -42,8 +42,8 @@ def current_frames() -> dict[int, FrameType]:
     ``threading.local`` waits for, on the same thread (https://github.com/python/cpython/issues/106883).
     """
     was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    try:  # an interrupt may come when the collector has been disabled
+        gc.disable()
         return sys._current_frames()
     finally:
         if was_enabled:

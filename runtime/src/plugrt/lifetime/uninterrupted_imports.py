@@ -1,8 +1,9 @@
 """`import_native`: imports of extension modules that signal handlers cannot break off.
 
 Many extension modules can be initialised once in a process: after a Ctrl-C amid the import of
-NumPy (2.4) or of jaxlib's MLIR bindings (0.10), every later attempt fails ("cannot load module more
-than once per process", "Dialect namespace 'stablehlo' is already registered") or ends the process.
+NumPy (2.4), of jaxlib's MLIR bindings (0.10) or of plugrt's core, every later attempt fails
+("cannot load module more than once per process", "Dialect namespace 'stablehlo' is already
+registered") or ends the process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def import_native(*names: str) -> list[ModuleType]:
     """Returns the modules; what a signal handler raises meanwhile is raised after the import.
 
     Python runs signal handlers in the main thread only, so another thread imports them. They must
-    not import plugrt: this thread may be amid the import of one of its modules. Raises what
+    not import modules of plugrt in Python: this thread may be amid the import of one. Raises what
     importing them raises.
     """
     new = any(name not in sys.modules for name in names)

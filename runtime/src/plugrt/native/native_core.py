@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,9 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import ConfigError
+from plugrt.lifetime.interruptions import Scope, open_scopes
 from plugrt.lifetime.main_interpreter import is_main_interpreter
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.core_sources import SOURCES
 from plugrt.native.source_stamps import explain_other_sources
 from plugrt.settings.declarations import config
@@ -27,7 +28,7 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
     if asked == "python":
         return None, "PLUGRT_CORE=python"
     try:
-        found = importlib.import_module("plugrt._core")
+        [found] = import_native("plugrt._core")
         why, refusal = explain_other_sources(found, SOURCES, "plugrt", "runtime"), None
     except Exception as error:  # noqa: BLE001 - one built or copied in part may raise anything
         found, why, refusal = None, _explain(error), error
@@ -105,5 +106,6 @@ KNOWN_DTYPES = (
 if core is not None:
     core.set_dtypes(np.ndarray, KNOWN_DTYPES)
     surroundings.change = core.change_surroundings
+    core.set_scope_class(Scope, open_scopes)
 
 config.fix("core", f"plugrt's calls run in {'C' if core else 'Python'} already")

@@ -9,10 +9,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
+from plugrt.lifetime.interruptions import scope
 from plugrt.settings.option import Option
 
 
@@ -154,7 +154,7 @@ class Options:
             self._updated = {**self._updated, option.name: checked}
             self._drop_tokens()
 
-    @contextmanager
+    @scope
     def override(self, **values: object) -> Iterator[None]:
         """Sets options for this thread until the ``with`` block ends."""
         checked = {}
@@ -172,14 +172,11 @@ class Options:
 
     @property
     def surroundings(self) -> Any:
-        """What surrounds the calls of this thread and is no setting: see `swap_surroundings`."""
+        """What surrounds the calls of this thread and is no setting: see `surround`."""
         return self._overrides.surroundings
 
     def swap_surroundings(self, value: Hashable) -> Any:
-        """Sets what surrounds the calls of this thread, and returns what did before.
-
-        It is a part of both tokens: what is traced, and where it runs, may depend on it.
-        """
+        """Sets what surrounds the calls of this thread, and returns what did before."""
         before = self._overrides.surroundings
         try:
             self._overrides.surroundings = value
@@ -189,6 +186,23 @@ class Options:
             surroundings.change(self._token, "value", None)
             raise
         return before
+
+    @scope
+    def surround(self, value: Hashable, *, after: tuple[Hashable, ...] = ()) -> Iterator[None]:
+        """Sets the surroundings of this thread's calls until the ``with`` block ends.
+
+        Then it sets ``after``, or else the surroundings before. They are a part of both tokens:
+        traces and placements may depend on them.
+        """
+        local = self._overrides
+        (before,) = after or (local.surroundings,)
+        try:
+            local.surroundings = value
+            surroundings.change(self._token, "value", None)
+            yield
+        finally:
+            local.surroundings = before
+            surroundings.change(self._token, "value", None)
 
     def check(self) -> None:
         """Reads every option that is set; `ConfigError` for the first that is not understood."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
@@ -13,11 +13,12 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.mesh_context import MeshContext
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.lifetime.interruptions import Scope
 
 _NO_MESH = AbstractMesh((), ())
 
 
-class set_mesh:  # a function for its users, as in JAX
+class set_mesh(Scope):  # a function for its users, as in JAX
     """Makes a mesh that of this thread's calls: from now on, or for a ``with`` block.
 
     What names no device runs on the mesh then, divided over its devices: jitted functions,
@@ -46,16 +47,13 @@ class set_mesh:  # a function for its users, as in JAX
     def __init__(self, mesh: Mesh | None) -> None:
         self._before = mesh_context.swap(_context_of(mesh, "set_mesh"))
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        mesh_context.swap(self._before)
+    def _surround(self) -> Iterator[None]:
+        with mesh_context.surround(mesh_context.current(), (self._before,)):
+            yield
 
 
 @with_argument_errors
-@contextmanager
-def use_mesh(mesh: Mesh | None) -> Iterator[None]:
+def use_mesh(mesh: Mesh | None) -> AbstractContextManager[None]:
     """`plugrt.set_mesh` for a ``with`` block alone: the call by itself does nothing.
 
     JAX had it under this name before 0.7. Raises what `plugrt.set_mesh` does.
@@ -64,11 +62,7 @@ def use_mesh(mesh: Mesh | None) -> Iterator[None]:
     ...     plugrt.sharding.get_mesh()
     Mesh('x': 4)
     """
-    before = mesh_context.swap(_context_of(mesh, "use_mesh"))
-    try:
-        yield
-    finally:
-        mesh_context.swap(before)
+    return mesh_context.surround(_context_of(mesh, "use_mesh"))
 
 
 def _current_trace() -> Any:

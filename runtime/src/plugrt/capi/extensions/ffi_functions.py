@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from plugrt.capi.abi import c_values
@@ -15,6 +14,7 @@ from plugrt.capi.extensions.ffi_types import register_type_at
 from plugrt.capi.library.callback_threads import c_callback
 from plugrt.errors import Internal, InvalidArgument, PjrtError
 from plugrt.interface import HandlerStages
+from plugrt.lifetime.interruptions import scope
 
 _NOT_FOUND, _UNIMPLEMENTED, _INTERNAL = 5, 12, 13
 _STATE, _OLD_STATE = "XLA_FFI_State_Args", "XLA_FFI_State_Args_Before_0_3"
@@ -164,12 +164,12 @@ FUNCTIONS = {
 """The functions of ``XLA_FFI_Api``: there is one in each place, as handlers call them unasked."""
 
 
-@contextmanager
+@scope
 def launch_data(data: Mapping[int, int]) -> Iterator[None]:
     """Gives handlers that this thread calls the host's data of a launch: addresses by type ids."""
     before = getattr(_launch, "data", {})
-    _launch.data = data
     try:
+        _launch.data = data
         yield
     finally:
         _launch.data = before

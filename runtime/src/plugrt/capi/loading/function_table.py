@@ -51,8 +51,8 @@ def complete_types() -> None:
     the same one ends the process (``realize_c_type.c``: ``ctx.types[s->type_index] == op2``).
     """
     collecting = gc.isenabled()
-    gc.disable()
-    try:
+    try:  # an interrupt may come when the collector has been disabled
+        gc.disable()
         for name in ffi.list_types()[1]:
             ffi.typeof(f"struct {name}")
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +20,11 @@ from plugrt.execution.shardings.device_array import (
 from plugrt.execution.shardings.partition_spec import AxisName
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
+from plugrt.lifetime.interruptions import Scope
 from plugrt.plugins.selection import backends
 
 
-class Mesh(AbstractMesh):
+class Mesh(AbstractMesh, Scope):
     """Devices in an array of any number of dimensions, whose axes have names.
 
     ``devices`` is that array (or nested sequences; one device for a mesh without axes). Meshes of
@@ -116,12 +117,10 @@ class Mesh(AbstractMesh):
     def abstract_mesh(self) -> AbstractMesh:
         return AbstractMesh(self._sizes, self._names)
 
-    def __enter__(self) -> Self:
-        mesh_context.begin(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        mesh_context.end()
+    def _surround(self) -> Iterator[Self]:
+        programs = mesh_context.current().programs
+        with mesh_context.surround(mesh_context.MeshContext(self, programs)):
+            yield self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):

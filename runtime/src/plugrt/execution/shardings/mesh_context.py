@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
-from plugrt.errors import FailedPrecondition
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.settings.declarations import config
 
@@ -28,16 +26,6 @@ class MeshContext:
 _NONE = MeshContext()
 
 
-class _Entered(threading.local):
-    """What surrounded each ``with mesh:`` that this thread is in."""
-
-    def __init__(self) -> None:
-        self.outer: list[Any] = []
-
-
-_entered = _Entered()
-
-
 def current() -> MeshContext:
     """Returns the context of this thread."""
     return config.surroundings or _NONE
@@ -45,20 +33,19 @@ def current() -> MeshContext:
 
 def swap(context: MeshContext) -> MeshContext:
     """Sets the context of this thread, and returns the one before."""
-    before: MeshContext | None = config.swap_surroundings(None if context == _NONE else context)
+    before: MeshContext | None = config.swap_surroundings(_setting(context))
     return before or _NONE
 
 
-def begin(mesh: AbstractMesh) -> None:
-    """Begins a ``with mesh:``."""
-    _entered.outer.append(swap(MeshContext(mesh, current().programs)))
+def surround(
+    context: MeshContext, after: tuple[MeshContext, ...] = ()
+) -> AbstractContextManager[None]:
+    """Sets the context of this thread for a ``with`` block.
+
+    ``after`` has the one to set then, where it is not the one before.
+    """
+    return config.surround(_setting(context), after=tuple(map(_setting, after)))
 
 
-def end() -> None:
-    """Ends the innermost one; `FailedPrecondition` where this thread is in none."""
-    if not _entered.outer:
-        raise FailedPrecondition(
-            "Mesh.__exit__ was called, and this thread is in no `with mesh:` block that it could "
-            "end; plugrt.set_mesh(None) ends what plugrt.set_mesh(mesh) began"
-        )
-    swap(_entered.outer.pop())
+def _setting(context: MeshContext) -> MeshContext | None:
+    return None if context == _NONE else context
