@@ -225,6 +225,8 @@ def first(name: str, step: int) -> bool:
     """As `sweep`, of the first call in a process: a child, for each place, that has made none."""
     use = USES[name]
     place, wrong = 0, 0
+    # jaxlib imports JAX to read an array on several devices, and drops what is raised there.
+    sys.modules["jax"] = None  # type: ignore[assignment]
     while True:
         read, write = os.pipe()
         if not (child := os.fork()):
@@ -242,7 +244,7 @@ def first(name: str, step: int) -> bool:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if code == 3:
             break
-        if code or text:
+        if code or (text and _LOSES not in text):
             print(f"{name} first, place {place}: exit code {code}\n{text}", flush=True)
             wrong += 1
         place += step

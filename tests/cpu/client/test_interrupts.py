@@ -292,15 +292,20 @@ def test_a_program_without_an_excepthook_compiles() -> None:
     assert run_python(code, **platform_environment()).stdout == "1.0\n"
 
 
-def test_what_is_entered_at_exit_does_not_abort_the_process() -> None:
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_what_is_entered_at_exit_does_not_abort_the_process(core: str) -> None:
     code = """
     import plugrt
     from plugrt.stablehlo.bindings import ir, new_context
     context = new_context().__enter__()
     ir.Location.unknown().__enter__()
     ir.InsertionPoint(ir.Module.create().body).__enter__()
+    mesh = plugrt.make_mesh((1,), ("i",))
+    mesh.__enter__(), plugrt.device_put(1.0)
+    plugrt.sharding.use_mesh(mesh).__enter__()
+    plugrt.set_mesh(mesh).__enter__()
     """
-    done = run_python(code)
+    done = run_python(code, PLUGRT_CORE=core)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import signal
 from _thread import get_ident
@@ -82,6 +83,15 @@ class Scope:
             f"{name}.__exit__ was called, and this thread is in no `with` block of {self!r:.100} "
             "that it could end"
         )
+
+
+def _end_scopes() -> None:
+    """Ends the blocks that this thread has entered still, while modules have their globals."""
+    while mine := [scope for scope, thread, _ in open_scopes if thread == get_ident()]:
+        mine[-1].__exit__(None, None, None)
+
+
+atexit.register(_end_scopes)
 
 
 class _FunctionScope(Scope):
