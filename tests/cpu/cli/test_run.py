@@ -124,8 +124,8 @@ WRONG: list[tuple[list[str], int, str]] = [
     (
         ["page.md"],
         2,
-        "page.md is no StableHLO text, which begins with a module or a func.func: "
-        "it begins with '# A page'",
+        "page.md is no program: text of StableHLO begins with a module or a func.func, text of "
+        "HLO with HloModule; it begins with '# A page'",
     ),
     (["junk.bin"], 2, "it begins with 00 01 02"),
     (["cut.export"], 2, "cut.export is an export of JAX that is damaged or cut short"),
@@ -144,7 +144,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
     (["x.npy", "--input", "x.npy"], 2, "it is a NumPy array; arrays are arguments"),
     (["nosuch.mlir"], 2, "does not exist"),
-    (["fifo"], 2, "fifo: it is a FIFO, not a regular file; expected a file with a StableHLO"),
+    (["fifo"], 2, "fifo: it is a FIFO, not a regular file; expected a file with a program"),
     (["/dev/zero"], 2, "/dev/zero: it is a character device, not a regular file"),
     (["text.mlir", "--input", "fifo"], 2, "it is a FIFO, not a regular file; save the array"),
     (["text.mlir", "--input", "/dev/zero"], 2, "it is a character device, not a regular file"),

@@ -213,7 +213,7 @@ def test_an_error_in_a_generated_method_is_its_classs() -> None:
 @pytest.mark.parametrize("name", ["a" * 5000, "nul\0byte"])
 def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
     for function in (plugrt.load_program, plugrt.compile):
-        with pytest.raises(FileNotFoundError, match="No such file, and no StableHLO text"):
+        with pytest.raises(FileNotFoundError, match="No such file, and no program"):
             function(name)
         with pytest.raises(FileNotFoundError, match="No such file: "):
             function(Path(name))

@@ -183,7 +183,7 @@ def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
         plugrt.load_program(tmp_path)
     with pytest.raises(FileNotFoundError):
         plugrt.load_program(tmp_path / "nosuch.mlir")
-    with pytest.raises(FileNotFoundError, match=r"no StableHLO text, .*'stablehlo.add'"):
+    with pytest.raises(FileNotFoundError, match=r"no program: .*'stablehlo.add'"):
         plugrt.load_program("stablehlo.add")
 
 

@@ -103,7 +103,7 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     if is_saved_function(code):
         return Program(code, FUNCTION, name or _stem(title))
     if not code.strip():
-        raise ProgramError(f"{title} is empty; expected a StableHLO module")
+        raise ProgramError(f"{title} is empty; expected a program in StableHLO or HLO")
     hlo = read_hlo(code, title, name or ("" if title.startswith("<") else _stem(title)))
     if hlo is not None:
         return hlo
@@ -123,8 +123,8 @@ def _check_syntax(code: bytes, title: str) -> None:
             if code.startswith(MLIR_MAGIC) or is_like_mlir(code):
                 raise
             raise ProgramError(
-                f"{title} is no StableHLO text, which begins with a module or a func.func: "
-                f"{describe_contents(code)}", error.line, error.column,
+                f"{title} is no program: text of StableHLO begins with a module or a func.func, "
+                f"text of HLO with HloModule; {describe_contents(code)}", error.line, error.column,
             ) from error  # fmt: skip
 
 
@@ -174,14 +174,14 @@ def read_contents(source: str | os.PathLike[str]) -> bytes:
         return files.read_bytes(source, MAX_BYTES)
     except FileRefused as error:
         raise ProgramError(
-            f"{error}; expected a file with a StableHLO module, of {MAX_BYTES >> 30} GiB at most. "
+            f"{error}; expected a file with a program, of {MAX_BYTES >> 30} GiB at most. "
             "The output of a command can be saved, or piped to standard input: plugrt run - < FILE"
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
         no_name = isinstance(error, ValueError) or error.errno in (errno.ENOENT, errno.ENAMETOOLONG)
         if not no_name:
             raise
-        text = ", and no StableHLO text, which has a module or a func.func"
+        text = ", and no program: text of StableHLO has a func.func, text of HLO several lines"
         says = "No such file" + text * isinstance(source, str)
         raise FileNotFoundError(errno.ENOENT, says, source) from None
 
