@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from plugrt.errors import (
     ArgumentTypeError,
     InvalidArgument,
     NotAnArray,
+    ResourceExhausted,
     ShapeError,
     StructureError,
     Unimplemented,
@@ -356,3 +358,27 @@ def test_between_backends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (there.device, puts) == (other.devices()[0], [(2, 3)])
     np.testing.assert_array_equal(there, X)
     np.testing.assert_array_equal(device_put(there, devices()[0]), X)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5)])
+def test_what_a_warm_put_raises_is_translated(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = pytest.importorskip("plugrt_cpu.adapter")
+    real, refused = adapter.put, threading.Event()
+
+    def put(*args: Any) -> Any:
+        if refused.is_set():
+            raise RuntimeError("RESOURCE_EXHAUSTED: no room")
+        return real(*args)
+
+    monkeypatch.setattr(adapter, "put", put)
+    x, device = np.ones(shape, np.float16), plugrt.devices("cpu")[0]
+    for _ in range(3):
+        assert (np.asarray(device_put(x, device)) == x).all()
+    refused.set()
+    try:
+        with pytest.raises(ResourceExhausted, match="no room"):
+            device_put(x, device)
+    finally:
+        refused.clear()  # the process keeps the function that puts this type
