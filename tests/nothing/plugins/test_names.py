@@ -133,4 +133,4 @@ def test_automatic_leaves_out_what_cannot_be_chosen() -> None:
     good, blocked, twice = record("a"), record("b"), [record("c", distribution=d) for d in "pq"]
     sick = Record("item 1", Source.ENVIRONMENT, named=False)
     made = table(good, blocked, *twice, sick, PLUGRT_PLUGINS_BLOCK="b")
-    assert [row for row in made.rows if row.eligible] == [good]
+    assert [row for row in made.rows if row.is_eligible] == [good]

@@ -148,7 +148,7 @@ class Record:
     def description(self) -> Description:
         """What its files say of it; read when first asked for."""
         found = Description(self.value, self.location, bool(self.distribution),
-                            self.made_for_others, self.library)  # fmt: skip
+                            self.is_made_for_others, self.library)  # fmt: skip
         if found != self._description:
             self._description = found
         return self._description or found
@@ -178,7 +178,7 @@ class Record:
         self.set_state(State.FOUND)
 
     @property
-    def made_for_others(self) -> bool:
+    def is_made_for_others(self) -> bool:
         """Whether it was made for JAX or PyTorch: used if named, or if no other works."""
         return self.source in (Source.JAX, Source.XLA, Source.TORCH)
 
@@ -188,7 +188,7 @@ class Record:
         return str(self.source), self.name, self.distribution, self.value
 
     @property
-    def eligible(self) -> bool:
+    def is_eligible(self) -> bool:
         """Whether an automatic choice may take it."""
         return self.named and not (self.blocked or self.hidden or self.rivalled)
 

@@ -114,7 +114,7 @@ class Table:
     def _rows_named(self, name: str) -> list[Record]:
         plain, at, owner = name.partition("@")
         same = [row for row in self.rows if row.name == plain and row.named]
-        if all(row.made_for_others for row in same):
+        if all(row.is_made_for_others for row in same):
             offered = {row.distribution for row in same}
             for row in self.rows:
                 if row.registers == plain and row.distribution not in offered:
@@ -144,7 +144,7 @@ class Table:
         return list(dict.fromkeys(found))
 
     def _find_matching(self, name: str) -> list[Record]:
-        return [row for row in self.rows if row.matches_name(name) and row.eligible]
+        return [row for row in self.rows if row.matches_name(name) and row.is_eligible]
 
     def _find_by_platform(self, name: str, asked_by: str) -> list[Record]:
         found = [row for row in self.rows if row.client is not None and row.platform == name]
@@ -192,8 +192,8 @@ class Table:
         seen = {h.plugins: h for h in reversed(vendors.hardware_seen())}
         for hardware in reversed(seen.values()):
             drivers = [row for row in self.rows if hardware in row.hardware]
-            if all(row.made_for_others for row in drivers) and (drivers or not hardware.usual):
-                usable = [row.name for row in drivers if row.eligible]
+            if all(row.is_made_for_others for row in drivers) and (drivers or not hardware.usual):
+                usable = [row.name for row in drivers if row.is_eligible]
                 sentences.append(vendors.explain_missing(hardware, usable))
         return sentences
 

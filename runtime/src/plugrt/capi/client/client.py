@@ -176,10 +176,10 @@ class Client(ClientBase):
         return find_capabilities(self, self._keeps_layouts, self._copies is not None)
 
     @cached_property
-    def queues_nested_launches(self) -> bool:
-        from plugrt.capi.devices.capabilities import queues_nested_launches
+    def can_queue_nested_launches(self) -> bool:
+        from plugrt.capi.devices.capabilities import can_queue_nested_launches
 
-        return queues_nested_launches(self)
+        return can_queue_nested_launches(self)
 
     def devices(self) -> Sequence[Device]:
         return self._devices

@@ -98,7 +98,7 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
     )
 
 
-def queues_nested_launches(client: ClientBase) -> bool:
+def can_queue_nested_launches(client: ClientBase) -> bool:
     """Whether a launch waits for those before it on its device, also for one that waits for it.
 
     So it is in XLA's CPU client, with one order a device for all that the C API launches

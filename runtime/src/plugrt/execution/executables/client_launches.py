@@ -25,7 +25,7 @@ def client_launches(client: Client) -> BlockingLaunches:
         found = _of_clients.get(client)
         if found is None:
             bound = client.capabilities.max_blocking_launches
-            queues = getattr(client, "queues_nested_launches", False)
+            queues = getattr(client, "can_queue_nested_launches", False)
             found = _of_clients[client] = BlockingLaunches(bound, queues_nested=queues)
         return found
 

@@ -85,14 +85,14 @@ class _Checks:
         faults = ((i, _fault(output, self.nans, self.infs)) for i, output in enumerate(outputs))
         i, found = next(((i, found) for i, found in faults if found), (0, ""))
         where = ""
-        if not self.alone:
+        if not self.is_alone:
             i, found, where = self._find_in_processes(i, found)
         if found:
             result = self._describe_result(i, found) + where
             self._raise(result, self._describe_inputs(values), values)
 
     @property
-    def alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Whether the program runs in this process alone."""
         return all(device.is_addressable for device in self.program.launch.devices)
 
@@ -146,7 +146,7 @@ class _Checks:
         if self.is_operation:
             raise FloatingPointFault(result + inputs)
         # Of several processes each would put host data, and what is closed over, for itself.
-        if self.rerun is not None and self.alone:
+        if self.rerun is not None and self.is_alone:
             try:
                 self.rerun(values)
             except FloatingPointFault as inner:

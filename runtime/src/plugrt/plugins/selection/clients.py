@@ -216,7 +216,9 @@ class Backends:
         choice = self.initialise()
         if choice.request.exclusive:
             return ClientsByName(choice.names, self.table, self.get)
-        cpu = [r.name for r in self.table.rows if r.name == "cpu" and r.eligible and not r.failure]
+        cpu = [
+            r.name for r in self.table.rows if r.name == "cpu" and r.is_eligible and not r.failure
+        ]
         names = dict.fromkeys((*choice.names, *cpu, *self.started_names))
         return ClientsByName(tuple(names), self.table, self.get)
 
@@ -258,7 +260,7 @@ class Backends:
             if row.name == name and not (row.blocked or row.hidden)
         )
         row = next(named, None)
-        if row is None or row.made_for_others:
+        if row is None or row.is_made_for_others:
             return row
         with suppress(PluginError):
             self._work.load(row)

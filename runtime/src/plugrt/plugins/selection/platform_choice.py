@@ -157,10 +157,10 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     for row in table.rows:
         if not row.named:
             warn(row, PluginBroken(f"{row}: {row.reason}; {row.cure}"))
-    eligible = [row for row in table.rows if row.eligible]
+    eligible = [row for row in table.rows if row.is_eligible]
     loaded = []
     for row in eligible:
-        if not row.made_for_others:
+        if not row.is_made_for_others:
             try:
                 load(row)
             except PluginError as error:
@@ -175,7 +175,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     loaded.sort(key=lambda r: -(r.priority or 0))  # equal ones stay in the table's order
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = start_first_working(
-        [*loaded, *(r for r in eligible if r.made_for_others)], start,
+        [*loaded, *(r for r in eligible if r.is_made_for_others)], start,
         lambda errors: _make_nothing_works_error(table), warn,
     )  # fmt: skip
     _warn_of_missing_plugins(row, table)

@@ -225,7 +225,7 @@ def load_for_names(table: Table) -> bool:
     """
     silent = [
         row for row in table.rows
-        if row.eligible and row.source is Source.JAX and not (row.plugin or row.failure)
+        if row.is_eligible and row.source is Source.JAX and not (row.plugin or row.failure)
     ]  # fmt: skip
     for row in silent:
         try:

@@ -260,7 +260,7 @@ def _find_absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUn
     plugin made for another program raises without its device comes of that.
     """
     needed = [] if is_opened else vendors.find_hardware((), row.description.find_missing())
-    if not needed and row.made_for_others:
+    if not needed and row.is_made_for_others:
         needed = row.hardware
     seen = vendors.hardware_seen() if needed else []
     if not needed or any(hardware in seen for hardware in needed):
