@@ -11,12 +11,15 @@ for, as a `Plugin` does. What fails is named in a warning, and left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from plugrt.interface import Client, Program
 from plugrt.plugins.plugin import LoweringRule, Plugin
+
+if TYPE_CHECKING:
+    import click
 
 PROJECT = "plugrt"
 ProgramRewriter = Callable[[Program, Client], "Program | str | bytes | None"]
@@ -104,8 +107,8 @@ def plugrt_conformance_checks() -> Sequence[Any]:
 
 
 @hookspec
-def plugrt_add_commands(cli: object) -> None:
-    """Add commands to the ``plugrt`` command line: ``cli`` is a `click.Group`.
+def plugrt_add_commands(cli: click.Group) -> None:
+    """Add commands to the ``plugrt`` command line, ``cli``.
 
     Called when a command is looked for that is not built in, and for ``plugrt --help``.
     """
