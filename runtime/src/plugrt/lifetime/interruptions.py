@@ -128,7 +128,8 @@ def scope(function: Callable[Q, Iterator[T]]) -> Callable[Q, AbstractContextMana
 
     @functools.wraps(function)
     def begin(*args: Q.args, **kwargs: Q.kwargs) -> AbstractContextManager[T]:
-        if isinstance(Scope.__exit__, FunctionType):  # the end of the object ends the block
+        # Without the core contextlib is safer: its generator ends with the object that holds it.
+        if isinstance(Scope.__exit__, FunctionType):
             return in_python(*args, **kwargs)
         return _FunctionScope(function, args, kwargs)
 

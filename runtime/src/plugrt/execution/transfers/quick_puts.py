@@ -79,8 +79,8 @@ def _compile(aval: Aval, made: Array) -> Any:
     if put is not None:
         return put
 
-    compile_put = getattr(client, "compile_function_put", None)
-    put_host = compile_put and compile_put(aval.shape, dtype, device)
+    compile_function = getattr(client, "compile_function_put", None)
+    put_host = compile_function and compile_function(aval.shape, dtype, device)
     if put_host is None:
         put_host = partial(_put_one, client, device)
     return lambda x: put_host(x if type(x) is np.ndarray else cast(x, dtype))
