@@ -11,7 +11,6 @@ from plugrt.execution.launches import native_runner
 from plugrt.execution.transfers import quick_puts
 from plugrt.interface import Client, CompileOptions
 from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.puts import Puts
 
@@ -26,8 +25,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     client = devices()[0].client
     monkeypatch.setattr(native_runner, "can_put_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
-    monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
-    monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)
+    monkeypatch.setattr(ManyDeviceExecutable, "host_launcher", lambda *_: None)
     found, within = Puts(), list[bool]()
     names = ("buffer_from_host", "shards_from_host", "buffers_from_host")
     real = {name: getattr(type(client), name) for name in names}
@@ -61,7 +59,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
 @pytest.fixture
 def parts_are_put(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has small arrays for several devices put like others: launches are lent no memory."""
-    monkeypatch.setattr(ManyDeviceExecutable, "part_lending_launcher", lambda *_: None)
+    monkeypatch.setattr(ManyDeviceExecutable, "host_launcher", lambda *_: None)
 
 
 @pytest.fixture

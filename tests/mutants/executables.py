@@ -12,11 +12,11 @@ from typing import Any
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import (
     CompileOptions,
+    HeldForm,
     LaunchSteps,
     Layout,
     Memory,
     Program,
-    ReadSteps,
     TensorType,
 )
 from plugrt_numpy.backend import NumpyBackend
@@ -63,19 +63,6 @@ def _refuse(self: BackendLoadedExecutable, arguments: Any, options: Any = None) 
 def _turned(self: BackendLoadedExecutable) -> Callable[[Sequence[Any]], Any]:
     """Returns a launcher that takes its arguments in the wrong order."""
     return lambda arguments: execute(self, [arguments[0], arguments[0]])
-
-
-def _lending_late(self: BackendLoadedExecutable, lent: Sequence[int]) -> Any:
-    """Returns a launcher that copies a host array once, and launches with that ever after."""
-    kept: list[Any] = []
-
-    def launch(arguments: list[Any]) -> Any:
-        if not kept:
-            device = self.addressable_devices[0]
-            kept.append((self.client.buffer_from_host(arguments[lent[0]], device),))
-        return execute(self, [kept[0], *arguments[1:]])
-
-    return launch
 
 
 def _lending_one_memory(self: BackendLoadedExecutable, lent: Mapping[int, Any]) -> Any:
@@ -127,9 +114,10 @@ def _steps_that_take_another(self: BackendLoadedExecutable) -> LaunchSteps:
     )
 
 
-def _steps_of_others(self: MutantClient, type: TensorType, memory: Memory) -> ReadSteps:
+def _steps_of_others(self: MutantClient, type: TensorType, memory: Memory) -> HeldForm:
     """Returns steps that read the negative of what is there."""
-    return ReadSteps(
+    return HeldForm(
+        open=lambda shards: shards,
         held_class=tuple,
         is_ready=lambda shards: True,
         wait=lambda shards: shards[0].block_until_ready(),
@@ -184,15 +172,14 @@ MUTANTS: Mapping[str, Faults] = {
     ),
     "executables.tuple_arguments.none": Faults(client={"compile": _no_empty_tuples}),
     "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
-    "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
     "executables.launcher.lent.parts": Faults(
-        loaded={"part_lending_launcher": _lending_one_memory}, devices=2
+        loaded={"host_launcher": _lending_one_memory}, devices=2
     ),
     "executables.launcher.steps": Faults(loaded={"launch_steps": property(_turned_steps)}),
     "executables.launcher.steps.donation": Faults(
         loaded={"launch_steps": property(_steps_that_take_another)}
     ),
     "executables.read_steps": Faults(
-        capabilities={"zero_copy_get": True}, client={"read_steps": _steps_of_others}
+        capabilities={"zero_copy_get": True}, client={"held_form": _steps_of_others}
     ),
 }

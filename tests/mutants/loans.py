@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.interface import HostBufferSemantics, LaunchSteps, Lender, TensorType
+from plugrt.interface import HostBufferSemantics, LaunchSteps, MakeScratch, TensorType
 from plugrt.programs.parsing import parse_program
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
@@ -17,6 +17,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults, execute, recast
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 Loan = tuple[Any, Any]
+_Makers = Sequence[MakeScratch] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def lending_steps(self: BackendLoadedExecutable) -> LaunchSteps:
         donated=tuple(sorted(self.executable.compiled.donated)),
         is_deleted=lambda shards: shards[0].is_deleted(),
         delete=lambda shards: shards[0].delete(),
-        lend=partial(_lend, self),
+        make_scratch=partial(_lend, self),
         is_ready=lambda shards: shards[0].ready_event().is_ready(),
     )
 
@@ -50,13 +51,13 @@ LENDS: Mapping[str, Any] = {"launch_steps": property(lending_steps)}
 """Of loaded programs: steps that lend, which the NumPy backend has none of."""
 
 
-def _lend(self: BackendLoadedExecutable, numbers: Sequence[int]) -> Sequence[Lender] | None:
+def _lend(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
     if not self.executable.compiled.donated.isdisjoint(numbers):
         return None
     return _lenders(self, numbers)
 
 
-def _lenders(self: BackendLoadedExecutable, numbers: Sequence[int]) -> list[Lender]:
+def _lenders(self: BackendLoadedExecutable, numbers: Sequence[int]) -> list[MakeScratch]:
     return [partial(_make_loan, self, _types_of(self)[i]) for i in numbers]
 
 
@@ -90,12 +91,12 @@ def with_steps(**members: Callable[[BackendLoadedExecutable], Any]) -> Faults:
 def _lending(change: Callable[[BackendLoadedExecutable, TensorType], Loan | None]) -> Faults:
     """Returns a mutant with other loans."""
 
-    def lend(self: BackendLoadedExecutable, numbers: Sequence[int]) -> Sequence[Lender] | None:
+    def lend(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
         if _lend(self, numbers) is None:
             return None
         return [partial(change, self, _types_of(self)[i]) for i in numbers]
 
-    return with_steps(lend=lambda self: partial(lend, self))
+    return with_steps(make_scratch=lambda self: partial(lend, self))
 
 
 def _copied(self: BackendLoadedExecutable, kind: TensorType) -> Loan:
@@ -110,13 +111,13 @@ def _one_short(self: BackendLoadedExecutable, kind: TensorType) -> Loan:
     return argument, memory.reshape(-1)[:-1]
 
 
-def _lend_too_few(self: BackendLoadedExecutable, numbers: Sequence[int]) -> Sequence[Lender] | None:
+def _lend_too_few(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
     """Lends to the last of several arguments nothing."""
     found = _lend(self, numbers)
     return found if found is None or len(found) < 2 else found[:-1]
 
 
-def _lend_one(self: BackendLoadedExecutable, numbers: Sequence[int]) -> Sequence[Lender] | None:
+def _lend_one(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
     """Lends each argument the same memory each time."""
     found = _lend(self, numbers)
     return found and [partial(_same, lender()) for lender in found]
@@ -158,10 +159,10 @@ def _launch_in_place(self: BackendLoadedExecutable, arguments: Any) -> Any:
 MUTANTS: Mapping[str, Faults] = {
     "loans.read": _lending(_copied),
     "loans.size": _lending(_one_short),
-    "loans.lenders": with_steps(lend=lambda self: partial(_lend_too_few, self)),
-    "loans.new": with_steps(lend=lambda self: partial(_lend_one, self)),
+    "loans.lenders": with_steps(make_scratch=lambda self: partial(_lend_too_few, self)),
+    "loans.new": with_steps(make_scratch=lambda self: partial(_lend_one, self)),
     "loans.is_ready": with_steps(is_ready=lambda self: lambda shards: False),
     "loans.again": with_steps(launch=lambda self: partial(_launch_late, self)),
     "loans.results": with_steps(launch=lambda self: partial(_launch_in_place, self)),
-    "loans.donated": with_steps(lend=lambda self: partial(_lenders, self)),
+    "loans.donated": with_steps(make_scratch=lambda self: partial(_lenders, self)),
 }

@@ -42,7 +42,7 @@ LEFT_OUT = {
     "handle", "device_at", "memory_at", "intern_signature", "place", "library", "backend", "raw",
     "require_open", "refuse", "held", "launcher", "parts", "from_parts", "from_buffers",
     "part_is_deleted", "give_away", "begin_profile", "register_handler",
-    "copy_between_processes", "compile_put", "compile_copy", "compile_function_put", "read_steps",
+    "copy_between_processes", "compile_put", "compile_copy", "compile_function_put",
     "await_shards",
     "register_handler_type",
     # What a sequence raises: IndexError ends a loop over one.

@@ -246,7 +246,7 @@ def test_donation_of_what_the_host_looks_at(
     result = getattr(loaded, launch)([first, client.shards(put([1] * 4))])[0]
     if launch == "launcher":
         device = client.devices()[0]
-        result = client.opener(TensorType((4,), F4), device.default_memory())(result)
+        result = client.held_form(TensorType((4,), F4), device.default_memory()).open(result)
     assert first[0].is_deleted()
     assert host.tolist() == [1, 2, 3, 4]
     assert result[0].to_host().tolist() == [2, 3, 4, 5]
@@ -451,7 +451,7 @@ def test_two_threads_launch_at_once(client: Client) -> None:
 
 def test_launchers_take_results_and_shards_and_buffers_in_any_mix(client: Client, put: Any) -> None:
     loaded = client.compile(add(), CompileOptions())
-    opener = client.opener(TensorType((4,), F4), client.devices()[0].default_memory())
+    opener = client.held_form(TensorType((4,), F4), client.devices()[0].default_memory()).open
     forms = [
         loaded.launcher([client.shards(put([1] * 4)), client.shards(put([1] * 4))])[0],
         client.shards(put([2] * 4)),

@@ -18,7 +18,7 @@ from plugrt.interface import TensorType
 from plugrt.sharding import NamedSharding, PartitionSpec
 from plugrt_cpu import adapter
 from plugrt_cpu.host_puts import PuttingClient
-from plugrt_cpu.part_scratch import part_lending_launcher
+from plugrt_cpu.part_scratch import make_host_launcher
 from plugrt_cpu.shards import CpuShards
 
 DEVICES = 4
@@ -144,7 +144,7 @@ def test_threads_that_call_one_function_get_their_own_results() -> None:
     ],
     ids=["exchanging", "large"],
 )
-def test_parts_are_put_where_memory_is_not_lent(
+def test_parts_are_put_where_there_is_no_scratch_memory(
     make: Callable[[], tuple[Any, Any]], parts_put: list[int]
 ) -> None:
     function, host = make()
@@ -182,7 +182,7 @@ def test_memory_is_written_again_only_after_its_launch_is_done(parts_put: list[i
         ]
 
     indices = [(slice(0, 2),), (slice(2, 4),)]
-    run = part_lending_launcher(client, place, launch, [(0, of, indices)])
+    run = make_host_launcher(client, place, launch, [(0, of, indices)])
     assert run is not None
     for i in range(5):
         run([np.array([i, i, -i, -i], np.int32)])
@@ -206,4 +206,67 @@ def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch
     devices: Any = tuple(plugrt.devices("cpu")[:2])
     place = devices[0].client.place(devices)
     wanted = [(0, TensorType((2,), np.dtype("i4")), [(slice(0, 2),), (slice(2, 4),)])]
-    assert part_lending_launcher(devices[0].client, place, lambda _: [], wanted) is None
+    assert make_host_launcher(devices[0].client, place, lambda _: [], wanted) is None
+
+
+class _Program:
+    """A program over two devices whose results are ready when ``ready`` says so."""
+
+    def __init__(self, parts_put: list[int]) -> None:
+        self.ready = False
+        self._put = parts_put
+        self._given: list[float] = []
+        self._devices: Any = tuple(plugrt.devices("cpu")[:2])
+        place = self._devices[0].client.place(self._devices)
+        self._of, self._place = TensorType((), np.dtype("f4")), place
+        run = make_host_launcher(
+            self._devices[0].client, place, self._launch, [(1, self._of, [(0,), (1,)])]
+        )
+        assert run is not None
+        self._run = run
+
+    def _launch(self, arguments: Sequence[Any]) -> list[Any]:
+        self._given = [float(np.asarray(memoryview(raw))) for raw in arguments[1].parts()]
+        parts = [_Part(self.ready), _Part(self.ready)]
+        return [CpuShards.from_parts(parts, self._of, self._place)]
+
+    def count_in_scratch(self, count: int) -> list[int]:
+        """Launches so many times; returns the numbers of the launches with scratch memory."""
+        numbers = []
+        for i in range(count):
+            before = len(self._put)
+            self._run([None, np.array([i, -i], np.float32)])
+            assert self._given == [i, -i]
+            if len(self._put) == before:
+                numbers.append(i)
+        return numbers
+
+
+def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put(
+    parts_put: list[int],
+) -> None:
+    tried = _Program(parts_put).count_in_scratch(2000)
+    assert tried[:8] == [*range(8)]
+    pauses = np.diff(tried[7:])
+    assert (pauses[1:] == 2 * pauses[:-1] - 1).all(), "each pause is twice the one before"
+    assert len(tried) <= 8 + 6
+
+
+def test_a_program_that_was_slow_for_a_while_has_scratch_memory_again(
+    parts_put: list[int],
+) -> None:
+    program = _Program(parts_put)
+    for _ in range(3):  # and each time from the beginning: what went well is a new start
+        program.ready = False
+        assert program.count_in_scratch(20) == [*range(8)]
+        program.ready = True
+        found = program.count_in_scratch(100)
+        assert len(found) > 50
+        assert found == [*range(found[0], 100)]
+
+
+def test_a_pause_has_an_end_however_long_it_was_slow(parts_put: list[int]) -> None:
+    program = _Program(parts_put)
+    program.count_in_scratch(20_000)
+    program.ready = True
+    assert program.count_in_scratch(5000)[-1] == 4999

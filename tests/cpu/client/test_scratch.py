@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
-from plugrt.interface import TensorType
 from plugrt.native.native_core import core, reason
 from plugrt_cpu import adapter
-from plugrt_cpu.scratch import lending_launcher
 
 DTYPES = ["bool", "int8", "uint64", "float16", "bfloat16", "int4", "complex64", "float64"]
 
@@ -35,6 +33,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
     return calls
 
 
+@pytest.mark.skipif(core is None, reason=f"without the core arguments are put: {reason}")
 @pytest.mark.parametrize(
     "call",
     [
@@ -238,115 +237,6 @@ def test_arrays_on_another_device_that_are_not_there_yet_arrive() -> None:
     for i, result in enumerate(results):
         wanted = np.asarray(make(plugrt.device_put(_diagonal(i)), np.int32(200)))
         np.testing.assert_array_equal(np.asarray(result), wanted)
-
-
-class _Result:
-    """Stands for jaxlib's array of a result that is ready or not."""
-
-    def __init__(self, ready: bool) -> None:
-        self._ready = ready
-
-    def is_ready(self) -> bool:
-        return self._ready
-
-
-def test_memory_is_written_again_only_after_its_launch_is_done() -> None:
-    device: Any = plugrt.devices("cpu")[0]
-    seen: list[tuple[Any, npt.NDArray[Any]]] = []
-    ready = [False, True, True, False, True]
-
-    def launch(arguments: Sequence[Any]) -> list[Any]:
-        seen.append((arguments[0], np.asarray(memoryview(arguments[0])).copy()))
-        return [_Result(True), _Result(ready[len(seen) - 1])]
-
-    run = lending_launcher(device.client, device, launch, [(0, TensorType((2,), np.dtype("i4")))])
-    assert run is not None
-    for i in range(5):
-        run([np.full(2, i, np.int32)])
-    assert [int(values[0]) for _, values in seen] == [0, 1, 2, 3, 4]
-    raws = [raw for raw, _ in seen]
-    assert raws[0] is not raws[1]  # lost to the first launch
-    assert raws[1] is raws[2] is raws[3]
-    assert raws[3] is not raws[4]
-
-
-def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = adapter.put
-    monkeypatch.setattr(
-        adapter, "put", lambda array, *rest: real(array.copy(), *rest[:3], adapter.ONLY_DURING_CALL)
-    )
-    device: Any = plugrt.devices("cpu")[0]
-    wanted = [(0, TensorType((2,), np.dtype("i4")))]
-    assert lending_launcher(device.client, device, lambda _: [], wanted) is None
-    add = plugrt.jit(lambda a, b: a + b)
-    for i in range(3):
-        np.testing.assert_array_equal(np.asarray(add(np.full(2, i), np.full(2, 1))), [i + 1] * 2)
-
-
-class _Lending:
-    """A program whose results are ready when ``ready`` says so, with arguments lent memory."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.ready = False
-        self.given: list[Any] = []
-        device: Any = plugrt.devices("cpu")[0]
-        client = device.client
-        self._put: list[Any] = []  # what was put for a launch alone, and not copied
-        real = type(client).shards_from_host
-        monkeypatch.setattr(
-            type(client), "shards_from_host", lambda *a: self._put.append(a) or real(*a)
-        )
-        wanted = [(1, TensorType((), np.dtype("f4")))]
-        run = lending_launcher(client, device, self._launch, wanted)
-        assert run is not None
-        self._run = run
-
-    def _launch(self, arguments: Sequence[Any]) -> list[Any]:
-        assert type(arguments[1]) is adapter.RawArray
-        self.given.append(float(np.asarray(memoryview(arguments[1]))))
-        return [_Result(self.ready)]
-
-    def lent(self, count: int) -> list[int]:
-        """Launches so many times; returns the numbers of the launches that were lent memory."""
-        numbers = []
-        for i in range(count):
-            before = len(self._put)
-            self._run([None, np.float32(i)[...]])
-            assert self.given[-1] == i
-            if len(self._put) == before:
-                numbers.append(i)
-        return numbers
-
-
-def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    program = _Lending(monkeypatch)
-    tried = program.lent(2000)
-    assert tried[:8] == [*range(8)]
-    pauses = np.diff(tried[7:])
-    assert (pauses[1:] == 2 * pauses[:-1] - 1).all(), "each pause is twice the one before"
-    assert len(tried) <= 8 + 6
-
-
-def test_a_program_that_was_slow_for_a_while_is_lent_memory_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    program = _Lending(monkeypatch)
-    for _ in range(3):  # and each time from the beginning: what went well is a new start
-        program.ready = False
-        assert program.lent(20) == [*range(8)]
-        program.ready = True
-        lent = program.lent(100)
-        assert len(lent) > 50
-        assert lent == [*range(lent[0], 100)]
-
-
-def test_a_pause_has_an_end_however_long_it_was_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = _Lending(monkeypatch)
-    program.lent(20_000)
-    program.ready = True
-    assert program.lent(5000)[-1] == 4999
 
 
 @pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

@@ -93,7 +93,8 @@ def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is judged
             step = error.__traceback__
             counted = isinstance(error, TypeError) and step is not None and step.tb_next is None
-            helped = "positional argument" in str(error) and name == "override"  # contextlib calls
+            # Without the core contextlib calls these.
+            helped = " argument" in str(error) and name in ("override", "surround")
             users = "increment()" in str(error)  # as Python says it of the user's own function
             if not (counted or helped or users):
                 found.append(f"{name}: {title}: {type(error).__name__}: {error}")

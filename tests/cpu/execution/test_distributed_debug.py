@@ -141,7 +141,6 @@ def test_a_launch_costs_nothing_without_it() -> None:
     fun(x)
     with config.override(distributed_debug=True):
         fun(x)
-    plain = "run_single"  # the compiled core's runners have no name
-    runners = [getattr(run, "__name__", plain) for run in fun._pipeline.calls.values()]
-    assert set(runners) == {plain, "run_logged"}
-    assert runners[0] == plain
+    runners = [getattr(run, "__name__", None) for run in fun._pipeline.calls.values()]
+    assert len(runners) == 2
+    assert runners.index("run_logged") == 1

@@ -201,31 +201,31 @@ def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
     assert program.execute_with_wait([1])[0] == [1]
 
 
-class Lending(Recorded):
-    def part_lending_launcher(self, lent: Any) -> Any:
-        return lambda arguments: self.execute_with_wait([*arguments, lent])
+class TakesHosts(Recorded):
+    def host_launcher(self, parts: Any) -> Any:
+        return lambda arguments: self.execute_with_wait([*arguments, parts])
 
 
-def test_launches_with_lent_memory_are_bounded_like_others() -> None:
+def test_launches_of_host_arrays_are_bounded_like_others() -> None:
     client = FakeClient(2)
-    loaded = Lending(client)
+    loaded = TakesHosts(client)
     bounded = BoundedExecutable(loaded, BlockingLaunches(2), collective=True)
-    launch = bounded.part_lending_launcher({0: []})
+    launch = bounded.host_launcher({0: []})
     assert launch is not None
     for _ in range(5):
         assert launch([1])[0] == [1, {0: []}]
     assert (client.launched, client.most) == (5, 2)
     assert (
-        BoundedExecutable(
-            Recorded(client), BlockingLaunches(2), collective=True
-        ).part_lending_launcher({0: []})
+        BoundedExecutable(Recorded(client), BlockingLaunches(2), collective=True).host_launcher(
+            {0: []}
+        )
         is None
     )
 
 
-def test_launches_with_lent_memory_count_while_a_collective_precedes_them() -> None:
+def test_launches_of_host_arrays_count_while_a_collective_precedes_them() -> None:
     client, launches = FakeClient(2), BlockingLaunches(2)
-    launch = BoundedExecutable(Lending(client), launches, collective=False).part_lending_launcher(
+    launch = BoundedExecutable(TakesHosts(client), launches, collective=False).host_launcher(
         {0: []}
     )
     assert launch is not None

@@ -53,7 +53,7 @@ def _count_references() -> Counter[str]:
     By the types of these objects. Immortal ones are left out: from Python 3.12 on their count is
     that of nothing, and a core of the limited API of 3.11 still changes it (PEP 683).
     """
-    while gc.collect():  # what a finalizer lets go may be collected only the next time
+    while gc.collect():  # finalizers may free more, which the next collection finds
         pass
     found: dict[int, Any] = {}
     for tracked in gc.get_objects():
@@ -73,7 +73,7 @@ class Left(NamedTuple):
 
     calls: int
     references: int
-    """To the types to which there are more than before; what other tests left goes meanwhile."""
+    """Counted by type, less those of types that have fewer: other tests left these."""
     size: int
     """In bytes."""
     most: list[tuple[str, int]]

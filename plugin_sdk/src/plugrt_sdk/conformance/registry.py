@@ -11,8 +11,10 @@ from plugrt.errors import InvalidArgument
 from plugrt_sdk.conformance.check import Check, Level
 from plugrt_sdk.conformance.installed_checks import installed_chapters
 
-# Process-wide: a constant, empty until a check is retired.
-RETIRED: Mapping[str, str] = {}
+# Process-wide: a constant.
+RETIRED: Mapping[str, str] = {
+    "executables.launcher.lent": "since 0.1.0: a put per argument replaces what it tried"
+}
 """The id of each check that the kit has no more, to since when and why, as ``since 0.2.0:
 buffers.put_get.one says as much``. No other check has its id. ``docs/data/check_ids.txt`` has the
 ids that there ever were."""

@@ -110,12 +110,12 @@ class PluginSubject(Subject):
         """Returns an array on the first device as its buffers.
 
         Launchers, and puts of several arrays, may give another object instead, which
-        `Client.opener` opens.
+        `Client.held_form` opens.
         """
         if isinstance(held, Sequence):
             return held
         memory = self.client.addressable_devices()[0].default_memory()
-        return self.client.opener(kind, memory)(held)
+        return self.client.held_form(kind, memory).open(held)
 
     def refuse(self, why: str) -> NoReturn:
         """Raises `Unimplemented`: there is nothing to try the capability on."""

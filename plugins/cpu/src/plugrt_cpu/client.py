@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         CompileOptions,
         Handler,
         HandlerStages,
+        HeldForm,
         Program,
-        ReadSteps,
     )
     from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 
@@ -194,10 +194,10 @@ class CpuClient(PuttingClient):
             )
         return self._copies.copy(type, pairs, held, memory_kind)
 
-    def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
+    def held_form(self, type: TensorType, memory: Memory) -> HeldForm:
         if not isinstance(type, TensorType) or not isinstance(memory, CpuMemory):
             raise ArgumentTypeError(
-                f"opener takes a TensorType and a memory of this client; got {type!r:.60} and "
+                f"held_form takes a TensorType and a memory of this client; got {type!r:.60} and "
                 f"{memory!r:.60}"
             )
         tensor_type, place = type_in_layout(type.shape, type.dtype, type.layout), memory.place
@@ -209,18 +209,12 @@ class CpuClient(PuttingClient):
             shards.place = place
             return shards
 
-        return open_raw
-
-    def read_steps(self, type: TensorType, memory: Memory) -> ReadSteps | None:
-        """As `read` of `plugrt_cpu.buffer`, for what it reads through a memoryview."""
-        tensor_type = type_in_layout(type.shape, type.dtype, type.layout)
-        if not gives_views(tensor_type):
-            return None
-        return interface.ReadSteps(
+        return interface.HeldForm(
+            open=open_raw,
             held_class=adapter.RawArray,
+            view=memoryview if gives_views(tensor_type) else None,
             is_ready=adapter.is_ready,
             wait=adapter.wait,
-            view=memoryview,
             lock=adapter.memory_lock,
             unless=(collecting, in_child),
         )

@@ -15,8 +15,8 @@ from plugrt.errors import (
     InvalidArgument,
     PlugrtError,
 )
-from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.interface import ExecuteOptions, LaunchSteps, Lender, LoadedExecutable, Shards
+from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call
+from plugrt.interface import ExecuteOptions, LaunchSteps, LoadedExecutable, MakeScratch, Shards
 from plugrt.lifetime.waiter import ended
 from plugrt_cpu import adapter
 from plugrt_cpu.adapter import is_due
@@ -25,7 +25,7 @@ from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.fork import refuse_after_fork
-from plugrt_cpu.scratch import Launcher, lenders, lending_launcher
+from plugrt_cpu.scratch import make_scratch
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting, stop_recording
 from plugrt_cpu.types import array_type
@@ -195,14 +195,14 @@ class CpuLoadedExecutable(LoadedExecutable):
             delete=adapter.delete,
             tidy=adapter.collect_garbage,
             waits_for_uses=True,
-            lend=self._lend if self._result_types else None,
+            make_scratch=self._make_scratch if self._result_types else None,
             is_ready=adapter.is_ready,
         )
 
-    def _lend(self, lent: Sequence[int]) -> Sequence[Lender] | None:
-        if not {*lent}.isdisjoint(self._donated):
+    def _make_scratch(self, numbers: Sequence[int]) -> Sequence[MakeScratch] | None:
+        if not {*numbers}.isdisjoint(self._donated):
             return None
-        return lenders(self._devices[0], [self._parameter_types[i] for i in lent])
+        return make_scratch(self._devices[0], [self._parameter_types[i] for i in numbers])
 
     def _explain(self, error: Exception, raws: list[Any]) -> Exception:
         if not isinstance(error, JAXLIB_ERRORS):
@@ -210,14 +210,6 @@ class CpuLoadedExecutable(LoadedExecutable):
         found = self._launch_error(error, raws)
         found.__cause__ = error
         return found
-
-    @with_argument_errors
-    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
-        """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
-        if self._donated or not self._result_types:
-            return None  # without results nothing tells when the memory was read
-        wanted = [(i, self._parameter_types[i]) for i in lent]
-        return lending_launcher(self._client, self._devices[0], self.launcher, wanted)
 
     def _launch_raw(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

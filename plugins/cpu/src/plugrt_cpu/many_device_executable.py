@@ -16,9 +16,8 @@ from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable, wait_for_token
-from plugrt_cpu.part_scratch import Index, PartLauncher, do_nothing, part_lending_launcher
+from plugrt_cpu.part_scratch import HostLauncher, Index, do_nothing, make_host_launcher
 from plugrt_cpu.per_device_launch import Replicas
-from plugrt_cpu.scratch import Launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting
 
@@ -87,17 +86,14 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def launch_steps(self) -> None:
         return None
 
-    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
-        return None
-
-    def part_lending_launcher(self, lent: Mapping[int, Sequence[Index]]) -> PartLauncher | None:
+    def host_launcher(self, parts: Mapping[int, Sequence[Index]]) -> HostLauncher | None:
         """Is None where launches are on all devices at once, which end after they have returned."""
         self._settle()
         if self._replicas is None or self._donated or not self._result_types:
             return None
-        wanted = [(i, self._parameter_types[i], indices) for i, indices in lent.items()]
+        wanted = [(i, self._parameter_types[i], indices) for i, indices in parts.items()]
         launcher: Any = self.launcher
-        return part_lending_launcher(self._client, self._sources, launcher, wanted)
+        return make_host_launcher(self._client, self._sources, launcher, wanted)
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None

@@ -2,7 +2,8 @@
 
 As `plugrt_cpu.scratch` on one device: jaxlib takes longer to put two arrays in four parts each than
 to launch a small program on each of the four devices. Such launches run on the caller's thread, so
-that their results are there when they return, and the memory was read.
+that their results are ready when they return, and the memory was read. Where they are not, the
+memory is never written again; if that happens repeatedly, arguments are put for a while.
 """
 
 from __future__ import annotations
@@ -14,11 +15,21 @@ import numpy as np
 
 from plugrt.interface import TensorType
 from plugrt_cpu.device import ClientBase, Place
-from plugrt_cpu.scratch import Rows, Scratch, are_lent
+from plugrt_cpu.scratch import Scratch, fits_scratch
 from plugrt_cpu.shards import CpuShards
 
+_MAX_KEPT = 4
+"""Of one program: as many threads launch it at once at no more cost than one."""
+_MAX_LOST = 8
+"""In a row; a program whose results are hardly ever ready at once is no better off this way."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 32, 4096
+"""Launches without scratch memory after that, before it is tried again; doubled each time in vain.
+
+The machine may have been busy for a moment. A try costs less than to put the arguments twice.
+"""
+
 Index = tuple[slice | int, ...]
-PartLauncher = Callable[[list[Any]], tuple[Sequence[Any], Callable[[], None]]]
+HostLauncher = Callable[[list[Any]], tuple[Sequence[Any], Callable[[], None]]]
 
 
 def do_nothing() -> None:
@@ -38,12 +49,59 @@ class PartScratch:
         self.parts = [(s.view, index) for s, index in zip(made, indices, strict=True)]
 
 
-def part_lending_launcher(
+class Rows:
+    """Memory for some arguments of one program, by their numbers, a row a launch.
+
+    ``kept`` are the rows that no launch has now, the first one to begin with: none where jaxlib
+    copies the memory instead of aliasing it. ``lost`` is the number of launches in a row that were
+    not done when they returned.
+    """
+
+    __slots__ = ("_make", "_pause", "_waiting", "kept", "lost")
+
+    def __init__(self, make: Callable[[], list[tuple[int, PartScratch]]]) -> None:
+        self._make = make
+        self.lost = 0
+        self._waiting = 0  # launches to come before the next try
+        self._pause = _FIRST_PAUSE
+        first = self._new()
+        self.kept: list[list[tuple[int, PartScratch]]] = [] if first is None else [first]
+
+    def _new(self) -> list[tuple[int, PartScratch]] | None:
+        row = self._make()
+        return row if all(memory.is_aliased for _, memory in row) else None
+
+    def keep(self, row: list[tuple[int, PartScratch]]) -> None:
+        """Keeps a row whose launch is done, unless there are enough."""
+        self.lost = 0
+        if len(self.kept) < _MAX_KEPT:
+            self.kept.append(row)
+
+    def new_if_worth_it(self) -> list[tuple[int, PartScratch]] | None:
+        """Returns a row for a launch that finds none kept; None where it shall have none."""
+        if self._waiting > 0:
+            self._waiting -= 1
+            return None
+        row = self._new()
+        if row is None:
+            self.lose()
+        return row
+
+    def lose(self) -> None:
+        """Notes that a row is left to its launch, which is not done."""
+        if self.lost == 0:
+            self._pause = _FIRST_PAUSE
+        self.lost += 1
+        if self.lost >= _MAX_LOST:
+            self._waiting, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+
+
+def make_host_launcher(
     client: ClientBase,
     place: Place,
     launch: Callable[[Sequence[Any]], Sequence[CpuShards]],
     wanted: Sequence[tuple[int, TensorType, Sequence[Index]]],
-) -> PartLauncher | None:
+) -> HostLauncher | None:
     """Returns ``launch``, which launches on each device of ``place``, for some whole host arrays.
 
     Beside the results it gives a wait that does nothing: launches on each device need no shared
@@ -53,7 +111,7 @@ def part_lending_launcher(
     a device has. They are of the dtype of the parts. Returns None where they are too large, or
     where NumPy and XLA lay such arrays out differently.
     """
-    if not are_lent([wanted_type for _, wanted_type, _ in wanted for _ in place.devices]):
+    if not fits_scratch([wanted_type for _, wanted_type, _ in wanted for _ in place.devices]):
         return None
 
     rows = Rows(lambda: [(i, PartScratch(of, place, indices)) for i, of, indices in wanted])

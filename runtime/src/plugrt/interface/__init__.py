@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         HostCallback,
         Program,
     )
-    from plugrt.interface.steps import LaunchSteps, ReadSteps
-    from plugrt.interface.steps import Lender as Lender
+    from plugrt.interface.steps import HeldForm, LaunchSteps
+    from plugrt.interface.steps import MakeScratch as MakeScratch
     from plugrt.interface.topology import DeviceDescription, Topology
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "ExecuteOptions",
     "Handler",
     "HandlerStages",
+    "HeldForm",
     "HostBufferSemantics",
     "HostCallback",
     "LaunchSteps",
@@ -68,7 +69,6 @@ __all__ = [
     "MemoryAnalysis",
     "OptionValue",
     "Program",
-    "ReadSteps",
     "ReadyEvent",
     "Shards",
     "TensorType",
@@ -86,7 +86,7 @@ _HOMES = {
          "HandlerStages", "HostCallback", "Program"),
         "plugrt.interface.program",
     ),
-    **dict.fromkeys(("LaunchSteps", "Lender", "ReadSteps"), "plugrt.interface.steps"),
+    **dict.fromkeys(("LaunchSteps", "MakeScratch", "HeldForm"), "plugrt.interface.steps"),
     **dict.fromkeys(("DeviceDescription", "Topology"), "plugrt.interface.topology"),
 }  # fmt: skip
 

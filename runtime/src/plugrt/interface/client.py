@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         HandlerStages,
         Program,
     )
-    from plugrt.interface.steps import ReadSteps
+    from plugrt.interface.steps import HeldForm
     from plugrt.interface.topology import Topology
 
 
@@ -208,20 +208,14 @@ class Client(BackendObject, ABC):
         """
         self._unimplemented("copying arrays to devices of other processes")
 
-    def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], Shards]:
-        """Returns a function that makes `Shards` of this type and memory from a launch's result.
+    def held_form(self, type: TensorType, memory: Memory) -> HeldForm:
+        """Returns how objects of launches become `Shards` of this type and memory, and are read.
 
-        For backends whose `LoadedExecutable.launcher` returns other objects than `Shards`.
+        For backends whose `LoadedExecutable.launcher` returns other objects than `Shards`. The
+        compiled core reads by a view of the memory only with the capability ``zero_copy_get``: no
+        transfer guard looks at these reads.
         """
-        self._unimplemented("opener")
-
-    def read_steps(self, type: TensorType, memory: Memory) -> ReadSteps | None:
-        """What the compiled core reads arrays by, of which `opener` makes `Shards`. Optional.
-
-        None: it calls their ``to_host``. For backends that read by a view of the memory
-        (``zero_copy_get``): no transfer guard looks at these reads.
-        """
-        return None
+        self._unimplemented("held_form")
 
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
         """Makes programs that are compiled from now on call a function. Optional.

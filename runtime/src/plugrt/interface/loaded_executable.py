@@ -73,8 +73,8 @@ class LoadedExecutable(BackendObject, ABC):
 
         Instead of `Shards` in one memory a backend may return an object of its own that is no
         sequence. Arrays hold that object, launchers take it as they take `Shards`, and
-        `Client.opener` makes `Shards` of it on demand. `Shards` that have such an object give it as
-        their attribute ``held``.
+        `Client.held_form` says how `Shards` are made of it. `Shards` that have such an object give
+        it as their attribute ``held``.
         """
         return self.execute
 
@@ -86,24 +86,12 @@ class LoadedExecutable(BackendObject, ABC):
         """
         return None
 
-    def lending_launcher(
-        self, lent: Sequence[int]
-    ) -> Callable[[list[Any]], Sequence[Shards]] | None:
-        """`launcher` that takes the arguments numbered in ``lent`` from other places, or None.
-
-        They are NumPy arrays, or shards on another device of the client, of the parameters' types.
-        For backends that can pass such memory to a launch more cheaply than by a put or a copy.
-        NumPy arrays are copied before it returns; the list of arguments may be overwritten.
-        Where it is None, `Client.shards_from_host` and `Buffer.copy_to_device` are used. Optional.
-        """
-        return None
-
-    def part_lending_launcher(
-        self, lent: Mapping[int, Sequence[tuple[slice | int, ...]]]
+    def host_launcher(
+        self, parts: Mapping[int, Sequence[tuple[slice | int, ...]]]
     ) -> Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]] | None:
-        """`execute_with_wait` that takes the arguments in ``lent`` as whole NumPy arrays, or None.
+        """`execute_with_wait` that takes the arguments in ``parts`` as whole NumPy arrays, or None.
 
-        They have the parameters' dtypes; ``lent[i]`` is, for each of `addressable_devices`, the
+        They have the parameters' dtypes; ``parts[i]`` is, for each of `addressable_devices`, the
         index of its part in argument i, and such a part has the parameter's shape. The caller
         guarantees valid arguments, as of `launcher`. For backends that can pass such memory to
         launches on several devices more cheaply than by puts. The arrays are copied before it

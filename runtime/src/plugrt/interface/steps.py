@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
-Lender = Callable[[], tuple[Any, Any] | None]
-"""Returns an argument of launches, and its memory: see `LaunchSteps.lend`."""
+from plugrt.interface.buffer import Shards
+
+MakeScratch = Callable[[], tuple[Any, Any] | None]
+"""Returns an argument of launches, and its memory: see `LaunchSteps.make_scratch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,11 @@ class LaunchSteps:
     until others have begun that use what it takes, and they may wait for it: so a copy is taken of
     what anything else refers to.
 
-    ``lend(numbers)`` returns, for each of these arguments, a function that returns a new argument
-    and its memory, an object with a writable buffer of Python's protocol, or None; itself it is
-    None where nothing is lent to them, as to those in ``donated``. A host value is written there,
-    in row-major order, for one launch after the other, each time after ``is_ready(result)`` was
-    true of all results of the last one.
+    ``make_scratch(numbers)`` returns, for each of these arguments, a function that returns a new
+    argument and its memory, an object with a writable buffer of Python's protocol, or None; it
+    returns None where these arguments are put, as those in ``donated``. A host value is written to
+    the memory, in row-major order, for one launch after the other, each time after
+    ``is_ready(result)`` was true of all results of the last one.
     """
 
     launch: Callable[[list[Any]], Any]
@@ -44,25 +46,28 @@ class LaunchSteps:
     delete: Callable[[Any], object] | None = None
     tidy: Callable[[], object] | None = None
     waits_for_uses: bool = False
-    lend: Callable[[Sequence[int]], Sequence[Lender] | None] | None = None
+    make_scratch: Callable[[Sequence[int]], Sequence[MakeScratch] | None] | None = None
     is_ready: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSteps:
-    """`Shards.to_host` as functions for the compiled core: no Python code runs between.
+class HeldForm:
+    """The objects that launches return in place of `Shards`, for arrays of one type and memory.
 
-    For what arrays on one device hold, of exactly ``held_class``: where ``is_ready(held)`` is not
-    true, ``wait(held)`` returns once it is; ``view(held)``, called under the `threading.Lock` or
-    ``RLock`` that is ``lock``, is an object that has the contents as a buffer of Python's protocol,
-    in row-major order; with `memoryview` for ``view`` the buffer is that of ``held``, and no
-    memoryview is made. Whatever raises, or has another size, and while an object in ``unless`` is
-    not empty, `to_host` is called instead, which explains errors.
+    ``open(held)`` returns their `Shards`. The other fields are `Shards.to_host` of an array on one
+    device as functions for the compiled core: no Python code runs between. Where ``is_ready(held)``
+    of an object of exactly ``held_class`` is not true, ``wait(held)`` returns once it is;
+    ``view(held)``, called under the `threading.Lock` or ``RLock`` that is ``lock``, is an object
+    that has the contents as a buffer of Python's protocol, in row-major order; with `memoryview`
+    for ``view`` the buffer is that of ``held``, and no memoryview is made. Whatever raises, or has
+    another size, and while an object in ``unless`` is not empty, `to_host` is called instead, which
+    explains errors. With ``view`` None it is always called.
     """
 
+    open: Callable[[Any], Shards]
     held_class: type
-    is_ready: Callable[[Any], bool]
-    wait: Callable[[Any], object]
-    view: Callable[[Any], Any]
-    lock: Any
-    unless: tuple[Sized, ...]
+    view: Callable[[Any], Any] | None = None
+    is_ready: Callable[[Any], bool] | None = None
+    wait: Callable[[Any], object] | None = None
+    lock: Any = None
+    unless: tuple[Sized, ...] = ()

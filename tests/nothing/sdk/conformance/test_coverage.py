@@ -91,11 +91,12 @@ STEPS = {
         "delete": "executables.launcher.steps.donation",
         "tidy": "executables.launcher.steps.donation",
         "waits_for_uses": "launch_steps.waits_for_uses",
-        "lend": "loans.read",
+        "make_scratch": "loans.read",
         "is_ready": "loans.again",
     },
-    interface.ReadSteps: dict.fromkeys(
-        ("held_class", "is_ready", "wait", "view", "lock", "unless"), "executables.read_steps"
+    interface.HeldForm: dict.fromkeys(
+        ("open", "held_class", "is_ready", "wait", "view", "lock", "unless"),
+        "executables.read_steps",
     ),
 }
 """What is called in place of a method, to the check that calls it."""

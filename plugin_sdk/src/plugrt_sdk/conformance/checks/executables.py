@@ -301,7 +301,7 @@ def open_results(subject: PluginSubject, program: LoadedExecutable, found: Any) 
 
 @CHAPTER.check(
     "launcher", why="the path of every warm call gives other results than the careful one",
-    covers=("LoadedExecutable.launcher", "Client.opener"),
+    covers=("LoadedExecutable.launcher", "Client.held_form"),
     rests_on="plugrt.interface.LoadedExecutable.launcher",
 )  # fmt: skip
 def launcher(subject: PluginSubject) -> None:
@@ -318,32 +318,10 @@ def launcher(subject: PluginSubject) -> None:
 
 
 @CHAPTER.check(
-    "launcher.lent", refusable=True, why="a call with a NumPy array takes the last call's numbers",
-    covers=("LoadedExecutable.lending_launcher",),
-    rests_on="plugrt.interface.LoadedExecutable.lending_launcher",
-)  # fmt: skip
-def lent(subject: PluginSubject) -> None:
-    """A launcher that takes host arrays has copied them when it returns, at each of 20 launches."""
-    program = subject.compile(programs.ADD)
-    lending = program.lending_launcher((0,))
-    if lending is None:
-        subject.refuse("lending_launcher() is None: host arrays are put before a launch")
-    y = subject.client.shards((subject.put(ONE),))
-    source = np.empty(3, np.float32)
-    found = []
-    for i in range(20):
-        source[:] = i
-        found.append(open_results(subject, program, lending([source, y])))
-        source[:] = -1
-    for i, [[total]] in enumerate(found):
-        expect_same_bits(total.to_host(), i + ONE, f"the result of launch {i}:")
-
-
-@CHAPTER.check(
     "launcher.lent.parts", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="a call with a NumPy array over several devices takes the numbers of another call",
-    covers=("LoadedExecutable.part_lending_launcher",),
-    rests_on="plugrt.interface.LoadedExecutable.part_lending_launcher",
+    covers=("LoadedExecutable.host_launcher",),
+    rests_on="plugrt.interface.LoadedExecutable.host_launcher",
 )  # fmt: skip
 def lent_parts(subject: PluginSubject) -> None:
     """A launcher that takes whole host arrays has copied their parts when it returns.
@@ -353,7 +331,7 @@ def lent_parts(subject: PluginSubject) -> None:
     quick = programs.ADD.replace("3xf32", "4096xf32")
     tried = [_launch_on_parts(subject, text) for text in (quick, programs.SLOW_ADD)]
     if not any(tried):
-        subject.refuse("part_lending_launcher() is None: parts of host arrays are put")
+        subject.refuse("host_launcher() is None: parts of host arrays are put")
 
 
 def _launch_on_parts(subject: PluginSubject, text: str) -> bool:
@@ -361,8 +339,8 @@ def _launch_on_parts(subject: PluginSubject, text: str) -> bool:
     program, n = subject.compile_for(text, 0, 1), 4096
     first, second = slice(0, n), slice(n, 2 * n)
     halves: list[tuple[slice | int, ...]] = [(second,), (first,)]  # in another order
-    one = program.part_lending_launcher({0: halves})
-    both = program.part_lending_launcher({0: halves, 1: [(0,), (1,)]})
+    one = program.host_launcher({0: halves})
+    both = program.host_launcher({0: halves, 1: [(0,), (1,)]})
     if one is None and both is None:
         return False
     offset = np.arange(n, dtype=np.float32)
@@ -457,7 +435,7 @@ def steps_donation(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "read_steps", refusable=True, why="what the compiled core reads is not what is there",
-    covers=("Client.read_steps",), rests_on="plugrt.interface.Client.read_steps",
+    covers=("Client.held_form",), rests_on="plugrt.interface.Client.held_form",
 )  # fmt: skip
 def read_steps(subject: PluginSubject) -> None:
     """Steps read what a launch gave as its shards do, and refuse what was deleted."""
@@ -465,9 +443,9 @@ def read_steps(subject: PluginSubject) -> None:
     arguments = [subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE)]
     [held] = program.launcher(arguments)
     [kind], device = program.executable.output_types, subject.client.addressable_devices()[0]
-    found = subject.client.read_steps(kind, device.default_memory())
-    if found is None:
-        subject.refuse("read_steps() is None: the compiled core calls to_host()")
+    found = subject.client.held_form(kind, device.default_memory())
+    if found.view is None or found.is_ready is None or found.wait is None:
+        subject.refuse("held_form().view is None: the compiled core calls to_host()")
     expect(subject.declared.zero_copy_get, "zero_copy_get, which they need", "it is not declared")
     expect(type(held) is found.held_class, f"a {found.held_class}", type(held))
     expect(not any(map(len, found.unless)), "nothing that hinders a read", found.unless)
@@ -482,7 +460,7 @@ def read_steps(subject: PluginSubject) -> None:
     try:
         found.view(held)
     except Exception:  # noqa: BLE001, S110
-        # Of whatever class, as `ReadSteps` has it: the core then asks to_host, whose errors other
+        # Of whatever class, as `HeldForm` has it: the core then asks to_host, whose errors other
         # checks look at. A view that always fails has been found above, by the same call.
         pass
     else:

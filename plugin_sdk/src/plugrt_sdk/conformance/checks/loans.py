@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.interface import Lender, TensorType
+from plugrt.interface import MakeScratch, TensorType
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.checks.executables import open_results
 from plugrt_sdk.conformance.expect import Array, Mismatch, expect, expect_equal, expect_same_bits
@@ -16,7 +16,7 @@ from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("loans", Level.BEHAVES, "plugrt.interface.LaunchSteps.lend")
+CHAPTER = Chapter("loans", Level.BEHAVES, "plugrt.interface.LaunchSteps.make_scratch")
 
 _COVERS = ("LoadedExecutable.launch_steps",)
 
@@ -54,17 +54,17 @@ class _Lending:
         steps = self.program.launch_steps
         if steps is None:
             subject.refuse("launch_steps is None: the compiled core calls the launcher")
-        if steps.lend is None:
-            subject.refuse("lend is None: host values are put before a launch")
+        if steps.make_scratch is None:
+            subject.refuse("make_scratch is None: host values are put before a launch")
         if steps.is_ready is None:
             raise Mismatch("is_ready, which says when memory may be written again", "None")
-        self.steps, self._lend, self.is_ready = steps, steps.lend, steps.is_ready
+        self.steps, self._lend, self.is_ready = steps, steps.make_scratch, steps.is_ready
 
-    def lenders(self, *numbers: int) -> Sequence[Lender]:
+    def lenders(self, *numbers: int) -> Sequence[MakeScratch]:
         """Returns what lends to these arguments."""
         found = self._lend(numbers)
         if found is None:
-            self.subject.refuse(f"lend({list(numbers)}) is None: these values are put")
+            self.subject.refuse(f"make_scratch({list(numbers)}) is None: these values are put")
         return found
 
     def borrow(self, *numbers: int) -> list[_Loan]:
@@ -72,13 +72,13 @@ class _Lending:
         lenders = self.lenders(*numbers)
         return [self.open(lend, i) for i, lend in zip(numbers, lenders, strict=True)]
 
-    def open(self, lend: Lender, number: int) -> _Loan:
+    def open(self, lend: MakeScratch, number: int) -> _Loan:
         """Returns a loan of a lender of the argument of that number."""
         argument, memory = self.ask(lend)
         kind = self.types[number]
         return _Loan(argument, np.frombuffer(memory, kind.dtype).reshape(kind.shape))
 
-    def ask(self, lend: Lender) -> tuple[Any, Any]:
+    def ask(self, lend: MakeScratch) -> tuple[Any, Any]:
         """Returns an argument and its memory."""
         found = lend()
         if found is None:
@@ -234,7 +234,7 @@ def donated(subject: PluginSubject) -> None:
     lending = _Lending(subject, programs.DONATING_ADD, _type(3), _type(3))
     if not lending.steps.donated:
         subject.refuse("launches in steps take no argument")
-    lend = lending.steps.lend
+    lend = lending.steps.make_scratch
     assert lend is not None
     for asked in ((0,), (0, 1)):
         first = next(iter(lend(asked) or ()), None)

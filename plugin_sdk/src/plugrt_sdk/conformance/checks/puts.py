@@ -168,7 +168,7 @@ def source_lives(subject: PluginSubject) -> None:
     "several",
     why="batches of arguments are mixed up",
     rests_on="plugrt.interface.Client",
-    covers=("Client.shards_from_host", "Client.shards", "Client.opener"),
+    covers=("Client.shards_from_host", "Client.shards", "Client.held_form"),
 )
 def several(subject: PluginSubject) -> None:
     """Several arrays that are put in one call arrive in order, each as it was."""

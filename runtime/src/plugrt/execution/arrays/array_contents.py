@@ -20,7 +20,7 @@ from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Buffer, Client, Memory, Shards, TensorType
+from plugrt.interface import Buffer, Client, HeldForm, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
@@ -210,28 +210,26 @@ def _keep_opener(aval: ArrayAval) -> Callable[[Any], Shards]:
     memory = device.memory(memory_kind) if memory_kind else device.default_memory()
     shape = sharding.shard_shape(aval.shape)
     part = TensorType(shape, aval.dtype, aval.layout)
-    aval.opener = device.client.opener(part, memory)
+    form = device.client.held_form(part, memory)
+    aval.opener = form.open
     if type(sharding) is SingleDeviceSharding:
-        aval.reader = compile_reader(device.client, part, memory)
-    return aval.opener
+        aval.reader = compile_reader(device.client, part, form)
+    return form.open
 
 
-def compile_reader(client: Client, part: TensorType, memory: Memory) -> Any:
+def compile_reader(client: Client, part: TensorType, form: HeldForm) -> Any:
     """Returns what reads arrays of this type; None where Python does."""
-    if core is None or not client.capabilities.zero_copy_get:
-        return None
-    steps = client.read_steps(part, memory)
-    if steps is None:
+    if core is None or form.view is None or not client.capabilities.zero_copy_get:
         return None
     return core.FunctionReader(
-        held_class=steps.held_class,
-        is_ready=steps.is_ready,
-        wait=steps.wait,
-        lock=steps.lock,
-        view=steps.view,
+        held_class=form.held_class,
+        is_ready=form.is_ready,
+        wait=form.wait,
+        lock=form.lock,
+        view=form.view,
         shape=part.shape,
         dtype=part.dtype,
-        unless=steps.unless,
+        unless=form.unless,
         format=_format(part.dtype),
     )
 

@@ -121,17 +121,11 @@ class BoundedExecutable(WrappedExecutable):
         steps = self._loaded.launch_steps if self._parts == 1 else None
         return steps and replace(steps, unless=(*steps.unless, self._launches.calling))
 
-    def lending_launcher(
-        self, lent: Sequence[int]
-    ) -> Callable[[list[Any]], Sequence[Shards]] | None:
-        free = self._loaded.lending_launcher(lent) if self._parts == 1 else None
-        return free and self._make_counted_launcher(free)
-
-    def part_lending_launcher(
-        self, lent: Mapping[int, Sequence[tuple[slice | int, ...]]]
+    def host_launcher(
+        self, parts: Mapping[int, Sequence[tuple[slice | int, ...]]]
     ) -> Callable[[list[Any]], Launched] | None:
         launches, collective = self._launches, self._collective
-        free = self._loaded.part_lending_launcher(lent)
+        free = self._loaded.host_launcher(parts)
         if free is None:
             return None
         devices = self.addressable_devices

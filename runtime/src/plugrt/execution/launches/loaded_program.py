@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import starmap
 from typing import Any, NoReturn
 
 import numpy.typing as npt
@@ -15,13 +14,8 @@ from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.executables.bounded_executable import split_launcher
 from plugrt.execution.launches.donation import Donation, Taken, give_back, raise_explained
-from plugrt.execution.launches.placer import (
-    Placer,
-    find_scratch_arguments,
-    is_placed_for,
-    make_placer,
-)
-from plugrt.execution.launches.scratch_parts import find_scratch_parts
+from plugrt.execution.launches.placer import Placer, is_placed_for, make_placer
+from plugrt.execution.launches.scratch_parts import LaunchOnScratch, find_scratch_parts
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan, Source
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
@@ -30,6 +24,10 @@ from plugrt.interface import LoadedExecutable, Shards
 
 Run = Callable[[Sequence[Any]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
+
+_Forwarded = tuple[int, str, int, int, ArrayAval, bool]
+"""The number of an output, its source, where that is among what is placed, its aval, and whether
+its buffers are those of the array that is given."""
 
 
 class LoadedProgram:
@@ -60,191 +58,19 @@ class LoadedProgram:
         self.outputs = tuple(outputs)
 
     def make_runner(self, avals: Sequence[Aval], *, keep_donated: bool = False) -> Run:
-        """Returns the shortest way to run it on arguments of these avals.
+        """Returns a function that runs it on arguments of these avals.
 
-        With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
+        It places the arguments, launches, and wraps the results, in this order. With
+        ``keep_donated`` it launches with copies of donated arguments, which stay as they are.
         """
-        run: Run = self._make_runner(avals, keep_donated)
-        return run
-
-    def make_dict_runner(
-        self, avals: Sequence[Aval], numbered: dict[Any, int]
-    ) -> Callable[[Sequence[Any]], dict[Any, Array]]:
-        """Returns the shortest way to a dict of the results, which are ``numbered`` under its keys.
-
-        It has its keys in the same order.
-        """
-        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._make_runner(avals, False, numbered)
-        return run
-
-    def _make_runner(
-        self, avals: Sequence[Aval], keep_donated: bool, numbered: dict[Any, int] | None = None
-    ) -> Callable[[Sequence[Any]], Any]:
-        plan = self.plan
-        place = make_placer(
-            avals,
-            self.types,
-            plan.needed,
-            self.launch,
-            donated=plan.donated,
-            passed=plan.passed,
-            keep_donated=keep_donated,
-        )
-        plain = all(origin == "result" for origin, _ in plan.sources)
+        plan, constants, fail, make = self.plan, self.constants, self._fail, blank
         donation = self._make_donation() if plan.donated and not keep_donated else None
-        if plan.constants or not plain or self.executable is None:
-            run = self._make_general(place or _take_shards(plan.needed), donation, avals)
-            if numbered is None:
-                return run
-            keys = _sort_keys(numbered)
-            return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
-        if place is None and (donation or plan.kept != tuple(range(len(avals)))):
-            place = _take_shards(plan.kept)
-        return self._make_plain(*self._split_placement(place, avals), donation, numbered)
-
-    def make_single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
-        """Returns a runner for a program with one computed result, not in a list; else None.
-
-        The hot path of most calls: a closure, since attribute look-ups on ``self`` cost more.
-        """
-        plan = self.plan
-        if plan.sources != (("result", 0),) or plan.constants:
-            return None
-        if plan.kept != tuple(range(len(avals))) or self.executable is None:
-            return None
-        place = make_placer(avals, self.types, plan.kept, self.launch, donated=plan.donated)
-        donation = self._make_donation() if plan.donated else None
-        if place is None and donation:
-            place = _take_shards(plan.kept)
-        place, execute = self._split_placement(place, avals)
+        place, execute = self._make_placer_and_launcher(avals, keep_donated)
         free, calling = split_launcher(execute)
-        explain, fail, make = self.explain, self._fail, blank
-        [aval] = self.outputs
-        two = len(avals) == 2
-
-        def run_single(values: Sequence[Any]) -> Array:
-            given: Sequence[Any] = ()
-            try:
-                if two:  # the usual number, unrolled
-                    first, second = values
-                    given = [first._shards, second._shards]
-                else:
-                    given = [x._shards for x in values]
-                [shards] = execute(given) if calling else free(given)
-            except Exception as error:  # noqa: BLE001  # always raised again, explained
-                explain(values, error, given)
-            array = make()  # as `array_holding`, without the call
-            array._shards = shards
-            array._aval = aval
-            array._extra = None
-            return array
-
-        def place_and_run(values: Sequence[Any]) -> Array:
-            taken: Taken = []
-            given: list[Any] = []
-            try:
-                given = place(values)  # type: ignore[misc]
-                if donation:
-                    donation.take(values, given, taken)
-                [shards] = execute(given) if calling else free(given)
-            except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken, given)
-            array = make()
-            array._shards = shards
-            array._aval = aval
-            array._extra = None
-            return array
-
-        return run_single if place is None else place_and_run
-
-    def _make_donation(self) -> Donation:
-        steps = self.executable.launch_steps if self.executable else None
-        return Donation(self.plan, alone=steps is not None and steps.waits_for_uses)
-
-    def _split_placement(
-        self, place: Placer | None, avals: Sequence[Aval]
-    ) -> tuple[Placer | None, Callable[[list[Any]], Sequence[Shards]]]:
-        """Returns what places the arguments, ``place`` or less, and what launches on those."""
-        assert self.executable is not None
-        plan = self.plan
-        if place is not None and not plan.donated:
-            scratch = find_scratch_arguments(avals, plan.kept, self.launch)
-            launch_on_scratch = self.executable.lending_launcher(scratch) if scratch else None
-            if not scratch:
-                scratch, launch_on_scratch = find_scratch_parts(
-                    self.executable, avals, self.types, plan.kept, self.launch
-                )
-            if launch_on_scratch is not None:
-                leaving = make_placer(avals, self.types, plan.kept, self.launch, skip=scratch)
-                if leaving is None and plan.kept != tuple(range(len(avals))):
-                    leaving = _take_shards(plan.kept)
-                return leaving, launch_on_scratch
-        return place, self.executable.launcher
-
-    def _make_plain(
-        self,
-        place: Placer | None,
-        execute: Callable[[list[Any]], Sequence[Shards]],
-        donation: Donation | None,
-        numbered: dict[Any, int] | None,
-    ) -> Callable[[Sequence[Any]], Any]:
-        """Returns the runner where outputs are the executable's results, one to one.
-
-        With ``numbered`` it gives a dict of them, under the key that has the number of each.
-        """
-        fail, make = self._fail, blank
-        avals = self.outputs
-        nothings = [()] * len(avals)
-        free, calling = split_launcher(execute)
-        keys = None if numbered is None else _sort_keys(numbered)
-        template: dict[Any, Any] = numbered or {}
-
-        def run(values: Sequence[Any]) -> list[Array] | dict[Any, Array]:
-            taken: Taken = []
-            given: list[Any] = []
-            try:
-                given = place(values) if place else [x._shards for x in values]
-                if donation:
-                    donation.take(values, given, taken)
-                outputs = execute(given) if calling else free(given)
-            except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken, given)
-            made = [*starmap(make, nothings)]
-            if keys is None:
-                for array, shards, aval in zip(made, outputs, avals):  # noqa: B905  # hot
-                    array._shards = shards
-                    array._aval = aval
-                    array._extra = None
-                return made
-            results = template.copy()  # a dict of a zip takes longer
-            for array, shards, aval, key in zip(made, outputs, avals, keys):  # noqa: B905
-                array._shards = shards
-                array._aval = aval
-                array._extra = None
-                results[key] = array
-            return results
-
-        return run
-
-    def _make_general(self, place: Placer, donation: Donation | None, avals: Sequence[Aval]) -> Run:
-        """Returns the runner where arguments are donated or passed through, or data closed over."""
-        plan, constants = self.plan, self.constants
-        execute = self.executable.launcher if self.executable else _execute_nothing
-        free, calling = split_launcher(execute)
-        kept, fed, fail = len(plan.kept), plan.fed, self._fail
-        if plan.literals:
-            place = _place_literals(place, plan.literals, self.launch)
-        position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
-        for i in range(len(plan.literals)):
-            position_of["literal", i] = len(plan.needed) + i
+        kept, fed = len(plan.kept), plan.fed
         results = [s for s, (origin, _) in zip(self.outputs, plan.sources, strict=True)
                    if origin == "result"]  # fmt: skip
-        forwarded = [
-            (output, *source, position_of.get(source, -1), self.outputs[output],
-             source[0] == "constant" or self._is_placed_for(source, avals))
-            for output, source in enumerate(plan.sources)
-            if source[0] != "result"
-        ]  # fmt: skip
+        forwarded = self._find_forwarded(avals)
         clashing = [(i, j) for i in (plan.donated if donation else ()) for j in plan.passed]
 
         def run(values: Sequence[Any]) -> list[Array]:
@@ -256,29 +82,79 @@ class LoadedProgram:
                     )
             new: dict[int, Array] = {}
             taken: Taken = []
-            shards: list[Any] = []
+            given: list[Any] = []
             try:
-                shards = place(values)
+                given = place(values)
                 # Before the launch: what takes the buffers from now on finds that they are shared.
                 passed = [
                     share_buffers((constants if origin == "constant" else values)[i], aval)
                     if shared
-                    else _hold_new(shards, position, aval, new)
+                    else _hold_new(given, position, aval, new)
                     for _, origin, i, position, aval, shared in forwarded
                 ]
                 if donation:
-                    donation.take(values, shards, taken)
-                closed_over = [constant._held() for constant in constants[:fed]]
-                given = [*shards[:kept], *closed_over]
-                outputs = execute(given) if calling else free(given)
+                    donation.take(values, given, taken)
+                launched = given
+                if fed or len(given) > kept:
+                    launched = [*given[:kept], *(x._held() for x in constants[:fed])]
+                outputs = execute(launched) if calling else free(launched)
             except BaseException as error:  # noqa: BLE001  # always raised again, explained
-                fail(values, error, taken, shards)
-            made = [*map(array_holding, outputs, results)]
+                fail(values, error, taken, given)
+            made = []
+            for shards, aval in zip(outputs, results):  # noqa: B905  # hot
+                array = make()  # as `array_holding`, without the call
+                array._shards = shards
+                array._aval = aval
+                array._extra = None
+                made.append(array)
             for (output, *_), array in zip(forwarded, passed):  # noqa: B905  # hot
                 made.insert(output, array)
             return made
 
         return run
+
+    def _make_donation(self) -> Donation:
+        steps = self.executable.launch_steps if self.executable else None
+        return Donation(self.plan, alone=steps is not None and steps.waits_for_uses)
+
+    def _make_placer_and_launcher(
+        self, avals: Sequence[Aval], keep_donated: bool
+    ) -> tuple[Placer, LaunchOnScratch]:
+        """Returns what places the needed arguments and literals, and what launches on those."""
+        plan, executable = self.plan, self.executable
+        scratch: tuple[int, ...] = ()
+        launch: LaunchOnScratch = executable.launcher if executable else _execute_nothing
+        if executable and not plan.donated and all(s[0] == "result" for s in plan.sources):
+            scratch, launch_on_scratch = find_scratch_parts(
+                executable, avals, self.types, plan.needed, self.launch
+            )
+            launch = launch_on_scratch or launch
+        place = make_placer(
+            avals,
+            self.types,
+            plan.needed,
+            self.launch,
+            donated=plan.donated,
+            passed=plan.passed,
+            keep_donated=keep_donated,
+            skip=scratch,
+        ) or _take_shards(plan.needed)
+        if plan.literals:
+            place = _place_literals(place, plan.literals, self.launch)
+        return place, launch
+
+    def _find_forwarded(self, avals: Sequence[Aval]) -> list[_Forwarded]:
+        """Returns the outputs that the launch does not compute, in their order."""
+        plan = self.plan
+        position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
+        for i in range(len(plan.literals)):
+            position_of["literal", i] = len(plan.needed) + i
+        return [
+            (output, *source, position_of.get(source, -1), self.outputs[output],
+             source[0] == "constant" or self._is_placed_for(source, avals))
+            for output, source in enumerate(plan.sources)
+            if source[0] != "result"
+        ]  # fmt: skip
 
     def _is_placed_for(self, source: Source, avals: Sequence[Aval]) -> bool:
         """Whether an output is an argument whose buffers are those of the array that is given."""
@@ -339,10 +215,6 @@ def _take_shards(needed: Sequence[int]) -> Placer:
         return [values[i]._shards for i in needed]
 
     return place
-
-
-def _sort_keys(numbered: dict[Any, int]) -> list[Any]:
-    return sorted(numbered, key=numbered.__getitem__)
 
 
 def _execute_nothing(arguments: Sequence[Shards]) -> Sequence[Shards]:

@@ -171,7 +171,8 @@ def _compile_scratch_puts(program: LoadedProgram, avals: Sequence[Aval]) -> dict
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
     numbers = [i for i in found if i not in plan.donated]
-    makers = steps.lend([found[i] for i in numbers]) if numbers and steps.lend is not None else None
+    make_scratch = steps.make_scratch if numbers else None
+    makers = make_scratch and make_scratch([found[i] for i in numbers])
     makes = {} if makers is None else dict(zip(numbers, makers, strict=True))
     compile_put = getattr(launch.client, "compile_function_put", None)
     late = _count_late(program, numbers)

@@ -160,7 +160,7 @@ def _make_unrecorded(
     if has_float_checks():
         checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
         return _take_scalars(avals, _unflatten_results(out_tree, checked))
-    plain = _take_scalars(avals, _make_plain(program, out_tree, avals))
+    plain = _take_scalars(avals, _unflatten_results(out_tree, program.make_runner(avals)))
     return compile_runner(program, out_tree, avals, plain)
 
 
@@ -171,30 +171,12 @@ def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
     return lambda values: run(as_arrays(values))
 
 
-def _make_plain(
-    program: LoadedProgram, out_tree: pytrees.PyTreeSpec, avals: Sequence[Aval]
-) -> Runner:
-    if pytrees.is_leaf_spec(out_tree) and (single := program.make_single_runner(avals)):
-        return single
-    if (numbered := _number_keys(out_tree)) is not None:
-        return program.make_dict_runner(avals, numbered)
-    return _unflatten_results(out_tree, program.make_runner(avals))
-
-
 def _unflatten_results(spec: pytrees.PyTreeSpec, run: Run) -> Runner:
     if pytrees.is_leaf_spec(spec):
         return lambda values: run(values)[0]
     if spec.type is tuple and all(pytrees.is_leaf_spec(s) for s in spec.children()):
         return lambda values: tuple(run(values))
     return lambda values: pytrees.unflatten(spec, run(values))
-
-
-def _number_keys(spec: pytrees.PyTreeSpec) -> dict[Any, int] | None:
-    """Returns a dict of leaves with the number of each; None for any other structure."""
-    if spec.type is not dict or not all(pytrees.is_leaf_spec(s) for s in spec.children()):
-        return None
-    numbered: dict[Any, int] = pytrees.unflatten(spec, range(spec.num_leaves))
-    return numbered
 
 
 def guard_launches(

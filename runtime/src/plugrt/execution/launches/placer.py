@@ -54,8 +54,7 @@ def make_placer(
         layout = require_chosen(launch.in_layout(i))
         exclusive = i in donated or i in passed
         if position in skip:
-            if not is_placed(aval):
-                steps.append((position, i, _keep))
+            steps.append((position, i, _keep))
         elif not is_placed(aval):
             if aval.weak and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
@@ -87,30 +86,6 @@ def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
     target = launch.in_shardings[i]
     return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
         target, aval.ndim
-    )
-
-
-def find_scratch_arguments(
-    avals: Sequence[Aval], needed: Sequence[int], launch: Launch
-) -> tuple[int, ...]:
-    """Returns the positions of needed arguments that a launch could copy into scratch memory.
-
-    Host arrays, and arrays on another device of the client. Python scalars are not among them:
-    their arrays are kept, which is faster than any copy.
-    """
-    return tuple(
-        position
-        for position, i in enumerate(needed)
-        if _is_plain(target := launch.in_shardings[i])
-        and launch.in_layout(i) is None
-        and (
-            not aval.weak
-            if not is_placed(aval := avals[i])
-            else aval.sharding != target
-            and aval.layout is None
-            and _is_plain(aval.sharding)
-            and aval.sharding.devices[0].client is launch.client
-        )
     )
 
 
@@ -156,7 +131,6 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     """Returns a placer for calls whose arguments are all needed and none of which is host data."""
     made = {i for _, i, _ in steps}
     here = [i for i in needed if i not in made]
-    steps = [step for step in steps if step[2] is not _keep]
     if not here and not steps:
         return list
 

@@ -19,7 +19,7 @@ from plugrt.interface import LoadedExecutable, Shards
 
 LaunchOnScratch = Callable[[list[Any]], Sequence[Shards]]
 LaunchParts = Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]]
-"""As `LoadedExecutable.part_lending_launcher` returns it."""
+"""As `LoadedExecutable.host_launcher` returns it."""
 
 
 def find_scratch_parts(
@@ -31,11 +31,11 @@ def find_scratch_parts(
 ) -> tuple[tuple[int, ...], LaunchOnScratch | None]:
     """Returns where the arguments are that launches take as whole host arrays, and what launches.
 
-    (), None where the backend puts each part (`LoadedExecutable.part_lending_launcher` is None),
+    (), None where the backend puts each part (`LoadedExecutable.host_launcher` is None),
     and where no such array is divided over all devices of the launch.
     """
     found = find_divided(avals, needed, launch)
-    launch_parts = executable.part_lending_launcher(found) if found else None
+    launch_parts = executable.host_launcher(found) if found else None
     if launch_parts is None:
         return (), None
     return tuple(found), _cast_first(launch_parts, [(p, types[needed[p]][1]) for p in found])
