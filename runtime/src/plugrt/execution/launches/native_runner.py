@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,21 +38,23 @@ def compile_runner(
     program: LoadedProgram,
     out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
-    slow: Callable[[Sequence[Any]], Any],
+    make_slow: Callable[[], Callable[[Sequence[Any]], Any]],
 ) -> Callable[[Sequence[Any]], Any]:
-    """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
+    """Returns a runner in C that takes the calls which it can, and leaves others to a slow one.
 
-    That is ``slow`` itself where there is no core, or where a call needs more than puts of small
-    host values and a launch: an argument is moved, a result is put each time.
+    That is made when it is needed first. It is the result where there is no core, or where a call
+    needs more than puts of small host values and a launch: an argument is moved, a result is put
+    each time.
     """
     if core is None or program.executable is None:
-        return slow
+        return make_slow()
     plan = program.plan
     if plan.literals or not set(plan.donated) <= set(plan.kept):
-        return slow
+        return make_slow()
     puts = _compile_puts(program, avals)
     if puts is None:
-        return slow
+        return make_slow()
+    slow = cache(make_slow)
     outputs = core.Outputs(
         avals=program.outputs,
         origins=_find_origins(plan),
@@ -70,7 +72,7 @@ def compile_runner(
         donated=tuple(i for i in plan.donated if is_placed(avals[i])),
         taker=plan.name,
         outputs=outputs,
-        slow=slow,
+        slow=lambda values: slow()(values),
         explain=partial(_explain, program),
     )
 

@@ -160,8 +160,12 @@ def _make_unrecorded(
     if has_float_checks():
         checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
         return _take_scalars(avals, _unflatten_results(out_tree, checked))
-    plain = _take_scalars(avals, _make_plain(program, out_tree, avals))
-    return compile_runner(program, out_tree, avals, plain)
+    return compile_runner(
+        program,
+        out_tree,
+        avals,
+        lambda: _take_scalars(avals, _make_plain(program, out_tree, avals)),
+    )
 
 
 def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
