@@ -41,9 +41,8 @@ def place(raw: Any, assignment: DeviceAssignment) -> Any:
     """Writes the devices into jaxlib's options and returns them."""
     build = raw.executable_build_options
     require_auto_partitioning(build.use_auto_spmd_partitioning, False, "the cpu plugin")
-    raw.num_replicas = build.num_replicas = assignment.num_replicas
-    raw.num_partitions = build.num_partitions = assignment.num_partitions
     ids = np.array(assignment.device_ids, dtype=np.int32)
+    raw.num_replicas, raw.num_partitions = build.num_replicas, build.num_partitions = ids.shape
     raw.device_assignment = build.device_assignment = adapter.device_assignment(ids)
     return raw
 

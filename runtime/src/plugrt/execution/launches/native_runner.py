@@ -19,7 +19,7 @@ from plugrt.execution.launches.placer import can_put_host_value, is_placed_for
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import pytrees
-from plugrt.interface import LoadedExecutable
+from plugrt.interface import LaunchSteps, LoadedExecutable
 from plugrt.native.native_core import KNOWN_DTYPES, core
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
@@ -51,7 +51,8 @@ def compile_runner(
     plan = program.plan
     if plan.literals or not set(plan.donated) <= set(plan.kept):
         return make_slow()
-    puts = _compile_puts(program, avals)
+    steps = program.executable.launch_steps
+    puts = _compile_puts(program, avals, steps)
     if puts is None:
         return make_slow()
     slow = cache(make_slow)
@@ -64,7 +65,7 @@ def compile_runner(
     )
     results = sum(origin == "result" for origin, _ in plan.sources)
     return core.Runner(  # type: ignore[no-any-return]
-        launcher=_launcher_of(program.executable, results),
+        launcher=_launcher_of(program.executable, steps, results),
         arity=len(avals),
         kept=plan.kept,
         puts=puts,
@@ -77,15 +78,8 @@ def compile_runner(
     )
 
 
-def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
+def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, results: int) -> Any:
     """Returns what the core launches by: a library's function, or functions of the backend."""
-    if isinstance(executable, BoundedExecutable):
-        launcher = _launcher_of(executable.loaded, results)
-        if type(launcher) in (core.Launcher, core.ShardsLauncher):
-            return executable.compiled_launcher(launcher)
-    launcher, steps = executable.launcher, executable.launch_steps
-    if type(launcher) in (core.Launcher, core.ShardsLauncher):
-        return launcher
     if steps is not None:
         return core.FunctionLauncher(
             launch=steps.launch,
@@ -101,8 +95,12 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             tidy=steps.tidy,
             waits_for_uses=steps.waits_for_uses,
         )
+    bound = executable if isinstance(executable, BoundedExecutable) else None
+    launcher: Any = (bound.loaded if bound else executable).launcher
+    if type(launcher) in (core.Launcher, core.ShardsLauncher):
+        return bound.compiled_launcher(launcher) if bound else launcher
     return core.FunctionLauncher(
-        launch=launcher,
+        launch=bound.launcher if bound else launcher,
         results=results,
         take=None,
         take_arguments=(),
@@ -130,13 +128,15 @@ def _add_frame(error: Exception) -> Exception:
         return raised
 
 
-def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
+def _compile_puts(
+    program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
+) -> tuple[Any, ...] | None:
     """Returns what puts or copies each argument that the program takes; None for one that is there.
 
     None for a program with arguments that the core does not place.
     """
     plan, launch = program.plan, program.launch
-    scratch_puts = _compile_scratch_puts(program, avals)
+    scratch_puts = _compile_scratch_puts(program, avals, steps)
     puts: list[Any] = []
     for i in plan.needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
@@ -165,10 +165,11 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     return tuple(puts[: len(plan.kept)])
 
 
-def _compile_scratch_puts(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
+def _compile_scratch_puts(
+    program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
+) -> dict[int, Any]:
     """Returns by number what copies host values into scratch memory, or puts them."""
-    assert program.executable is not None
-    plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
+    plan, launch = program.plan, program.launch
     found = {i: at for at, i in enumerate(plan.kept) if not is_placed(avals[i])}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
