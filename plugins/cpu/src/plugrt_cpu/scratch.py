@@ -14,6 +14,7 @@ would copy them in another thread, and the launch would wait for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -55,22 +56,19 @@ Memory = TypeVar("Memory", bound=ScratchMemory)
 
 
 class Scratch:
-    """Arguments of a launch, ``shards``, and the ``view`` through which their memory is written."""
+    """An argument of a launch, ``raw``, and the ``view`` through which its memory is written."""
 
-    __slots__ = ("shards", "view")
+    __slots__ = ("is_aliased", "raw", "type", "view")
 
     def __init__(self, wanted_type: TensorType, device: CpuDevice) -> None:
         self.view = allocate_aligned(wanted_type.shape, wanted_type.dtype)
-        tensor_type, aval = array_type(wanted_type.shape, wanted_type.dtype)
-        place = device.place
-        raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
-        self.shards = CpuShards(raw, tensor_type, place)
-
-    @property
-    def is_aliased(self) -> bool:
+        self.type, aval = array_type(wanted_type.shape, wanted_type.dtype)
+        sharding = device.place.sharding
+        self.raw = adapter.put(self.view, aval, sharding, device.raw, adapter.ZERO_COPY)
+        self.is_aliased: bool = (
+            adapter.address(self.raw) == self.view.__array_interface__["data"][0]
+        )
         """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
-        address: int = self.view.__array_interface__["data"][0]
-        return self.shards[0].unsafe_pointer() == address
 
 
 class Rows(Generic[Memory]):
@@ -155,11 +153,11 @@ def lending_launcher(
                 if type(source) is not adapter.RawArray:  # tested here to save a call
                     source = _raw(source, device)
                 if not source.is_ready():  # jaxlib waits for this one
-                    arguments[i] = _move(source, scratch.shards.type, device)
+                    arguments[i] = _move(source, scratch.type, device)
                     continue
-                source = read(source, scratch.shards.type)
+                source = read(source, scratch.type)
             scratch.view[...] = source
-            arguments[i] = scratch.shards.raw
+            arguments[i] = scratch.raw
         results = launch(arguments)
         for raw in results:
             if not raw.is_ready():
@@ -183,7 +181,7 @@ def _lend(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any] | None:
     scratch = Scratch(wanted_type, device)
     if not scratch.is_aliased:
         return None
-    return scratch.shards.raw, scratch.view.reshape(-1).view(np.uint8)
+    return scratch.raw, scratch.view.reshape(-1).view(np.uint8)
 
 
 def are_lent(wanted: Sequence[TensorType]) -> bool:
@@ -227,4 +225,4 @@ def _move(raw: Any, wanted_type: TensorType, device: CpuDevice) -> Any:
 
 
 def _size(wanted_type: TensorType) -> int:
-    return int(np.prod(wanted_type.shape, dtype=np.int64)) * wanted_type.dtype.itemsize
+    return math.prod(wanted_type.shape) * wanted_type.dtype.itemsize
