@@ -57,7 +57,8 @@ def compile_program(
         )
     except JAXLIB_ERRORS as error:
         raise translate(error) from error
-    return _load(client, raw, program, assignment, devices, raw_options)
+    calls_python = callbacks is not None
+    return _load(client, raw, program, assignment, devices, raw_options, calls_python=calls_python)
 
 
 def _callbacks_of(
@@ -124,6 +125,8 @@ def _load(
     devices: tuple[CpuDevice, ...],
     raw_options: Any,
     payload: bytes | None = None,
+    *,
+    calls_python: bool = False,
 ) -> CpuLoadedExecutable:
     executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
     try:  # jaxlib reads the program's types in it, which a damaged one may not have
@@ -134,7 +137,7 @@ def _load(
             raw_options.SerializeAsString(),
             payload,
             memory_kind=devices[0].place.memory_kind,
-            calls_python=_callbacks_of(client, program) is not None,
+            calls_python=calls_python,
         )
         return executable_class(client, executable, devices)
     except JAXLIB_ERRORS as error:

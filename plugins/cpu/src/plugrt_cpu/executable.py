@@ -149,6 +149,9 @@ def _tensor_type(shape: Any, role: str) -> TensorType:
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
         )
-    layout = Layout.from_text(shape.layout().to_string())
-    dimensions = tuple(shape.dimensions())
-    return type_in_layout(dimensions, shape.numpy_dtype(), None if layout.is_row_major else layout)
+    dimensions, text = tuple(shape.dimensions()), shape.layout().to_string()
+    row_major = ",".join(map(str, range(len(dimensions) - 1, -1, -1)))
+    layout = None if text == f"{{{row_major}}}" else Layout.from_text(text)
+    if layout is not None and layout.is_row_major:
+        layout = None
+    return type_in_layout(dimensions, shape.numpy_dtype(), layout)

@@ -77,9 +77,12 @@ class CpuLoadedExecutable(LoadedExecutable):
         self._refusals: list[str] = []
         self._donated = executable.donated
         self._parameter_types = executable.parameter_types
-        self._sources = client.place(devices)
+        here = self._sources = client.place(devices)
         self._result_types = executable.output_types
-        self._result_places = [client.place(devices, k) for k in executable.output_memory_kinds]
+        self._result_places = [
+            here if kind == here.memory_kind else client.place(devices, kind)
+            for kind in executable.output_memory_kinds
+        ]
         pairs = [*zip(self._result_types, self._result_places, strict=True)]
         self._result_pairs = pairs
         self._handlers = [

@@ -28,7 +28,7 @@ class OptionType(Generic[T_co]):
 
 
 class Overrides(threading.local):
-    """What a thread overrides: values with their source by name, and `Options.surround`'s."""
+    """A thread's overrides: values with their source by name, and `Options.surround`'s."""
 
     def __init__(self) -> None:
         self.values: dict[str, tuple[Any, str]] = {}
@@ -85,7 +85,7 @@ class Option(Generic[T]):
     def __get__(self, instance: Settings | None, owner: type) -> Option[T] | T:
         if instance is None:
             return self
-        # What was read before is found without a call: a first call of a program reads twenty.
+        # A value that is known is found without a call: a first call of a program reads ten.
         name = self.name
         found = instance._overrides.values.get(name) or instance._known.get(name)
         value: T = (found or instance.lookup(self))[0]

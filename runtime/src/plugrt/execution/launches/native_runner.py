@@ -137,12 +137,13 @@ def _compile_puts(
     """
     plan, launch = program.plan, program.launch
     scratch_puts = _compile_scratch_puts(program, avals, steps)
+    needed, passed = plan.needed, plan.passed
     puts: list[Any] = []
-    for i in plan.needed:
+    for i in needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
         if not is_placed(aval):
-            if i in plan.passed or not can_put_host_value(launch, i):
+            if i in passed or not can_put_host_value(launch, i):
                 return None
             if i in scratch_puts:
                 puts.append(scratch_puts[i])
@@ -155,7 +156,7 @@ def _compile_puts(
             if put is None:
                 return None
         elif not is_placed_for(aval, i, launch):
-            exclusive = i in plan.passed or i in plan.donated
+            exclusive = i in passed or i in plan.donated
             if exclusive or not can_put_host_value(launch, i):
                 return None
             put = compile_copy(aval, launch.devices[0])
@@ -170,7 +171,7 @@ def _compile_scratch_puts(
 ) -> dict[int, Any]:
     """Returns by number what copies host values into scratch memory, or puts them."""
     plan, launch = program.plan, program.launch
-    found = {i: at for at, i in enumerate(plan.kept) if not is_placed(avals[i])}
+    found = {i: at for at, i in enumerate(plan.kept) if avals[i].sharding is None}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
     numbers = [i for i in found if i not in plan.donated]
@@ -208,7 +209,7 @@ def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
     for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":
             shapes.append((aval.shape, aval.dtype))
-    size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    size = sum([math.prod(shape) * dtype.itemsize for shape, dtype in shapes])
     count = _KEPT_BYTES // max(size, 1)
     return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
 
