@@ -22,12 +22,14 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
     real = pipeline.compile_runner
 
-    def compile_runner(program: Any, out_tree: Any, avals: Any, slow: Callable[..., Any]) -> Any:
+    def compile_runner(program: Any, out_tree: Any, avals: Any, make: Callable[[], Any]) -> Any:
+        slow = make()
+
         def noting(values: Sequence[Any]) -> Any:
             calls.append(program.plan.name)
             return slow(values)
 
-        return real(program, out_tree, avals, noting)
+        return real(program, out_tree, avals, lambda: noting)
 
     monkeypatch.setattr(pipeline, "compile_runner", compile_runner)
     return calls

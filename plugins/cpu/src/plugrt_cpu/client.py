@@ -40,12 +40,15 @@ _new = object.__new__
 class CpuClient(PuttingClient):
     """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.create_client.start`."""
 
+    platform = "cpu"
+    process_index = 0
+
     def __init__(self, raw: Any, asynchronous: bool, copies: ProcessCopies | None = None) -> None:
         """``copies``: how arrays get to devices of other processes, where that is set up."""
         super().__init__(raw)
         self._copies = copies
         self._asynchronous = asynchronous
-        self._process_index = int(raw.process_index())
+        self.process_index = int(raw.process_index())
         devices, memories = [], 0
         for device in sorted(raw.devices(), key=lambda d: d.id):
             devices.append(CpuDevice(self, device, memories))
@@ -80,10 +83,6 @@ class CpuClient(PuttingClient):
         return collect
 
     @property
-    def platform(self) -> str:
-        return "cpu"
-
-    @property
     def platform_version(self) -> str:
         return f"jaxlib {jaxlib_version()}"
 
@@ -93,10 +92,6 @@ class CpuClient(PuttingClient):
         from plugrt_cpu.capabilities import capabilities
 
         return capabilities(self._asynchronous, self._processes, self._copies is not None)
-
-    @property
-    def process_index(self) -> int:
-        return self._process_index
 
     @property
     def attributes(self) -> Mapping[str, OptionValue]:

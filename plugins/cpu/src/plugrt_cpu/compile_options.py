@@ -15,11 +15,7 @@ from plugrt_cpu import adapter
 
 
 def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
-    """Returns jaxlib's options for a program that runs on these devices.
-
-    Raises `Unimplemented` for options that leave shardings to the compiler.
-    """
-    require_auto_partitioning(options.use_auto_spmd_partitioning, False, "the cpu plugin")
+    """Returns jaxlib's options for a program that runs on these devices; raises as `place`."""
     if options.encoded is not None:
         raw = parse(options.encoded)
     else:
@@ -28,6 +24,7 @@ def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
         build = raw.executable_build_options
         build.use_spmd_partitioning = options.use_spmd_partitioning
         build.use_shardy_partitioner = options.use_shardy_partitioner
+        build.use_auto_spmd_partitioning = options.use_auto_spmd_partitioning
         if allowed := options.allow_spmd_sharding_propagation_to_parameters:
             build.allow_spmd_sharding_propagation_to_parameters = [*allowed]
         if allowed := options.allow_spmd_sharding_propagation_to_output:
@@ -38,12 +35,14 @@ def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
 
 
 def place(raw: Any, assignment: DeviceAssignment) -> Any:
-    """Writes the devices into jaxlib's options and returns them."""
+    """Writes the devices into jaxlib's options and returns them.
+
+    Raises `Unimplemented` for options that leave shardings to the compiler.
+    """
     build = raw.executable_build_options
     require_auto_partitioning(build.use_auto_spmd_partitioning, False, "the cpu plugin")
-    raw.num_replicas = build.num_replicas = assignment.num_replicas
-    raw.num_partitions = build.num_partitions = assignment.num_partitions
     ids = np.array(assignment.device_ids, dtype=np.int32)
+    raw.num_replicas, raw.num_partitions = build.num_replicas, build.num_partitions = ids.shape
     raw.device_assignment = build.device_assignment = adapter.device_assignment(ids)
     return raw
 

@@ -57,7 +57,8 @@ def compile_program(
         )
     except JAXLIB_ERRORS as error:
         raise translate(error) from error
-    return _load(client, raw, program, assignment, raw_options)
+    calls_python = callbacks is not None
+    return _load(client, raw, program, assignment, devices, raw_options, calls_python=calls_python)
 
 
 def _callbacks_of(
@@ -92,7 +93,7 @@ def load_serialized(
     except JAXLIB_ERRORS as error:
         raise translate(error) from error
     program = Program(b"", name=packed.name)
-    return _load(client, raw, program, assignment, raw_options, packed.payload)
+    return _load(client, raw, program, assignment, devices, raw_options, packed.payload)
 
 
 def _assignment(client: ClientBase, options: CompileOptions) -> DeviceAssignment:
@@ -109,7 +110,7 @@ def _assignment(client: ClientBase, options: CompileOptions) -> DeviceAssignment
 
 def _find_devices(client: ClientBase, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
     try:
-        return tuple(client.by_id[device_id] for device_id in assignment.flat)
+        return tuple(map(client.by_id.__getitem__, assignment.flat))
     except KeyError:
         raise InvalidArgument(
             f"the program is for devices {assignment.flat}; this client has {sorted(client.by_id)}"
@@ -121,10 +122,12 @@ def _load(
     raw: Any,
     program: Program,
     assignment: DeviceAssignment,
+    devices: tuple[CpuDevice, ...],
     raw_options: Any,
     payload: bytes | None = None,
+    *,
+    calls_python: bool = False,
 ) -> CpuLoadedExecutable:
-    devices = _find_devices(client, assignment)
     executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
     try:  # jaxlib reads the program's types in it, which a damaged one may not have
         executable = CpuExecutable(
@@ -133,8 +136,8 @@ def _load(
             assignment,
             raw_options.SerializeAsString(),
             payload,
-            memory_kind=devices[0].default_memory().kind,
-            calls_python=_callbacks_of(client, program) is not None,
+            memory_kind=devices[0].place.memory_kind,
+            calls_python=calls_python,
         )
         return executable_class(client, executable, devices)
     except JAXLIB_ERRORS as error:

@@ -40,43 +40,42 @@ class Place:
 class CpuMemory(Memory):
     """A memory of a CPU device. All kinds are the machine's main memory, allocated alike."""
 
-    __slots__ = ("_device", "_id", "_kind", "place")
+    __slots__ = ("client", "device", "id", "kind", "place")
+
+    client: ClientBase
+    id: int
+    kind: str
 
     def __init__(self, device: CpuDevice, kind: str, memory_id: int) -> None:
-        self._device = device
-        self._id = memory_id
-        self._kind = kind
+        self.client = device.client
+        self.device = device
+        """The device that it belongs to."""
+        self.id = memory_id
+        self.kind = kind
         self.place = Place((device,), kind)
 
-    @property
-    def id(self) -> int:
-        return self._id
-
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-    @property
-    def client(self) -> ClientBase:
-        return self._device.client
-
-    @property
-    def device(self) -> CpuDevice:
-        """The device that it belongs to."""
-        return self._device
-
     def addressable_by_devices(self) -> Sequence[CpuDevice]:
-        return (self._device,)
+        return (self.device,)
 
 
 class CpuDevice(Device):
     """One of the client's virtual devices; they share the cores of the machine."""
 
-    __slots__ = ("_client", "_default", "_memories", "place", "raw")
+    __slots__ = (
+        "_default", "_memories", "client", "id", "is_addressable", "place", "process_index", "raw"
+    )  # fmt: skip
+
+    client: ClientBase
+    id: int
+    is_addressable: bool
+    process_index: int
 
     def __init__(self, client: ClientBase, raw: Any, first_memory_id: int) -> None:
         self.raw = raw
-        self._client = client
+        self.client = client
+        self.id = int(raw.id)
+        self.process_index = int(raw.process_index)
+        self.is_addressable = self.process_index == client.process_index
         kinds = [memory.kind for memory in raw.addressable_memories()]
         self._memories = tuple(
             CpuMemory(self, kind, first_memory_id + i) for i, kind in enumerate(kinds)
@@ -85,20 +84,8 @@ class CpuDevice(Device):
         self.place = self._default.place
 
     @property
-    def id(self) -> int:
-        return int(self.raw.id)
-
-    @property
-    def client(self) -> ClientBase:
-        return self._client
-
-    @property
     def kind(self) -> str:
         return str(self.raw.device_kind)
-
-    @property
-    def process_index(self) -> int:
-        return int(self.raw.process_index)
 
     @property
     def local_hardware_id(self) -> int:
@@ -161,10 +148,12 @@ class ClientBase(Client):
 
     def place(self, devices: tuple[CpuDevice, ...], memory_kind: str | None = None) -> Place:
         """Returns the place of these devices and that kind of memory, the same object always."""
+        default = devices[0].place
         if memory_kind is None:
-            memory_kind = devices[0].default_memory().kind
+            memory_kind = default.memory_kind
         if len(devices) == 1:
-            return devices[0].memory(memory_kind).place
+            same = memory_kind == default.memory_kind
+            return default if same else devices[0].memory(memory_kind).place
         found = self._places.get((devices, memory_kind))
         if found is None:
             found = self._places.setdefault((devices, memory_kind), Place(devices, memory_kind))

@@ -29,18 +29,24 @@ class CpuExecutable(Executable):
     """
 
     __slots__ = (
-        "_memory_kinds",
-        "_name",
         "_payload",
         "assignment",
         "calls_python",
         "donated",
+        "name",
+        "num_partitions",
+        "num_replicas",
         "options",
+        "output_memory_kinds",
         "output_types",
         "parameter_types",
         "raw",
     )
 
+    name: str
+    num_partitions: int
+    num_replicas: int
+    output_memory_kinds: Sequence[str]
     output_types: Sequence[TensorType]
 
     def __init__(
@@ -56,8 +62,9 @@ class CpuExecutable(Executable):
     ) -> None:
         self.raw = raw
         self.calls_python = calls_python
-        self._name = name
+        self.name = name
         self.assignment = assignment
+        self.num_replicas, self.num_partitions = assignment.num_replicas, assignment.num_partitions
         self.options = options
         self._payload = payload
         module = self._module().as_serialized_hlo_module_proto()
@@ -67,25 +74,9 @@ class CpuExecutable(Executable):
         self.parameter_types = [_tensor_type(s, "parameter") for s in parameters]
         self.output_types = tuple(_tensor_type(s, "result") for s in results)
         self.donated = tuple(sorted(donated_parameters(module)))
-        self._memory_kinds = adapter.output_memory_kinds(raw) or (
-            *(memory_kind for _ in self.output_types),
+        self.output_memory_kinds = adapter.output_memory_kinds(raw) or (memory_kind,) * len(
+            self.output_types
         )
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def num_replicas(self) -> int:
-        return self.assignment.num_replicas
-
-    @property
-    def num_partitions(self) -> int:
-        return self.assignment.num_partitions
-
-    @property
-    def output_memory_kinds(self) -> Sequence[str]:
-        return self._memory_kinds
 
     def output_layouts(self) -> Sequence[Layout]:
         return [layout_of(t) for t in self.output_types]
@@ -117,7 +108,7 @@ class CpuExecutable(Executable):
 
     def optimized_program(self) -> Program:
         """The module after XLA's passes, as a serialised ``HloModuleProto`` (format ``hlo``)."""
-        return Program(self._module().as_serialized_hlo_module_proto(), "hlo", self._name)
+        return Program(self._module().as_serialized_hlo_module_proto(), "hlo", self.name)
 
     def as_text(self) -> str:
         return str(self._module().to_string())
@@ -134,12 +125,12 @@ class CpuExecutable(Executable):
         Raises `Unimplemented` for a program that calls Python functions, which have no such form.
         """
         if self.calls_python:
-            self._unimplemented(f"serialize() of {self._name!r}, which calls Python functions,")
+            self._unimplemented(f"serialize() of {self.name!r}, which calls Python functions,")
         # jaxlib 0.10.2 serialises an executable that was itself deserialised without its functions,
         # so that what is loaded of that cannot be launched ("NOT_FOUND: Function … not found (type
         # id: 1)"): the bytes that it came from are kept. No public report of it was found.
         payload = self._payload or self._ask(self.raw.serialize)
-        return serialization.pack(payload, self._name, self.assignment, self.options)
+        return serialization.pack(payload, self.name, self.assignment, self.options)
 
     def _module(self) -> Any:
         return self._ask(self.raw.hlo_modules)[0]
@@ -158,6 +149,9 @@ def _tensor_type(shape: Any, role: str) -> TensorType:
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
         )
-    layout = Layout.from_text(shape.layout().to_string())
-    dimensions = tuple(shape.dimensions())
-    return type_in_layout(dimensions, shape.numpy_dtype(), None if layout.is_row_major else layout)
+    dimensions, text = tuple(shape.dimensions()), shape.layout().to_string()
+    row_major = ",".join(map(str, range(len(dimensions) - 1, -1, -1)))
+    layout = None if text == f"{{{row_major}}}" else Layout.from_text(text)
+    if layout is not None and layout.is_row_major:
+        layout = None
+    return type_in_layout(dimensions, shape.numpy_dtype(), layout)

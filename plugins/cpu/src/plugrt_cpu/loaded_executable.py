@@ -48,11 +48,8 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     __slots__ = (
         "__weakref__",
-        "_client",
         "_deleted",
-        "_devices",
         "_donated",
-        "_executable",
         "_handlers",
         "_launch",
         "_parameter_types",
@@ -61,21 +58,31 @@ class CpuLoadedExecutable(LoadedExecutable):
         "_result_places",
         "_result_types",
         "_sources",
+        "addressable_devices",
+        "client",
+        "executable",
     )
+
+    addressable_devices: tuple[CpuDevice, ...]
+    client: ClientBase
+    executable: CpuExecutable
 
     def __init__(
         self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> None:
-        self._client = client
-        self._executable = executable
-        self._devices = tuple(d for d in devices if d.is_addressable)
+        self.client = client
+        self.executable = executable
+        self.addressable_devices = tuple(d for d in devices if d.is_addressable)
         self._deleted = False
         self._refusals: list[str] = []
         self._donated = executable.donated
         self._parameter_types = executable.parameter_types
-        self._sources = client.place(devices)
+        here = self._sources = client.place(devices)
         self._result_types = executable.output_types
-        self._result_places = [client.place(devices, k) for k in executable.output_memory_kinds]
+        self._result_places = [
+            here if kind == here.memory_kind else client.place(devices, kind)
+            for kind in executable.output_memory_kinds
+        ]
         pairs = [*zip(self._result_types, self._result_places, strict=True)]
         self._result_pairs = pairs
         self._handlers = [
@@ -84,18 +91,6 @@ class CpuLoadedExecutable(LoadedExecutable):
         ]
         self._launch: Callable[..., Any] = executable.raw.execute_sharded
         refuse_after_fork(self)
-
-    @property
-    def client(self) -> ClientBase:
-        return self._client
-
-    @property
-    def executable(self) -> CpuExecutable:
-        return self._executable
-
-    @property
-    def addressable_devices(self) -> Sequence[CpuDevice]:
-        return self._devices
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -202,7 +197,9 @@ class CpuLoadedExecutable(LoadedExecutable):
     def _make_scratch(self, numbers: Sequence[int]) -> Sequence[MakeScratch] | None:
         if not {*numbers}.isdisjoint(self._donated):
             return None
-        return make_scratch(self._devices[0], [self._parameter_types[i] for i in numbers])
+        return make_scratch(
+            self.addressable_devices[0], [self._parameter_types[i] for i in numbers]
+        )
 
     def _explain(self, error: Exception, raws: list[Any]) -> Exception:
         if not isinstance(error, JAXLIB_ERRORS):
@@ -284,7 +281,7 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     def _check(self, arguments: list[CpuShards]) -> None:
         """Raises `InvalidArgument` if number or types do not fit."""
-        expected, name = self._parameter_types, self._executable.name
+        expected, name = self._parameter_types, self.executable.name
         if len(arguments) != len(expected):
             raise InvalidArgument(
                 f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
@@ -304,12 +301,12 @@ class CpuLoadedExecutable(LoadedExecutable):
             lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]
             if lost:
                 return DeletedBuffer(
-                    f"arguments {lost} of the program {self._executable.name!r} were deleted or "
+                    f"arguments {lost} of the program {self.executable.name!r} were deleted or "
                     "donated before"
                 )
         return translated
 
     def _refuse_launch(self, *_: Any, **__: Any) -> NoReturn:
-        if self._client.is_forked:
-            self._client.require_open()
-        raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+        if self.client.is_forked:
+            self.client.require_open()
+        raise FailedPrecondition(f"the executable {self.executable.name!r} was deleted")

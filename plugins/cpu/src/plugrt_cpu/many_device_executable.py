@@ -47,7 +47,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         """`execute`, or the compiled core's counterpart of it."""
-        if core is None or len(self._devices) == 1 or self._deleted:
+        if core is None or len(self.addressable_devices) == 1 or self._deleted:
             return self.execute
         self._settle()
         if self._donated and self._replicas is None:
@@ -66,12 +66,12 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             make_wait=_give_nothing if self._replicas else partial(partial, wait_for_token),
             is_deleted=adapter.is_deleted,
             prepare=_prepare_nothing if self._replicas else adapter.prepare_several_devices,
-            lock=self._client.launch_lock,
+            lock=self.client.launch_lock,
             unless=(collecting, self._refusals) if self._replicas else (self._refusals,),
             explain=_explain,
             tidy=adapter.collect_garbage,
             donated=tuple(self._donated),
-            delete=partial(_delete_part, self._client.launch_lock),
+            delete=partial(_delete_part, self.client.launch_lock),
         )
         return launcher
 
@@ -79,7 +79,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         """Finds out how it is launched, before the first time."""
         if self._fresh:
             self._fresh = False
-            self._replicas = Replicas.load(self._client, self._executable, self._devices)
+            self._replicas = Replicas.load(self.client, self.executable, self.addressable_devices)
             self._launches_at_once = self._replicas is None and not self._donated
 
     @property
@@ -93,7 +93,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             return None
         wanted = [(i, self._parameter_types[i], indices) for i, indices in parts.items()]
         launcher: Any = self.launcher
-        return make_host_launcher(self._client, self._sources, launcher, wanted)
+        return make_host_launcher(self.client, self._sources, launcher, wanted)
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -123,11 +123,11 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
         self._settle()
-        if len(self._devices) == 1 and len(arguments) == len(self._parameter_types):
+        if len(self.addressable_devices) == 1 and len(arguments) == len(self._parameter_types):
             arguments = list(map(self._spread, arguments, self._parameter_types))
         adopted = self._fitting(arguments)
-        devices = self._devices
-        with self._client.launch_lock:
+        devices = self.addressable_devices
+        with self.client.launch_lock:
             for shards in adopted:
                 shards.require_alive()
                 if shards.place.devices != devices:
@@ -151,7 +151,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         call of a function takes ten times what it takes in a loop.
         """
         sources, raws = self._sources, []
-        with self._client.launch_lock:
+        with self.client.launch_lock:
             for argument, kind in zip(arguments, self._parameter_types):  # noqa: B905  # hot
                 if type(argument) is not CpuShards or argument.place is not sources:
                     return None
@@ -206,7 +206,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
 
         def end() -> None:  # another launch may look at these, and crashes where they are deleted
-            lock = self._client.launch_lock
+            lock = self.client.launch_lock
             for raw in doomed:
                 adapter.end_between_launches(raw, lock)
             for shards in donated:
@@ -246,7 +246,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         for i in self._donated:
             if any(i != j and given[i] & other for j, other in enumerate(given)):
                 raise InvalidArgument(
-                    f"argument {i} of {self._executable.name!r} is donated and passed twice"
+                    f"argument {i} of {self.executable.name!r} is donated and passed twice"
                 )
 
 

@@ -44,7 +44,7 @@ class PartScratch:
     def __init__(self, wanted_type: TensorType, place: Place, indices: Sequence[Index]) -> None:
         made = [Scratch(wanted_type, device) for device in place.devices]
         self.is_aliased = all(scratch.is_aliased for scratch in made)
-        raws = [scratch.shards.raw for scratch in made]
+        raws = [scratch.raw for scratch in made]
         self.shards = CpuShards.from_parts(raws, wanted_type, place)
         self.parts = [(s.view, index) for s, index in zip(made, indices, strict=True)]
 

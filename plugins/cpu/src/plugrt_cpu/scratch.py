@@ -9,6 +9,7 @@ once its results are ready. The compiled core does this for launches on one devi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +20,6 @@ from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.interface import MakeScratch, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.device import CpuDevice
-from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
 
 _MAX_BYTES = 1 << 18
@@ -27,22 +27,19 @@ _MAX_BYTES = 1 << 18
 
 
 class Scratch:
-    """Arguments of a launch, ``shards``, and the ``view`` through which their memory is written."""
+    """An argument of a launch, ``raw``, and the ``view`` through which its memory is written."""
 
-    __slots__ = ("shards", "view")
+    __slots__ = ("is_aliased", "raw", "view")
 
     def __init__(self, wanted_type: TensorType, device: CpuDevice) -> None:
         self.view = allocate_aligned(wanted_type.shape, wanted_type.dtype)
-        tensor_type, aval = array_type(wanted_type.shape, wanted_type.dtype)
-        place = device.place
-        raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
-        self.shards = CpuShards(raw, tensor_type, place)
-
-    @property
-    def is_aliased(self) -> bool:
+        _, aval = array_type(wanted_type.shape, wanted_type.dtype)
+        sharding = device.place.sharding
+        self.raw = adapter.put(self.view, aval, sharding, device.raw, adapter.ZERO_COPY)
+        self.is_aliased: bool = (
+            adapter.address(self.raw) == self.view.__array_interface__["data"][0]
+        )
         """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
-        address: int = self.view.__array_interface__["data"][0]
-        return self.shards[0].unsafe_pointer() == address
 
 
 def make_scratch(device: CpuDevice, wanted: Sequence[TensorType]) -> list[MakeScratch] | None:
@@ -56,7 +53,7 @@ def _make_scratch(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any]
     scratch = Scratch(wanted_type, device)
     if not scratch.is_aliased:
         return None
-    return scratch.shards.raw, scratch.view.reshape(-1).view(np.uint8)
+    return scratch.raw, scratch.view.reshape(-1).view(np.uint8)
 
 
 def fits_scratch(wanted: Sequence[TensorType]) -> bool:
@@ -71,4 +68,4 @@ def fits_scratch(wanted: Sequence[TensorType]) -> bool:
 
 
 def _size(wanted_type: TensorType) -> int:
-    return int(np.prod(wanted_type.shape, dtype=np.int64)) * wanted_type.dtype.itemsize
+    return math.prod(wanted_type.shape) * wanted_type.dtype.itemsize

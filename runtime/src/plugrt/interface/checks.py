@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -77,27 +78,26 @@ def device_id_rows(device_ids: Any) -> tuple[tuple[int, ...], ...]:
     Raises `ArgumentTypeError` for what are no rows of integers, `InvalidArgument` for rows that are
     empty or of different lengths, and for a device that appears twice.
     """
-    if not (is_sequence(device_ids) and all(_is_row_of_ids(row) for row in device_ids)):
+    try:
+        if not (is_sequence(device_ids) and all(map(is_sequence, device_ids))):
+            raise TypeError
+        rows = tuple([tuple(map(operator.index, row)) for row in device_ids])
+    except TypeError:
         raise ArgumentTypeError(
             "DeviceAssignment takes rows of device ids, a sequence for each replica; got "
             f"{device_ids!r:.60}"
-        )
-    rows = tuple(tuple(map(operator.index, row)) for row in device_ids)
+        ) from None
     if not rows or not rows[0]:
         raise InvalidArgument("a device assignment needs at least one replica and partition")
-    if len({len(row) for row in rows}) != 1:
+    if len({*map(len, rows)}) != 1:
         raise InvalidArgument(
             "every replica of a device assignment needs as many partitions; found "
             f"{[len(row) for row in rows]}"
         )
-    flat = tuple(i for row in rows for i in row)
+    flat = (*chain.from_iterable(rows),)
     if len(set(flat)) != len(flat):
         raise InvalidArgument(f"a device appears twice in the device assignment {flat}")
     return rows
-
-
-def _is_row_of_ids(row: Any) -> bool:
-    return is_sequence(row) and all(isinstance(i, INTEGER) for i in row)
 
 
 def check_overrides(env_overrides: Mapping[Any, Any], what: str = "env_overrides") -> None:

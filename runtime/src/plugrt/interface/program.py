@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,7 +104,7 @@ class DeviceAssignment:
     @property
     def flat(self) -> tuple[int, ...]:
         """All device ids, replica-major: the order of `LoadedExecutable.addressable_devices`."""
-        return tuple(i for row in self.device_ids for i in row)
+        return tuple(chain.from_iterable(self.device_ids))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,13 +51,13 @@ _time_span_listeners: list[TimeSpanListener] = []
 _scalar_listeners: list[ScalarListener] = []
 listening = _duration_listeners
 """Non-empty if a duration listener is registered: callers then read the clock."""
-
-
-def is_anyone_listening() -> bool:
-    """Whether a listener of any kind is registered."""
-    return bool(
-        _duration_listeners or _event_listeners or _time_span_listeners or _scalar_listeners
-    )
+of_all_kinds: tuple[list[Any], ...] = (
+    _event_listeners,
+    _duration_listeners,
+    _time_span_listeners,
+    _scalar_listeners,
+)
+"""``any(of_all_kinds)`` is whether a listener of any kind is registered."""
 
 
 def _tell(listeners: list[Any], event: str, *values: float, **kwargs: str | int) -> None:
@@ -197,7 +197,5 @@ def _unregister(listeners: list[Any], callback: Callable[..., None], kind: str) 
 
 def clear_event_listeners() -> None:
     """Forgets every listener of all kinds."""
-    for listeners in (
-        _event_listeners, _duration_listeners, _time_span_listeners, _scalar_listeners
-    ):  # fmt: skip
+    for listeners in of_all_kinds:
         listeners.clear()

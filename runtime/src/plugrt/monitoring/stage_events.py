@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from plugrt.monitoring.listeners import (
-    is_anyone_listening,
+    of_all_kinds,
     record_event_duration_secs,
     record_event_time_span,
     record_scalar,
@@ -98,7 +98,8 @@ def record_stage(event: str, fun_name: str) -> Iterator[None]:
     theirs, ours = _JAX_NAMES[event], _SAYS.get(event)
     # As in JAX, a function has its bare name as long as it is no program.
     name = fun_name if event == TRACE else f"jit({fun_name})"
-    record_scalar(theirs, begin, fun_name=name)
+    if any(of_all_kinds):
+        record_scalar(theirs, begin, fun_name=name)
     failed = True
     try:
         yield
@@ -107,7 +108,7 @@ def record_stage(event: str, fun_name: str) -> Iterator[None]:
         seconds = time.perf_counter() - start
         if ours is not None and not failed:
             logger.log(compile_log_level(), "Finished %s %s in %.3f s", ours, fun_name, seconds)
-        if is_anyone_listening():
+        if any(of_all_kinds):
             if ours is not None and not failed:
                 record_event_duration_secs(event, seconds, fun_name=fun_name)
             record_event_duration_secs(theirs, seconds, fun_name=name)

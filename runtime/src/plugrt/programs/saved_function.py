@@ -173,7 +173,7 @@ def _load_executable(
     """Loads an executable of ``count`` parameters, which XLA does not say to be one tuple."""
     client = launch.client
     tupled = is_tuple_program(client, count)
-    options = replace(launch.compile_options(), parameter_is_tupled=tupled)
+    options = launch.compile_options(parameter_is_tupled=tupled)
     try:
         return client.deserialize_executable(content, options)
     except PjrtError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, Protocol, TypeVar, overload
 
@@ -26,8 +27,20 @@ class OptionType(Generic[T_co]):
     check: Callable[[Any], T_co]
 
 
+class Overrides(threading.local):
+    """A thread's overrides: values with their source by name, and `Options.surround`'s."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[Any, str]] = {}
+        self.surroundings: Hashable = None
+
+
 class Settings(Protocol):
     """What options are declared on: `plugrt.settings.options.Options`."""
+
+    _overrides: Overrides
+    _known: dict[str, tuple[Any, str]]
+    """The values and sources of options that were read or updated."""
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
         """Returns the value and where it comes from."""
@@ -72,7 +85,10 @@ class Option(Generic[T]):
     def __get__(self, instance: Settings | None, owner: type) -> Option[T] | T:
         if instance is None:
             return self
-        value: T = instance.lookup(self)[0]
+        # A value that is known is found without a call: a first call of a program reads ten.
+        name = self.name
+        found = instance._overrides.values.get(name) or instance._known.get(name)
+        value: T = (found or instance.lookup(self))[0]
         return value
 
     def __set__(self, instance: Settings, value: T) -> NoReturn:

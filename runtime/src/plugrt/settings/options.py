@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
 from plugrt.lifetime.interruptions import scope
-from plugrt.settings.option import Option
+from plugrt.settings.option import Option, Overrides
 
 
 class Surroundings:
@@ -61,12 +61,6 @@ class _ThreadToken(threading.local):
     value: Token | None = None
 
 
-class _ThreadOverrides(threading.local):
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.surroundings: Hashable = None
-
-
 class Options:
     """Base of `Config`: the values of the options that the subclass declares.
 
@@ -77,9 +71,8 @@ class Options:
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
         self._lock = threading.RLock()  # a finaliser may run under it, and ask for a token
-        self._read: dict[str, tuple[Any, str]] = {}
-        self._updated: dict[str, Any] = {}
-        self._overrides = _ThreadOverrides()
+        self._known: dict[str, tuple[Any, str]] = {}
+        self._overrides = Overrides()
         self._token = _ThreadToken()
         self._fixed: dict[str, str] = {}
         self._holders: weakref.WeakKeyDictionary[object, str] = weakref.WeakKeyDictionary()
@@ -130,16 +123,11 @@ class Options:
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
         """Returns the value and where it comes from: override, update, environment or default."""
-        name = option.name
-        overrides = self._overrides.values
-        if name in overrides:
-            return overrides[name], "override"
-        if name in self._updated:
-            return self._updated[name], "update"
-        found = self._read.get(name)
+        known = self._known  # an update meanwhile replaces it
+        found = self._overrides.values.get(option.name) or known.get(option.name)
         if found is None:
             # Without the lock: two threads that race here read the same environment.
-            found = self._read[name] = option.read(self._environ)
+            found = known[option.name] = option.read(self._environ)
         return found
 
     def update(self, name: str, value: object) -> None:
@@ -151,7 +139,7 @@ class Options:
         """
         option, checked = self._validate(name, value)
         with self._lock:
-            self._updated = {**self._updated, option.name: checked}
+            self._known = {**self._known, option.name: (checked, "update")}
             self._drop_tokens()
 
     @scope
@@ -160,7 +148,7 @@ class Options:
         checked = {}
         for name, value in values.items():
             option, found = self._validate(name, value)
-            checked[option.name] = found
+            checked[option.name] = (found, "override")
         local, before = self._overrides, self._overrides.values
         try:
             local.values = {**before, **checked}
@@ -226,13 +214,14 @@ class Options:
     def reread(self) -> None:
         """Reads the environment again at the next lookup; updates stay."""
         with self._lock:
-            self._read = {}
+            known = self._known.copy()  # in C: other threads add to it
+            self._known = {n: found for n, found in known.items() if found[1] == "update"}
             self._drop_tokens()
 
     def reset(self) -> None:
         """Drops updates, this thread's overrides, and values read from the environment."""
         with self._lock:
-            self._read, self._updated = {}, {}
+            self._known = {}
             self._overrides.values = {}
             self._overrides.surroundings = None
             self._drop_tokens()

@@ -14,6 +14,7 @@ from plugrt.stablehlo.refusals import refuse_deep_nesting
 
 MLIR_MAGIC = b"ML\xefR"
 _PORTABLE_PRODUCER = b"StableHLO_v"
+_NOT_IN_SYMBOLS = re.compile(r"\W")
 
 Version = tuple[int, int, int]
 
@@ -30,7 +31,7 @@ def minimum_version() -> Version:
 
 def parse_version(text: str) -> Version:
     """Reads ``"1.13.3"``."""
-    major, minor, patch = (int(part) for part in text.split("."))
+    major, minor, patch = map(int, text.split("."))
     return major, minor, patch
 
 
@@ -70,9 +71,8 @@ def bytecode(module: ir.Module) -> bytes:
 
 def rename(module: ir.Module, name: str) -> None:
     """Names a module, as a symbol of MLIR: other signs than letters and digits become ``_``."""
-    symbol = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     with module.context:
-        module.operation.attributes["sym_name"] = ir.StringAttr.get(symbol)
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(_NOT_IN_SYMBOLS.sub("_", name))
 
 
 def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
@@ -150,7 +150,7 @@ def insert_functions(
     functions = [*module.body.operations]
     names = [str(symbol_of(function)) for function in functions]
     main = names.index("main")
-    names[main] = _identifier(title)
+    names[main] = _NOT_IN_SYMBOLS.sub("_", title)
     for i, function in enumerate(functions):  # first to names that no function here has
         _rename(module, symbols, function, f"{i}.renamed")
     for function, old in zip(functions, names, strict=True):
@@ -169,7 +169,3 @@ def insert_functions(
 def _rename(module: ir.Module, symbols: ir.SymbolTable, function: object, new: str) -> None:
     ir.SymbolTable.replace_all_symbol_uses(str(symbol_of(function)), new, module.operation)
     symbols.set_symbol_name(function, new)
-
-
-def _identifier(title: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in title)

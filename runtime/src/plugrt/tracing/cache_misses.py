@@ -132,9 +132,7 @@ Stager = Callable[[Sequence[ParameterType]], Any]
 def explaining(
     trace: Stager, function: object, head: object, known: Iterable[Key], names: Sequence[str]
 ) -> Stager:
-    """Returns ``trace``, which says why it is called where ``config.explain_cache_misses``."""
-    if not config.explain_cache_misses:
-        return trace
+    """Returns ``trace``, which says why it is called; see ``config.explain_cache_misses``."""
 
     def trace_explained(types: Sequence[ParameterType]) -> Any:
         key = (config.token().trace, head, *types)

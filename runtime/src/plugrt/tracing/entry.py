@@ -118,6 +118,8 @@ def prune_constants(
     Returns the data that are needed, and how many of them, the first ones, are parameters.
     """
     captured = [*trace.captured.values()]
+    if not captured:
+        return [], 0
     used = [is_used(block.arguments[first + i]) for i in range(len(captured))]
     erase_arguments(block, [True] * first + used)
     fed = [i for i, u in enumerate(used) if u]
@@ -129,9 +131,11 @@ def prune_constants(
 
 def warn_of_constants(constants: Sequence[Any], name: str) -> None:
     """Warns where what the function closed over has as many bytes as the settings say."""
+    if not constants:
+        return
     most = config.captured_constants_warn_bytes
     nbytes = sum(math.prod(c.shape) * c.dtype.itemsize for c in constants)
-    if 0 <= most <= nbytes and constants:
+    if 0 <= most <= nbytes:
         largest = max(constants, key=lambda c: math.prod(c.shape) * c.dtype.itemsize)
         warn_user(
             f"{name!r} closes over {len(constants)} arrays with {nbytes / 1e6:.3g} MB together, "

@@ -59,11 +59,13 @@ def finish_module(
     elif uses_chlo:
         legalize_chlo(module)
     numbers = {callback_number(call) for call in host_callbacks(module)} if called else set()
-    block = functions_by_name(module)["main"].entry_block
-    ordered = bool(numbers) and has_ordered(module, block)
-    if ordered:
-        source = source or bytecode(module)
-        order_callbacks(module, block)
+    ordered = False
+    if numbers:
+        block = functions_by_name(module)["main"].entry_block
+        ordered = has_ordered(module, block)
+        if ordered:
+            source = source or bytecode(module)
+            order_callbacks(module, block)
     _verify(module, name)
     used = {n: called[n] for n in sorted(numbers)}
     return {"callbacks": used, "source": source, "ordered": ordered}

@@ -28,6 +28,8 @@ def entry_attributes(
 
     ``types`` are those of the flat arguments, ``outputs`` those of the flat results.
     """
+    if launch.is_plain:  # the usual case
+        return None
     parameters = [
         _attributes(launch, launch.in_layout(i), launch.in_shardings[i], len(types[i][0]))
         for i in plan.kept
@@ -69,7 +71,6 @@ def _attributes(launch: Launch, layout: AnyLayout, sharding: Sharding, ndim: int
         found.append((LAYOUT, layout.text if isinstance(layout, Layout) else "auto"))
     if sharding.memory_kind is not None:
         found.append((MEMORY, sharding.memory_kind))
-    known = known_part(sharding)
-    if launch.partitions > 1 and known is not None:
+    if launch.partitions > 1 and (known := known_part(sharding)) is not None:
         found.append((SHARDING, shardy_text(known, ndim)))
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from plugrt import monitoring
@@ -69,16 +69,14 @@ class Staged:
     """Whether ``source`` has operations of CHLO's."""
     asks_platform: bool = False
     """Whether it has conditionals on the platform, or operations of plugrt's own."""
-    loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
-    """What was compiled of it, by launch and settings; see
-    `plugrt.execution.launches.programs.load`."""
-    placed: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
+    loaded: BoundedCache[Any, Any] = field(default_factory=partial(BoundedCache, 64))
+    """What was compiled of it, by launch and settings (`plugrt.execution.launches.programs.load`),
+    and by platform and rules the fields of the trace for those (`lowered_for`)."""
+    placed: BoundedCache[Any, Any] = field(default_factory=partial(BoundedCache, 64))
     """What it closed over, on the devices of each launch, by the same."""
     _artifacts: dict[
         tuple[Version | None, EntryAttributes | None], tuple[bytes, Mapping[int, HostCallback]]
     ] = field(default_factory=dict)
-    _lowered: BoundedCache[Any, Mapping[str, Any]] = field(default_factory=lambda: BoundedCache(64))
-    """By platform and rules, the fields of the trace for those that follow from the module."""
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -90,10 +88,10 @@ class Staged:
         """The pmaps called within that have operations left."""
         return tuple(claim for claim in self.marks if isinstance(claim, InnerPmap))
 
-    @property
+    @cached_property
     def types(self) -> tuple[ParameterType, ...]:
         """Shape, dtype and weakness of each flat argument."""
-        return tuple((p.type.shape, p.type.dtype, p.weak) for p in self.parameters)
+        return tuple([(p.type.shape, p.type.dtype, p.weak) for p in self.parameters])
 
     def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
@@ -119,8 +117,7 @@ class Staged:
         plan = self.plan
         digest = hashlib.sha256(self.text.encode()).digest()
         key = (digest, plan.name, plan.kept, plan.sources, plan.fed, plan.donated)
-        loaded, lowered = compiled.get_or_make(key, lambda: (self.loaded, self._lowered))
-        return replace(self, loaded=loaded, _lowered=lowered)
+        return replace(self, loaded=compiled.get_or_make(key, lambda: self.loaded))
 
     @property
     def depends_on_platform(self) -> bool:
@@ -143,8 +140,8 @@ class Staged:
         if not rules and not self.asks_platform:
             return self
         key = (*platforms, rules)
-        fields = self._lowered.get_or_make(key, lambda: _lower(self, platforms, rules))
-        return replace(self, asks_platform=False, _lowered=BoundedCache(1), **fields)
+        fields = self.loaded.get_or_make(key, lambda: _lower(self, platforms, rules))
+        return replace(self, asks_platform=False, **fields)
 
     def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
         """Returns the module, with layouts and memories where a launch names some."""

@@ -15,7 +15,7 @@ from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import HostCallback, TensorType
-from plugrt.native.finalizers import is_collecting_here
+from plugrt.native.finalizers import is_collecting_here, running
 from plugrt.settings.options import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
@@ -92,7 +92,7 @@ def current_trace() -> Trace | None:
     its module it made programs that were not valid, and crashed.
     """
     trace = _state.trace
-    if trace is None or not is_collecting_here() or trace.of_finalizer:
+    if trace is None or not running or not is_collecting_here() or trace.of_finalizer:
         return trace
     return None
 
@@ -153,7 +153,7 @@ class Trace(MappedAxes):
         between a change and its ``try``, or before the last step of a ``finally``.
         """
         before = _state.trace
-        self.of_finalizer = is_collecting_here()
+        self.of_finalizer = bool(running) and is_collecting_here()
         self._outer = current_trace()
         try:
             self._unknown.__enter__()

@@ -86,15 +86,16 @@ def _stage(
         block, lambda _: _fill_block(function, parameters, trace, block, name), isolated=True
     )
     remove_dead_code(trace.module, block)
-    kinds = tuple(output.memory_kind for output in outputs)
+    kinds = tuple([output.memory_kind for output in outputs])
     placed = {i for i, kind in enumerate(kinds) if kind is not None}
     sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
-    types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
+    output_types = [TensorType(output.shape, output.dtype) for output in outputs]
+    types_of_results = [output_types[i] for i in results]
     kept = prune(block, parameters, keep_unused)
     constants, fed = prune_constants(trace, block, len(kept), sources)
     warn_of_constants(constants[:fed], name)
     known = [i for i, (origin, _) in enumerate(sources) if origin != "result"]
-    stated = [TensorType(outputs[i].shape, outputs[i].dtype) for i in known]
+    stated = [output_types[i] for i in known]
     donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
     set_type(main, block)
     name_results(main, len(results))
@@ -120,7 +121,7 @@ def _stage(
         fed=fed,
         literals=tuple(literals),
         donated=tuple(donated),
-        argument_names=tuple(p.name for p in parameters),
+        argument_names=tuple([p.name for p in parameters]),
         acts=not results and has_effects(block),
     )
     return Staged(
@@ -128,8 +129,8 @@ def _stage(
         trace.module,
         tuple(parameters),
         tuple(types_of_results),
-        tuple(TensorType(o.shape, o.dtype) for o in outputs),
-        tuple(o.weak for o in outputs),
+        tuple(output_types),
+        tuple([output.weak for output in outputs]),
         out_tree,
         kinds if placed else (),
         marks=marks,

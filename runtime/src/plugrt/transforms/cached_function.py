@@ -130,8 +130,8 @@ class CachedFunction(CallBase, Generic[P, R]):
         return (run or self._make_runner(key, bound, avals))(values)
 
     def _make_runner(self, key: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:
-        trace, rerun = self._stager(bound), self._make_rerun(bound)
         head = (bound.spec, bound.static_key)
+        trace, rerun = self._stager(bound, head), self._make_rerun(bound)
         place = functools.partial(self._launch, bound)
         return self._pipeline.get_runner(key, head, avals, trace, place, self._what, rerun)
 
@@ -168,11 +168,13 @@ class CachedFunction(CallBase, Generic[P, R]):
         """Calls the function while another one is traced."""
         raise NotImplementedError
 
-    def _stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _stager(self, bound: Bound, head: object) -> Callable[[Sequence[ParameterType]], Staged]:
         """Returns `_make_stager`, which explains itself where that is asked for."""
-        head = (bound.spec, bound.static_key)
+        make = self._make_stager(bound)
+        if not config.explain_cache_misses:
+            return make
         traces, names = self._pipeline.traces, self._rules.names(bound)
-        return explaining(self._make_stager(bound), self._function, head, traces, names)
+        return explaining(make, self._function, head, traces, names)
 
     def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         """Returns a function that traces this one for calls like ``bound``."""

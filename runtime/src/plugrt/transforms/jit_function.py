@@ -140,13 +140,14 @@ class JitFunction(StagedFunction[P, R]):
             ) from None
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
-        asked, results = None, pytrees.unflatten(staged.out_tree, staged.output_types)
-        formats = self._formats
+        asked, formats = None, self._formats
         if formats is not None:
+            results = pytrees.unflatten(staged.out_tree, staged.output_types)
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
-        launch = replace(launch, compiler_options=self._compiler_options)
+        if self._compiler_options:
+            launch = replace(launch, compiler_options=self._compiler_options)
         if formats is None or launch.partitions > 1:
             return launch
         describe = staged.plan.describe

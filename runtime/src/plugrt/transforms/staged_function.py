@@ -64,7 +64,7 @@ class StagedFunction(CachedFunction[P, R]):
         bound = self._bind(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.get_traced(head, avals, self._stager(bound))
+        staged = self._pipeline.get_traced(head, avals, self._stager(bound, head))
         return Traced(
             staged,
             bound.spec,

@@ -6,8 +6,6 @@ The format is https://mlir.llvm.org/docs/BytecodeFormat/. What ends too early ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 MAGIC = b"ML\xefR"
 _STRINGS, _TYPES, _OFFSETS = 0, 2, 3
 _HAS_ALIGNMENT = 0x80
@@ -23,29 +21,26 @@ _FLOAT4 = 29
 
 def strings(code: bytes) -> list[bytes]:
     """Returns the strings of bytecode."""
-    for number, content in _sections(code):
-        if number == _STRINGS:
-            count, at = _number(content, 0)
-            for _ in range(count):  # their lengths, which end them as well as their last byte
-                _, at = _number(content, at)
-            return content[at:].split(b"\0", count)[:count]
-    return []
+    content = _sections(code).get(_STRINGS)
+    if content is None:
+        return []
+    [count], at = _numbers(content, 0, 1)
+    _, at = _numbers(content, at, count)  # their lengths, which end them as well as their last byte
+    return content[at:].split(b"\0", count)[:count]
 
 
 def narrow_types(code: bytes) -> set[str]:
     """Returns which element types of two and four bits are in bytecode, in StableHLO's spelling."""
-    sections = dict(_sections(code))
+    sections = _sections(code)
     offsets, content = sections[_OFFSETS], sections[_TYPES]
     portable = b"StableHLO_v" in code[:64]
-    attributes, at = _number(offsets, 0)
-    _, at = _number(offsets, at)
+    [attributes, _], at = _numbers(offsets, 0, 2)
     found: set[str] = set()
     place = seen = 0
     while at < len(offsets):
-        _, at = _number(offsets, at)  # the dialect
-        count, at = _number(offsets, at)
-        for _ in range(count):
-            size, at = _number(offsets, at)  # the lowest bit: whether it is in the dialect's form
+        [_, count], at = _numbers(offsets, at, 2)  # the first is the dialect
+        sizes, at = _numbers(offsets, at, count)
+        for size in sizes:  # the lowest bit: whether it is in the dialect's form
             if seen >= attributes and 0 < size >> 1 <= 2:
                 encoded = content[place : place + (size >> 1)]
                 name = _portable(encoded) if portable else _builtin(encoded)
@@ -56,36 +51,43 @@ def narrow_types(code: bytes) -> set[str]:
 
 
 def _portable(encoded: bytes) -> str | None:
-    return _OF_STABLEHLO.get(_number(encoded, 0)[0])
+    [kind], _ = _numbers(encoded, 0, 1)
+    return _OF_STABLEHLO.get(kind)
 
 
 def _builtin(encoded: bytes) -> str | None:
-    kind, at = _number(encoded, 0)
+    [kind], at = _numbers(encoded, 0, 1)
     if kind == _INTEGER and at < len(encoded):
-        return _OF_MLIR.get(_number(encoded, at)[0])
+        [width], _ = _numbers(encoded, at, 1)
+        return _OF_MLIR.get(width)
     return "f4E2M1FN" if kind == _FLOAT4 and at == len(encoded) else None
 
 
-def _sections(code: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the number and the content of each section."""
-    at = len(MAGIC)
-    _, at = _number(code, at)  # its version
+def _sections(code: bytes) -> dict[int, bytes]:
+    """Returns the content of each section by its number."""
+    found: dict[int, bytes] = {}
+    _, at = _numbers(code, len(MAGIC), 1)  # its version
     at = code.index(b"\0", at) + 1  # its producer
     while at < len(code):
         section = code[at]
-        length, at = _number(code, at + 1)
+        [length], at = _numbers(code, at + 1, 1)
         if section & _HAS_ALIGNMENT:
-            alignment, at = _number(code, at)
+            [alignment], at = _numbers(code, at, 1)
             at += -at % alignment
-        yield section & ~_HAS_ALIGNMENT, code[at : at + length]
+        found[section & ~_HAS_ALIGNMENT] = code[at : at + length]
         at += length
+    return found
 
 
-def _number(code: bytes, at: int) -> tuple[int, int]:
-    """Returns an integer of variable width and the position after it.
+def _numbers(code: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """Returns so many integers of variable width and the position after them.
 
-    The zeros below the lowest bit of the first byte say how many bytes follow.
+    The zeros below the lowest bit of the first byte of each say how many bytes follow.
     """
-    more = 8 if code[at] == 0 else (code[at] & -code[at]).bit_length() - 1
-    value = int.from_bytes(code[at : at + 1 + more], "little") >> (more + 1)
-    return value, at + 1 + more
+    found: list[int] = []
+    for _ in range(count):
+        more = 8 if code[at] == 0 else (code[at] & -code[at]).bit_length() - 1
+        end = at + 1 + more
+        found.append(int.from_bytes(code[at:end], "little") >> (more + 1))
+        at = end
+    return found, at

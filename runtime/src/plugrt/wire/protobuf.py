@@ -57,7 +57,8 @@ def _spans(view: memoryview) -> Iterator[tuple[int, int, int | memoryview, int]]
     """Yields (number, wire type, value, end) of each field: the position at which it ends."""
     at = 0
     while at < len(view):
-        key, at = read_varint(view, at)
+        # Most keys have one byte.
+        key, at = (view[at], at + 1) if view[at] < 0x80 else read_varint(view, at)
         number, form = key >> 3, key & 7
         if number == 0:
             raise ValueError("a protocol buffer is malformed: field number 0")

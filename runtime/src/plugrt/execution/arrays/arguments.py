@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -124,11 +124,11 @@ def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:
     A Python bool is as weak as any bool is: not at all.
     """
     types = [(k.shape, k.dtype, k.weak and k.dtype.char != "?") for k in avals]
-    return widen_numbers(types, [k.is_number for k in avals])
+    return widen_numbers(types, (k.is_number for k in avals))
 
 
 def widen_numbers(
-    types: Sequence[ParameterType], are_numbers: Sequence[bool]
+    types: Sequence[ParameterType], are_numbers: Iterable[bool]
 ) -> tuple[ParameterType, ...]:
     """Returns types of arguments with Python numbers widened, so that they lose no digits.
 

@@ -39,7 +39,9 @@ def compute_narrow_types(
     if target.platform != "cpu" or program.format != "mlir":
         return program
     present = _narrow_types(program.code)
-    faults = _faults_of(target.platform_version) if present else {}
+    if not present:
+        return program
+    faults = _faults_of(target.platform_version)
     if not any(present.intersection(names) for names in faults.values()):
         return program
     if importlib.util.find_spec("jaxlib") is None:

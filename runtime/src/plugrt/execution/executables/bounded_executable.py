@@ -92,7 +92,7 @@ class BoundedExecutable(WrappedExecutable):
         super().__init__(loaded)
         self._launches = launches
         self._collective = collective
-        self._parts = loaded.executable.num_replicas * loaded.executable.num_partitions
+        self._parts = self.executable.num_replicas * self.executable.num_partitions
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:

@@ -151,6 +151,8 @@ def add_handlers(client: Client, program: Program) -> None:
 
 def handlers_in(client: Client, program: Program) -> list[WatchedHandler]:
     """Returns the handlers of a client's platform in Python that a program may call, by name."""
+    if not _handlers:
+        return []
     with _lock:
         here = sorted(name for where, name in _handlers if where == client.platform)
         found = [_handlers[client.platform, name] for name in named_targets(program, here)]

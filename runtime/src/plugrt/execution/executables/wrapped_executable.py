@@ -10,22 +10,17 @@ from plugrt.interface import Client, Device, Executable, LoadedExecutable
 class WrappedExecutable(LoadedExecutable):
     """A loaded executable that is another one in everything but `execute`."""
 
-    __slots__ = ("_loaded",)
+    __slots__ = ("_loaded", "addressable_devices", "client", "executable")
+
+    addressable_devices: Sequence[Device]
+    client: Client
+    executable: Executable
 
     def __init__(self, loaded: LoadedExecutable) -> None:
         self._loaded = loaded
-
-    @property
-    def client(self) -> Client:
-        return self._loaded.client
-
-    @property
-    def executable(self) -> Executable:
-        return self._loaded.executable
-
-    @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._loaded.addressable_devices
+        self.addressable_devices = loaded.addressable_devices
+        self.client = loaded.client
+        self.executable = loaded.executable
 
     def delete(self) -> None:
         self._loaded.delete()

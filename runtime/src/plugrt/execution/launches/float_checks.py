@@ -35,11 +35,6 @@ def put_host_arrays(values: Sequence[Any]) -> list[Any]:
     return [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
 
 
-def has_float_checks() -> bool:
-    """Whether `debug_nans` or `debug_infs` is set in this thread."""
-    return bool(config.debug_nans or config.debug_infs)
-
-
 def add_float_checks(
     program: LoadedProgram,
     avals: Sequence[Aval],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +19,7 @@ from plugrt.execution.launches.placer import can_put_host_value, is_placed_for
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import pytrees
-from plugrt.interface import LoadedExecutable
+from plugrt.interface import LaunchSteps, LoadedExecutable
 from plugrt.native.native_core import KNOWN_DTYPES, core
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
@@ -38,21 +38,24 @@ def compile_runner(
     program: LoadedProgram,
     out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
-    slow: Callable[[Sequence[Any]], Any],
+    make_slow: Callable[[], Callable[[Sequence[Any]], Any]],
 ) -> Callable[[Sequence[Any]], Any]:
-    """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
+    """Returns a runner in C that takes the calls which it can, and leaves others to a slow one.
 
-    That is ``slow`` itself where there is no core, or where a call needs more than puts of small
-    host values and a launch: an argument is moved, a result is put each time.
+    That is made when it is needed first. It is the result where there is no core, or where a call
+    needs more than puts of small host values and a launch: an argument is moved, a result is put
+    each time.
     """
     if core is None or program.executable is None:
-        return slow
+        return make_slow()
     plan = program.plan
     if plan.literals or not set(plan.donated) <= set(plan.kept):
-        return slow
-    puts = _compile_puts(program, avals)
+        return make_slow()
+    steps = program.executable.launch_steps
+    puts = _compile_puts(program, avals, steps)
     if puts is None:
-        return slow
+        return make_slow()
+    slow = cache(make_slow)
     outputs = core.Outputs(
         avals=program.outputs,
         origins=_find_origins(plan),
@@ -62,7 +65,7 @@ def compile_runner(
     )
     results = sum(origin == "result" for origin, _ in plan.sources)
     return core.Runner(  # type: ignore[no-any-return]
-        launcher=_launcher_of(program.executable, results),
+        launcher=_launcher_of(program.executable, steps, results),
         arity=len(avals),
         kept=plan.kept,
         puts=puts,
@@ -70,20 +73,13 @@ def compile_runner(
         donated=tuple(i for i in plan.donated if is_placed(avals[i])),
         taker=plan.name,
         outputs=outputs,
-        slow=slow,
+        slow=lambda values: slow()(values),
         explain=partial(_explain, program),
     )
 
 
-def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
+def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, results: int) -> Any:
     """Returns what the core launches by: a library's function, or functions of the backend."""
-    if isinstance(executable, BoundedExecutable):
-        launcher = _launcher_of(executable.loaded, results)
-        if type(launcher) in (core.Launcher, core.ShardsLauncher):
-            return executable.compiled_launcher(launcher)
-    launcher, steps = executable.launcher, executable.launch_steps
-    if type(launcher) in (core.Launcher, core.ShardsLauncher):
-        return launcher
     if steps is not None:
         return core.FunctionLauncher(
             launch=steps.launch,
@@ -99,8 +95,12 @@ def _launcher_of(executable: LoadedExecutable, results: int) -> Any:
             tidy=steps.tidy,
             waits_for_uses=steps.waits_for_uses,
         )
+    bound = executable if isinstance(executable, BoundedExecutable) else None
+    launcher: Any = (bound.loaded if bound else executable).launcher
+    if type(launcher) in (core.Launcher, core.ShardsLauncher):
+        return bound.compiled_launcher(launcher) if bound else launcher
     return core.FunctionLauncher(
-        launch=launcher,
+        launch=bound.launcher if bound else launcher,
         results=results,
         take=None,
         take_arguments=(),
@@ -128,19 +128,22 @@ def _add_frame(error: Exception) -> Exception:
         return raised
 
 
-def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, ...] | None:
+def _compile_puts(
+    program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
+) -> tuple[Any, ...] | None:
     """Returns what puts or copies each argument that the program takes; None for one that is there.
 
     None for a program with arguments that the core does not place.
     """
     plan, launch = program.plan, program.launch
-    scratch_puts = _compile_scratch_puts(program, avals)
+    scratch_puts = _compile_scratch_puts(program, avals, steps)
+    needed, passed = plan.needed, plan.passed
     puts: list[Any] = []
-    for i in plan.needed:
+    for i in needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
         if not is_placed(aval):
-            if i in plan.passed or not can_put_host_value(launch, i):
+            if i in passed or not can_put_host_value(launch, i):
                 return None
             if i in scratch_puts:
                 puts.append(scratch_puts[i])
@@ -153,7 +156,7 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
             if put is None:
                 return None
         elif not is_placed_for(aval, i, launch):
-            exclusive = i in plan.passed or i in plan.donated
+            exclusive = i in passed or i in plan.donated
             if exclusive or not can_put_host_value(launch, i):
                 return None
             put = compile_copy(aval, launch.devices[0])
@@ -163,11 +166,12 @@ def _compile_puts(program: LoadedProgram, avals: Sequence[Aval]) -> tuple[Any, .
     return tuple(puts[: len(plan.kept)])
 
 
-def _compile_scratch_puts(program: LoadedProgram, avals: Sequence[Aval]) -> dict[int, Any]:
+def _compile_scratch_puts(
+    program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
+) -> dict[int, Any]:
     """Returns by number what copies host values into scratch memory, or puts them."""
-    assert program.executable is not None
-    plan, steps, launch = program.plan, program.executable.launch_steps, program.launch
-    found = {i: at for at, i in enumerate(plan.kept) if not is_placed(avals[i])}
+    plan, launch = program.plan, program.launch
+    found = {i: at for at, i in enumerate(plan.kept) if avals[i].sharding is None}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
         return {}
     numbers = [i for i in found if i not in plan.donated]
@@ -206,7 +210,7 @@ def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
     for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":
             shapes.append((aval.shape, aval.dtype))
-    size = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    size = sum([math.prod(shape) * dtype.itemsize for shape, dtype in shapes])
     count = _KEPT_BYTES // max(size, 1)
     return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
 

@@ -13,7 +13,7 @@ from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, is_transfer
 from plugrt.execution.executables.launch_log import LaunchLog
 from plugrt.execution.launches.caches import RunnerCache
-from plugrt.execution.launches.float_checks import Rerun, add_float_checks, has_float_checks
+from plugrt.execution.launches.float_checks import Rerun, add_float_checks
 from plugrt.execution.launches.loaded_program import LoadedProgram, Run
 from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
@@ -111,12 +111,15 @@ def make_runner(
     is_operation: bool = False,
 ) -> Runner:
     """Returns the runner: places arguments of these avals, launches, checks, builds results."""
-    run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation)
-    if config.token().guarded:
+    token = config.token()
+    settings = token.settings
+    checked = bool(settings["debug_nans"] or settings["debug_infs"])
+    run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation, checked)
+    if token.guarded:
         run = guard_launches(run, program, avals)
-    if config.distributed_debug:
+    if settings["distributed_debug"]:
         run = _log_launches(run, program, avals)
-    return _record_launches(run, program) if config.record_launches else run
+    return _record_launches(run, program) if settings["record_launches"] else run
 
 
 def _record_launches(run: Runner, program: LoadedProgram) -> Runner:
@@ -156,12 +159,17 @@ def _make_unrecorded(
     what: str,
     rerun: Rerun | None,
     is_operation: bool,
+    checked: bool,
 ) -> Runner:
-    if has_float_checks():
-        checked: Any = add_float_checks(program, avals, what, rerun, is_operation)
-        return _take_scalars(avals, _unflatten_results(out_tree, checked))
-    plain = _take_scalars(avals, _unflatten_results(out_tree, program.make_runner(avals)))
-    return compile_runner(program, out_tree, avals, plain)
+    if checked:
+        checking: Any = add_float_checks(program, avals, what, rerun, is_operation)
+        return _take_scalars(avals, _unflatten_results(out_tree, checking))
+    return compile_runner(
+        program,
+        out_tree,
+        avals,
+        lambda: _take_scalars(avals, _unflatten_results(out_tree, program.make_runner(avals))),
+    )
 
 
 def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:

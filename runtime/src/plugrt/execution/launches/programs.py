@@ -104,6 +104,10 @@ class TracedProgram(Protocol):
     def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Self:
         """Returns it with what was compiled of an equal program in ``compiled``, by contents."""
 
+    @property
+    def depends_on_platform(self) -> bool:
+        """Whether platforms may have programs of their own of it."""
+
     def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
         """Returns what a platform of these names compiles: itself, if nothing depends on it."""
 
@@ -122,24 +126,27 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     """
     if not launch.devices:
         launch = place_on_first(launch, repr(traced.plan.name), default_device())
-    traced = traced.lowered_for(process_backends().platforms_of(launch.client))
-    _check_results(traced, launch)
+    if traced.depends_on_platform:
+        traced = traced.lowered_for(process_backends().platforms_of(launch.client))
+    plain = launch.is_plain
+    if not plain:
+        _check_results(traced, launch)
     key = (launch_key(launch, traced.types, traced.output_types), compile_settings())
     [executable] = traced.loaded.get_or_make(key, lambda: (_compile(traced, launch),))
     constants: list[Array] = []
     if traced.plan.constants:
         constants = traced.placed.get_or_make(key, lambda: _place_constants(traced.plan, launch))
-    launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
-    compiled = None if executable is None else executable.executable
-    launch = settle_shardings(launch, traced.plan, traced.types, traced.output_types, compiled)
-    plan = traced.plan
+    plan, types, results = traced.plan, traced.types, traced.output_types
+    if executable is not None and not plain:
+        launch = settle_layouts(launch, plan, types, results, executable)
+        launch = settle_shardings(launch, plan, types, results, executable.executable)
     if plan.donated and launch.partitions > 1:
-        used = used_donations(plan, launch, traced.types, traced.output_types)
-        warn_of_donations(plan, used, traced.types)
+        used = used_donations(plan, launch, types, results)
+        warn_of_donations(plan, used, types)
         plan = replace(plan, donated=used)
     outputs = result_avals(traced, launch)
     return LoadedProgram(
-        plan, traced.types, launch, executable, constants, outputs,
+        plan, types, launch, executable, constants, outputs,
         lambda: traced.module_for(launch),
     )  # fmt: skip
 
@@ -242,10 +249,11 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
     program = traced.program(client, launch)
     agree_on_program(program, launch.devices)
     tupled = is_tuple_program(client, len(plan.kept) + plan.fed)
-    options = replace(compile_options(launch, plan), parameter_is_tupled=tupled)
+    options = compile_options(launch, plan, parameter_is_tupled=tupled)
     with explain_refusal(plan, launch):
         loaded = compile_program(client, program, options, inputs)
-    check_memories(plan, launch, loaded)
+    if not launch.is_plain:
+        check_memories(plan, launch, loaded)
     return loaded
 
 
@@ -273,9 +281,11 @@ def _check_result(traced: TracedProgram, i: int, sharding: Sharding) -> None:
     require_shape(sharding, shape, lambda: f"result {i} of {traced.plan.name!r}")
 
 
-def compile_options(launch: Launch, plan: Plan) -> CompileOptions:
+def compile_options(
+    launch: Launch, plan: Plan, *, parameter_is_tupled: bool = False
+) -> CompileOptions:
     """Returns the compile options of a program for a launch, with what the compiler may choose."""
-    options = launch.compile_options()
+    options = launch.compile_options(parameter_is_tupled=parameter_is_tupled)
     if launch.partitions == 1:
         return options
     left = [launch.out_shardings[i] for i, (o, _) in enumerate(plan.sources) if o == "result"]

@@ -145,11 +145,7 @@ def find_replicas(avals: Sequence[Aval], replicas: int) -> ReplicaSharding | Non
 
     ``replicas`` is how many it has itself: with pmaps within, more than those around.
     """
-    found = {
-        aval.sharding: None
-        for aval in avals
-        if is_placed(aval) and type(aval.sharding) is ReplicaSharding
-    }
+    found = {k.sharding: None for k in avals if type(k.sharding) is ReplicaSharding}
     if not found and replicas == 1:
         return None
     if (here := current_replicas()) is not None:

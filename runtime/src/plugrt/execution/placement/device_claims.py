@@ -41,7 +41,7 @@ def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Cla
         sharding = aval.sharding
         return sharding_claim(lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
 
-    return [claim(i, aval) for i, aval in enumerate(avals) if is_placed(aval) and aval.committed]
+    return [claim(i, aval) for i, aval in enumerate(avals) if aval.committed and is_placed(aval)]
 
 
 def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, ...], bool]:

@@ -72,6 +72,14 @@ class Launch:
         """Whether an argument or a result may lie in another layout than the default."""
         return bool(self.in_layouts or self.out_layouts)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is on one device, with everything in the default memory and layout."""
+        return not self.names_layouts and all(
+            type(sharding) is SingleDeviceSharding and sharding.memory_kind is None
+            for sharding in {*self.in_shardings, *self.out_shardings}
+        )
+
     def in_layout(self, i: int) -> AnyLayout:
         """The layout of an argument."""
         return self.in_layouts[i] if self.in_layouts else None
@@ -98,7 +106,7 @@ class Launch:
             return divide_axis(self.devices, None)
         return SingleDeviceSharding(self.devices[0])
 
-    def compile_options(self) -> CompileOptions:
+    def compile_options(self, *, parameter_is_tupled: bool = False) -> CompileOptions:
         """Returns the compile options of a program for this launch."""
         rows = [
             tuple(d.id for d in self.devices[i : i + self.partitions])
@@ -113,6 +121,7 @@ class Launch:
             use_auto_spmd_partitioning=bool(self.auto_mesh),
             auto_spmd_partitioning_mesh_shape=self.auto_mesh,
             auto_spmd_partitioning_mesh_ids=tuple(range(self.partitions)) if self.auto_mesh else (),
+            parameter_is_tupled=parameter_is_tupled,
             env_overrides=dict(self.compiler_options),
         )
 

@@ -38,7 +38,7 @@ class Plan:
     @property
     def is_trivial(self) -> bool:
         """Whether there is nothing to execute: no computed output and no side effect."""
-        return not self.acts and all(origin != "result" for origin, _ in self.sources)
+        return not self.acts and ("result", 0) not in self.sources
 
     @property
     def passed(self) -> tuple[int, ...]:
@@ -48,7 +48,7 @@ class Plan:
     @property
     def needed(self) -> tuple[int, ...]:
         """The arguments that have to be on the devices: those kept, then those passed through."""
-        return (*self.kept, *(i for i in self.passed if i not in self.kept))
+        return tuple(dict.fromkeys((*self.kept, *self.passed)))
 
     def describe(self, i: int) -> str:
         """Returns a name for argument ``i`` in messages."""
