@@ -99,6 +99,7 @@ def as_jax(session: nox.Session) -> None:
     tests = (
         "tests/cpu/array_api/test_numbers_match_jax.py",
         "tests/cpu/tracing/test_weak_types_as_jax.py",
+        "tests/cpu/differential/test_calls_as_jax.py",
         "tests/pjrt/plugins/test_beside_jax.py",
         "tests/pjrt/test_benchmark.py",
     )

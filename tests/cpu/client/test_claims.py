@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
+import random
 import socket
 import sys
 import threading
@@ -103,6 +105,8 @@ def test_strangers_do_not_end_the_coordinator(
     for question in (
         b'{"index": 1e400, "count": 2, "name": "", "proof": ""}', b'{"index": 2, "count": 2, '
         b'"name": "", "proof": ""}', b'{"about": -1, "proof": ""}', b'{"about": 0, "proof": 7}',
+        b'{"about": 0, "proof": "\\ud800"}',
+        b'{"index": 1, "count": 2, "name": "\\udfff", "proof": ""}',
     ):  # fmt: skip
         with call(address) as stranger:
             stranger.sendall(hello)
@@ -111,6 +115,68 @@ def test_strangers_do_not_end_the_coordinator(
             assert b"fault" in stranger.recv(4096)
     first, _ = claim(member(address, 0))
     first.close()
+
+
+_FIELDS: dict[str, list[Any]] = {
+    "nonce": ["x", ""], "index": [0, 1, 2], "count": [2, 3], "name": ["x"], "about": [0, 1],
+    "proof": ["", "00"], "other": [1],
+}  # fmt: skip
+_VALUES: list[Any] = [
+    None, True, -1, 2**31, 10**400, 1.5, float("nan"), float("inf"), "", "\ud800", "\udc80x",
+    "\x00", "\u202e", "9" * 3000, [], [[]], {}, {"\udfff": 1},
+]  # fmt: skip
+
+
+def make_line(rng: random.Random) -> bytes:
+    """Returns a line with some fields of messages, and some of their values or others."""
+    names = rng.choice(
+        [["nonce"], ["about", "proof"], ["index", "count", "name", "proof"], [*_FIELDS]]
+    )
+    found: dict[str, Any] = {}
+    for name in rng.sample(names, rng.randint(max(1, len(names) - 1), len(names))):
+        found[name] = rng.choice(_FIELDS[name] if rng.random() < 0.6 else _VALUES)
+    said: Any = found if rng.random() < 0.9 else [found]
+    line = json.dumps(said, ensure_ascii=rng.random() < 0.7).encode("utf-8", "surrogatepass")
+    return line if rng.random() < 0.9 else line[: rng.randrange(len(line))]
+
+
+@pytest.mark.parametrize("secret", [None, "a long secret"])
+def test_no_line_of_a_stranger_ends_the_coordinator(secret: str | None) -> None:
+    rng = random.Random(20261129)
+    hello = write(Hello("x"))
+    with coordinator(secret=secret) as address:
+        for _ in range(400):
+            with call(address) as stranger, contextlib.suppress(ConnectionError):
+                if rng.random() < 0.8:
+                    stranger.sendall(hello)
+                    stranger.recv(4096)
+                stranger.sendall(make_line(rng) + b"\n")
+                stranger.recv(4096)
+        until_granted(member(address, 1, secret=secret)).close()
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"challenge": "\\ud800", "proof": ""}', b'{"proof": "\\ud800"}']
+)
+def test_a_coordinator_whose_text_cannot_be_encoded_is_named(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                connection.recv(4096)
+                connection.sendall(answer + b"\n")
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(DistributedError, match="no coordinator"):
+            claim(member(address, 0, secret="s"))
+        server.join()
+
+
+def test_a_program_whose_name_is_no_text_gets_an_index(address: str) -> None:
+    with claim(member(address, 0, name="caf\udce9.py"))[0]:
+        assert find_holder(member(address, 0)) == "caf?.py"
 
 
 def test_who_says_nothing_is_dropped_and_who_has_an_index_is_not() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support import children
+from support.apart import runs_apart
 from support.effort import seeds
 from support.requirements import needs_jax
 
@@ -83,3 +84,15 @@ def test_the_default_memory_has_no_name_in_a_sharding() -> None:
     theirs = jax.device_put(np.ones(3), jax.devices()[0]).sharding
     assert ours.memory_kind is None
     assert theirs.memory_kind == jax.devices()[0].default_memory().kind
+
+
+@runs_apart("as_jax")
+def test_the_long_run_starts_as_its_page_says() -> None:
+    """Without the settings of this suite's processes: the devices among them."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "PLUGRT_"))}
+    found = children.run(
+        [sys.executable, "-m", "support.differential", "--cases", "2", "--seed", "7"],
+        timeout=300, cwd=TESTS, env=env,
+    )  # fmt: skip
+    assert found.stdout.startswith("eager: 2 cases"), found.stderr
+    assert "\n16 cases, 0 with a difference that no entry covers\n" in found.stdout

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from plugrt.distributed import kubernetes, ray
+from plugrt.distributed.initialization import initialize
 from plugrt.distributed.initialize_arguments import (
     OWN,
     Parameters,
@@ -21,7 +22,7 @@ from plugrt.distributed.initialize_arguments import (
 )
 from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongType
 from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config
+from plugrt.settings.declarations import Config, config
 from support.behaviour import behaviour
 from support.distributions import install
 
@@ -286,3 +287,17 @@ def test_indices_of_devices_are_read_before_anything_else(
         found(monkeypatch, tmp_path, {}, stated=stated)
     stated = Parameters("127.0.0.1:1", 2, 0, np.int64(3))  # type: ignore[arg-type]
     assert found(monkeypatch, tmp_path, {}, stated=stated)[3] == [3]
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "says"),
+    [("", None, "it has none"), ("\ud800", None, "not of UTF-8"), (None, "\udcff", "not of UTF-8")],
+)
+def test_a_secret_that_is_none_or_no_text_is_refused(
+    given: str | None, variable: str | None, says: str
+) -> None:
+    with (
+        config.override(coordinator_secret=variable),
+        pytest.raises(ArgumentError, match=f"secret must have at least one character.*{says}"),
+    ):
+        initialize("127.0.0.1:1", 1, 0, secret=given)

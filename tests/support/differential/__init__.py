@@ -4,3 +4,7 @@
 one library, `compare` lists what differs, and `deviations` has the differences that are known.
 ``python -m support.differential``, in ``tests``, is the long run.
 """
+
+import os
+
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")  # before either library reads it

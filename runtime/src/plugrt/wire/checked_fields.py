@@ -86,7 +86,8 @@ def decode(kind: Any, value: Any, what: str) -> Any:
     if origin is dict:
         _require_type(value, dict, what)
         return {
-            name: decode(parts[1], each, f"{what}[{name!r:.60}]") for name, each in value.items()
+            decode(str, name, f"a name in {what}"): decode(parts[1], each, f"{what}[{name!r:.60}]")
+            for name, each in value.items()
         }
     if origin is np.dtype:
         return _decode_dtype(value, what)
@@ -98,7 +99,14 @@ def decode(kind: Any, value: Any, what: str) -> Any:
     if kind not in (*_SCALARS, NoneType):
         raise AssertionError(f"{kind!r} is not decoded")
     _require_type(value, kind, what)
+    if kind is str:  # JSON can escape half of a surrogate pair, which nothing writes or prints
+        require(value.isascii() or not has_surrogates(value), f"{what} is {value!r:.60}")
     return value
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text cannot be encoded in UTF-8."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def decode_json(kind: object, text: bytes, what: str) -> Any:

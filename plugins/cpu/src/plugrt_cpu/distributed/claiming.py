@@ -43,9 +43,9 @@ def claim(membership: Membership) -> tuple[socket.socket, str]:
     Raises `DistributedError` where another process has the index, where the coordinator has another
     number of processes or another secret, and where something else listens at the address.
     """
-    question = Claim(
-        membership.process_id, membership.num_processes, membership.name[:LONGEST_NAME]
-    )
+    # The bytes of a path that are not text are surrogates, which no message may hold.
+    name = membership.name[:LONGEST_NAME].encode("utf-8", "replace").decode()
+    question = Claim(membership.process_id, membership.num_processes, name)
     for tries_left in reversed(range(_TRIES)):
         connection = _connect(membership, membership.initialization_timeout)
         try:
