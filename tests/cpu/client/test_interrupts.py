@@ -242,16 +242,16 @@ def test_an_interrupt_within_a_collection_is_not_lost() -> None:
     assert (done.stdout, done.stderr) == ("20\n", "")
 
 
-LATE = """
+LATE = '''
 import collections, random, signal
 import numpy as np
 import plugrt
 
-class Late(Exception):
+class Late(KIND):
     pass
 
 def late(*_):
-    raise Late
+    raise Late("a", b"", 0, 1, "b") if KIND is UnicodeDecodeError else Late
 
 signal.signal(signal.SIGALRM, late)
 random, seen = random.Random(7), collections.Counter()
@@ -259,6 +259,11 @@ x = np.ones((2, 3), np.float32)
 watched = plugrt.pmap(lambda v: plugrt.pure_callback(np.sin, v, v))
 compiled = lambda k: plugrt.jit(lambda v: v * k)(x)
 launched = lambda k: watched(x)
+put = lambda k: [plugrt.device_put([np.ones(3), {"a": k}]) for _ in range(50)]
+text = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %c = stablehlo.constant dense<VALUE> : tensor<3xf32>
+  %0 = stablehlo.add %a, %c : tensor<3xf32> return %0 : tensor<3xf32> }"""
+program = lambda k: plugrt.compile(text.replace("VALUE", repr(k)))(x[0])
 call, seconds = CALL
 call(1.0)
 for i in range(400):
@@ -273,15 +278,32 @@ for i in range(400):
     except Exception as error:
         seen[repr(error)[:300]] += 1
 print(seen.pop("Late") > 40, seen)
-"""
+'''
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
-@pytest.mark.parametrize("call", ["compiled, 0.02", "launched, 0.002"])
-def test_what_a_signal_handler_raises_arrives(call: str) -> None:
-    """`Thread.start` makes a KeyError of it: that was a fifth of the time-outs of compilations."""
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("compiled, 0.02", "Exception"),
+        ("launched, 0.002", "Exception"),
+        *[
+            (call, kind.__name__)
+            for call in ("compiled, 0.02", "program, 0.02", "put, 0.01")
+            for kind in (
+                RuntimeError, TypeError, ValueError, KeyError, AttributeError, MemoryError,
+                RecursionError, UnicodeDecodeError,
+            )
+        ],
+    ],
+)  # fmt: skip
+def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
+    """Whatever its class: plugrt translates classes that Python and jaxlib raise.
+
+    `Thread.start` made a KeyError of it in a fifth of the time-outs of compilations.
+    """
     variables = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
-    done = run_python(LATE.replace("CALL", call), **variables)
+    done = run_python(LATE.replace("CALL", call).replace("KIND", kind), **variables)
     assert done.stdout == "True Counter()\n", done.stderr[-2000:]
     assert done.stderr == ""
 

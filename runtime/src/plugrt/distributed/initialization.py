@@ -161,9 +161,9 @@ def initialize(
             raise WrongType(f"secret must be a text; got a {type(secret).__name__}")
         secret = config.coordinator_secret if secret is None else secret
         if secret is not None and (not secret or has_surrogates(secret)):
-            found = "others, not of UTF-8" if secret else "none"
+            has = "others, not of UTF-8" if secret else "none"
             raise ArgumentError(
-                f"secret must have at least one character, all of UTF-8; it has {found}"
+                f"secret must have at least one character, all of UTF-8; it has {has}"
             )
         membership = Membership(
             str(found.coordinator_address), int(found.process_id or 0),

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
+from plugrt.lifetime.interruptions import is_interruption
 from plugrt.settings.declarations import config
 
 P = ParamSpec("P")
@@ -61,8 +62,11 @@ def filter_traceback(error: BaseException) -> None:
     exception says what it says; it stays the ``__context__``. What raises it again without a name
     (``raise``) adds no frame of its own. Unlike JAX's, the exception has no note of it: tests of
     users match messages, and notes count there. Under ``config.traceback_filtering`` ``off``
-    nothing changes.
+    nothing changes but that an exception of a signal handler is raised in place of one that was
+    raised for it: a handler runs between any two lines, and its exception may be of a class that
+    those lines translate.
     """
+    _raise_interruption(error)
     if config.traceback_filtering == "off":
         return
     _take_out_frames(error)
@@ -76,6 +80,36 @@ def filter_traceback(error: BaseException) -> None:
             shown.__cause__ = _find_shown_cause(cause)
         else:
             shown = cause
+
+
+def _raise_interruption(error: BaseException) -> None:
+    """Raises the exception of a signal handler that led to ``error``, if there is one.
+
+    It was caught in a frame of the call that ends with the error. An exception that the caller was
+    handling before the call was not.
+    """
+    found, frames, seen = error, _frames_of(error), {id(error)}
+    while (before := found.__cause__ or found.__context__) is not None and id(before) not in seen:
+        seen.add(id(before))
+        caught = _frames_of(before)
+        if not caught or caught[0] not in frames:
+            return
+        if is_interruption(before):
+            context = before.__context__
+            try:
+                raise before
+            finally:
+                before.__context__ = context
+        found = before
+        frames += caught
+
+
+def _frames_of(error: BaseException) -> list[FrameType]:
+    found, entry = [], error.__traceback__
+    while entry is not None:
+        found.append(entry.tb_frame)
+        entry = entry.tb_next
+    return found
 
 
 def _find_shown_cause(error: BaseException) -> BaseException | None:
