@@ -146,7 +146,7 @@ def mode(path: Path) -> int:
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077, 0o277], indirect=True)
 @pytest.mark.usefixtures("umask")
 def test_made_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
-    folder = files.private_folder(tmp_path / "a/b/c")
+    folder = Path(files.private_folder(tmp_path / "a/b/c"))
     assert folder == tmp_path / "a/b/c"
     for made in (folder, folder.parent, folder.parent.parent):
         assert mode(made) == 0o700
@@ -160,13 +160,13 @@ def test_made_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    assert files.private_folder(tmp_path) == tmp_path
+    assert files.private_folder(tmp_path) == str(tmp_path)
     assert mode(tmp_path) == 0o755
 
 
 def test_the_home_folder_expands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert files.private_folder("~/x") == tmp_path / "x"
+    assert files.private_folder("~/x") == str(tmp_path / "x")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileRefused, match="no such user"):
         files.private_folder("~nobody-of-this-name/x")

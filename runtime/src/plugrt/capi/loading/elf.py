@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from plugrt.base.files import open_regular
@@ -70,7 +69,7 @@ def read_elf(path: str) -> ElfFacts:
                         search += found.split(":")
             symbols = _look_up(sections, "GetPjrtApi")
             exported = any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in symbols)
-            origin = str(Path(path).resolve().parent)
+            origin = os.path.dirname(os.path.realpath(path))
             return ElfFacts(
                 machine=str(elf["e_machine"]),
                 bits=int(elf.elfclass),
@@ -181,7 +180,8 @@ def _cached_libraries() -> frozenset[str]:
 def list_loaded() -> dict[str, str]:
     """Returns the libraries loaded in this process, name to path."""
     try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+        with open("/proc/self/maps", errors="replace") as stream:
+            lines = stream.read().splitlines()
     except OSError:
         return {}
     paths = {line.split(maxsplit=5)[5] for line in lines if line.count("/")}
