@@ -217,20 +217,20 @@ def test_a_link_of_another_user_is_not_followed(
     link.symlink_to("folder")
     second.symlink_to(link)
     for path in (link, second):
-        assert files.private_folder(path) == path
+        assert files.private_folder(path) == str(path)
         assert files.read_json(path / "file", own=True) == []
     if os.geteuid() == 0:
         os.chown(link, 54321, 54321, follow_symlinks=False)
     else:
-        lstat = Path.lstat
-        another = SimpleNamespace(st_uid=54321)
-        monkeypatch.setattr(Path, "lstat", lambda p: another if p == link else lstat(p))
+        lstat = os.lstat
+        another = SimpleNamespace(st_uid=54321, st_mode=lstat(link).st_mode)
+        monkeypatch.setattr(os, "lstat", lambda p: another if str(p) == str(link) else lstat(p))
     for path in (link, second):
         for use in (files.private_folder, lambda p: files.read_json(p / "file", own=True)):
             with pytest.raises(FileRefused, match=f"{link} is a symbolic link of the user 54321"):
                 use(path)
     assert files.read_json(second / "file") == []
-    assert files.private_folder(folder) == folder
+    assert files.private_folder(folder) == str(folder)
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ class Scratch:
         _, aval = array_type(wanted_type.shape, wanted_type.dtype)
         sharding = device.place.sharding
         self.raw = adapter.put(self.view, aval, sharding, device.raw, adapter.ZERO_COPY)
-        self.is_aliased: bool = (
-            adapter.address(self.raw) == self.view.__array_interface__["data"][0]
-        )
+        # Seen in a view: jaxlib imports JAX to say where an array's memory is.
+        seen = read(self.raw, self.type).__array_interface__["data"][0]
+        self.is_aliased: bool = seen == self.view.__array_interface__["data"][0]
         """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
 
 
