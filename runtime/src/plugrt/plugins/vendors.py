@@ -54,7 +54,7 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     return {**options, **({"enable_mock_nccl": True, "num_nodes": nodes} if nodes > 0 else {})}
 
 
-_GPU = re.compile(rf"(?<![a-z])({'|'.join([*ALIASES, *VISIBLE_DEVICES])})(?![a-z])", re.I)
+_GPU = rf"(?i)(?<![a-z])({'|'.join([*ALIASES, *VISIBLE_DEVICES])})(?![a-z])"
 
 
 def trial_options(
@@ -66,7 +66,7 @@ def trial_options(
     A library is a GPU's by the ``names`` of its plugin and file, or by the libraries ``needed``.
     """
     plugins = {plugin for hardware in find_hardware((), needed) for plugin in hardware.plugins}
-    if "preallocate" in options or any(map(_GPU.search, {*names, *plugins})):
+    if "preallocate" in options or any(re.search(_GPU, x) for x in (*names, *plugins)):
         return {**options, "preallocate": False}
     return options
 

@@ -6,9 +6,8 @@ import os
 import platform
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from plugrt.base.files import open_regular
 from plugrt.errors import FileRefused
@@ -30,8 +29,7 @@ _SEGMENT = struct.Struct("<I 4x Q 16x Q")
 """``p_type``, ``p_offset``, ``p_filesz``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElfFacts:
+class ElfFacts(NamedTuple):
     """``machine`` is ELF's name, such as ``EM_X86_64``; ``needed`` are direct dependencies."""
 
     machine: str

@@ -12,8 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrt.base import files
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 _SUFFIXES = (".dist-info", ".egg-info")
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(NamedTuple):
     """An installed distribution; ``location`` is its metadata folder, or the archive it is in.
 
     ``foreign`` is importlib_metadata's object, for one that is not in a folder; ``fault`` is why
