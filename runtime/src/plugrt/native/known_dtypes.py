@@ -1,4 +1,4 @@
-"""`KNOWN_DTYPES`: the dtypes of NumPy values that the compiled core takes."""
+"""`KNOWN_DTYPES`: the dtypes of NumPy values that the compiled core reads."""
 
 from __future__ import annotations
 
