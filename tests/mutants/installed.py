@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from plugrt.plugins.packages.distributions import Distribution
@@ -20,11 +19,10 @@ _SOUND = {
 }
 
 
-@dataclass(frozen=True)
 class _MadeUp(Distribution):
     """A distribution beside this file, whose metadata are texts."""
 
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str]
 
     def read(self, file: str) -> bytes:
         return {**_SOUND, **self.texts}.get(file, "").encode()
@@ -35,7 +33,8 @@ def _installed(
 ) -> Faults:
     """Returns a mutant, found as ``numpy``, whose distribution has these texts."""
     files = {name.replace("__", "."): text for name, text in texts.items()}
-    made = _MadeUp("mutant", version, str(Path(__file__).with_suffix(".dist-info")), texts=files)
+    made = _MadeUp("mutant", version, str(Path(__file__).with_suffix(".dist-info")))
+    made.texts = files
     return Faults(plugin={"installation": Installation("numpy", made, module)})
 
 

@@ -146,7 +146,7 @@ def mode(path: Path) -> int:
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077, 0o277], indirect=True)
 @pytest.mark.usefixtures("umask")
 def test_made_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
-    folder = files.private_folder(tmp_path / "a/b/c")
+    folder = Path(files.private_folder(tmp_path / "a/b/c"))
     assert folder == tmp_path / "a/b/c"
     for made in (folder, folder.parent, folder.parent.parent):
         assert mode(made) == 0o700
@@ -160,13 +160,13 @@ def test_made_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    assert files.private_folder(tmp_path) == tmp_path
+    assert files.private_folder(tmp_path) == str(tmp_path)
     assert mode(tmp_path) == 0o755
 
 
 def test_the_home_folder_expands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert files.private_folder("~/x") == tmp_path / "x"
+    assert files.private_folder("~/x") == str(tmp_path / "x")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileRefused, match="no such user"):
         files.private_folder("~nobody-of-this-name/x")
@@ -217,20 +217,20 @@ def test_a_link_of_another_user_is_not_followed(
     link.symlink_to("folder")
     second.symlink_to(link)
     for path in (link, second):
-        assert files.private_folder(path) == path
+        assert files.private_folder(path) == str(path)
         assert files.read_json(path / "file", own=True) == []
     if os.geteuid() == 0:
         os.chown(link, 54321, 54321, follow_symlinks=False)
     else:
-        lstat = Path.lstat
-        another = SimpleNamespace(st_uid=54321)
-        monkeypatch.setattr(Path, "lstat", lambda p: another if p == link else lstat(p))
+        lstat = os.lstat
+        another = SimpleNamespace(st_uid=54321, st_mode=lstat(link).st_mode)
+        monkeypatch.setattr(os, "lstat", lambda p: another if str(p) == str(link) else lstat(p))
     for path in (link, second):
         for use in (files.private_folder, lambda p: files.read_json(p / "file", own=True)):
             with pytest.raises(FileRefused, match=f"{link} is a symbolic link of the user 54321"):
                 use(path)
     assert files.read_json(second / "file") == []
-    assert files.private_folder(folder) == folder
+    assert files.private_folder(folder) == str(folder)
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

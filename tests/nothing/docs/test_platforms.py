@@ -66,7 +66,7 @@ def test_without_user_ids_ownership_is_not_checked(
     with pytest.raises(FileRefused):
         files.private_folder(tmp_path)
     monkeypatch.delattr(os, "geteuid")
-    assert files.private_folder(tmp_path) == tmp_path
+    assert files.private_folder(tmp_path) == str(tmp_path)
 
 
 def test_without_cpuinfo_the_processor_is_told_by_name(

@@ -183,7 +183,7 @@ def test_no_value_of_a_variable_is_stored(
     monkeypatch.setenv("JAX_PLATFORMS", "chip")
     made_for_jax(site, f"os.environ['CHIP_SECRET']\n{REGISTERS}")
     start(site)
-    stored = (cache_folder() / "trials.json").read_text()
+    stored = Path(cache_folder(), "trials.json").read_text()
     assert "CHIP_SECRET" in stored
     assert "hush" not in stored
 

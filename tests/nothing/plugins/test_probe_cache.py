@@ -60,7 +60,7 @@ def test_a_missing_library_is_not_good(library: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]"])
 def test_a_broken_memory_is_an_empty_one(library: Path, content: str) -> None:
-    place = probe_cache.cache_folder() / "trials.json"
+    place = Path(probe_cache.cache_folder(), "trials.json")
     place.parent.mkdir(mode=0o700)
     place.write_text(content)
     place.chmod(0o600)
@@ -78,9 +78,9 @@ def test_a_folder_that_cannot_be_made_is_no_fault(library: Path) -> None:
 def test_without_the_setting_it_is_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     with config.override(cache_dir=None):
         monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-        assert probe_cache.cache_folder() == Path("/somewhere/plugrt")
+        assert probe_cache.cache_folder() == "/somewhere/plugrt"
         monkeypatch.delenv("XDG_CACHE_HOME")
-        assert probe_cache.cache_folder() == Path.home() / ".cache/plugrt"
+        assert probe_cache.cache_folder() == str(Path.home() / ".cache/plugrt")
 
 
 def test_the_memory_is_bounded(library: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_memory_that_others_could_have_written_counts_for_nothing(
     library: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     probe_cache.record_good(str(library), {})
-    cache = probe_cache.cache_folder()
+    cache = Path(probe_cache.cache_folder())
     spoil(cache)
     for _ in range(3):
         assert not probe_cache.is_known_good(str(library), {})
@@ -140,6 +140,6 @@ def test_the_folder_is_private_whatever_the_umask(library: Path, umask: int) -> 
     finally:
         os.umask(before)
     assert probe_cache.is_known_good(str(library), {})
-    cache = probe_cache.cache_folder()
+    cache = Path(probe_cache.cache_folder())
     assert cache.stat().st_mode & 0o777 == 0o700
     assert (cache / "trials.json").stat().st_mode & 0o777 == 0o600

@@ -12,10 +12,12 @@ import errno
 import os
 import re
 import stat
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from plugrt.errors import FileRefused
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AnyPath = str | os.PathLike[str]
 
@@ -200,21 +202,23 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
 # --- what only this user can change -----------------------------------------------------------
 
 
-def private_folder(path: AnyPath, *, make: bool = True) -> Path:
+def private_folder(path: AnyPath, *, make: bool = True) -> str:
     """Returns the folder, created if ``make``: it is this user's and writable by nobody else.
 
     ``~`` expands. Created folders (also parents) have mode 0700 whatever the umask is; the mode of
     an existing folder stays. Raises `FileRefused`, with the cure, for a folder of another user or
     one that others can write, and the `OSError` of creating or finding it.
     """
-    folder = Path(os.path.expanduser(path))
-    if not folder.is_absolute() and str(path).startswith("~"):
+    folder = os.path.expanduser(path)
+    if not os.path.isabs(folder) and str(path).startswith("~"):
         raise FileRefused(errno.ENOENT, "there is no such user", os.fspath(path))
     if make:
-        _make(folder)
+        from pathlib import Path
+
+        _make(Path(folder))
     found = os.stat(folder)
     if not stat.S_ISDIR(found.st_mode):
-        raise FileRefused(errno.ENOTDIR, "it is not a folder", str(folder))
+        raise FileRefused(errno.ENOTDIR, "it is not a folder", folder)
     _check_own(found, folder)
     return folder
 
@@ -236,7 +240,7 @@ def _check_own(found: os.stat_result, path: AnyPath) -> None:
     """Raises `FileRefused` if another user owns it or a link to it, or can write it."""
     if not hasattr(os, "geteuid"):
         return  # on Windows the mode does not cover other users
-    _check_links(Path(path).absolute(), path)
+    _check_links(os.path.join(os.getcwd(), path), path)
     mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
     if found.st_uid != os.geteuid():
         raise FileRefused(
@@ -254,15 +258,18 @@ def _check_own(found: os.stat_result, path: AnyPath) -> None:
         )
 
 
-def _check_links(place: Path, path: AnyPath) -> None:
+def _check_links(place: str, path: AnyPath) -> None:
     """Raises `FileRefused` if a path leads through a symbolic link of another user, but for root.
 
     Who owns a link can point it at another folder of this user's.
     """
-    for part in (place, *place.parents):
-        if not part.is_symlink():
+    parts = [place]
+    while (parent := os.path.dirname(parts[-1])) != parts[-1]:
+        parts.append(parent)
+    for part in parts:
+        if not os.path.islink(part):
             continue
-        owner = part.lstat().st_uid
+        owner = os.lstat(part).st_uid
         if owner not in (0, os.geteuid()):
             raise FileRefused(
                 errno.EPERM,
@@ -270,7 +277,7 @@ def _check_links(place: Path, path: AnyPath) -> None:
                 "the folder that it leads to",
                 os.fspath(path),
             )
-        _check_links(part.parent / part.readlink(), path)
+        _check_links(os.path.join(os.path.dirname(part), os.readlink(part)), path)
 
 
 def _user(number: int) -> str:
@@ -287,6 +294,8 @@ def claim(path: AnyPath) -> Path:
 
     A new file is made, empty; what an old one holds stays. Never waits for another process.
     """
+    from pathlib import Path  # not needed by every start
+
     whole = Path(os.fsdecode(path)).absolute()
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
     try:

@@ -16,7 +16,6 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -172,7 +171,7 @@ def _package_folders(module: str) -> list[str]:
 def _is_library_file(filename: str) -> bool:
     if filename.startswith((*_checked_folders, "<frozen", "<__array_function__")):
         return True
-    parts = Path(filename).parts
+    parts = os.path.normpath(filename).split(os.sep)
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1] in _PACKAGES
     return filename.startswith(_standard_folders())

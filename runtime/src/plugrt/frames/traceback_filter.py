@@ -8,7 +8,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -23,7 +22,7 @@ def _folder_of(package: str) -> str:
     """Returns the folder of an installed package, which is not imported for it."""
     found = importlib.util.find_spec(package)
     assert found is not None
-    return str(Path(str(found.origin)).parent) + os.sep
+    return os.path.dirname(str(found.origin)) + os.sep
 
 
 OUR_FOLDERS = (_folder_of("plugrt"), _folder_of("optree"))

@@ -9,14 +9,16 @@ import os
 import threading
 import time
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.base import files
 from plugrt.errors import ArgumentError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.monitoring import listeners
 from plugrt.settings.declarations import config
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @with_argument_errors

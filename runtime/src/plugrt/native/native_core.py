@@ -6,9 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from plugrt.errors import ConfigError
 from plugrt.lifetime.interruptions import Scope, open_scopes
 from plugrt.lifetime.main_interpreter import is_main_interpreter
@@ -92,19 +89,7 @@ interrupt comes within one of the two and is settled as well; in Python it may a
 entry of the function that is returned.
 """
 
-KNOWN_DTYPES = (
-    *map(np.dtype, "fildILqQ?hHbBeFD"),
-    *(
-        dtype
-        for name, cls in vars(ml_dtypes).items()
-        if isinstance(cls, type) and issubclass(cls, np.generic)
-        if (dtype := np.dtype(cls)).kind in "Vf" and "complex" not in name
-    ),
-)
-"""Of the NumPy values that the core takes; the usual ones first."""
-
 if core is not None:
-    core.set_dtypes(np.ndarray, KNOWN_DTYPES)
     surroundings.change = core.change_surroundings
     core.set_scope_class(Scope, open_scopes)
 

@@ -9,8 +9,10 @@ plugrt's core and plugrt-sdk's have these files.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEADER = "sources.h"
 """The header in the folder of the sources; it is none of them itself."""

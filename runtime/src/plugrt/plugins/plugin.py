@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +20,7 @@ LoweringRule = Callable[..., Any]
 plugrt's functions; None leaves the operation as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringContext:
+class LoweringContext(NamedTuple):
     """An operation of a program that is lowered for a platform. JAX's ``LoweringRuleContext``."""
 
     operation: str
@@ -38,8 +36,7 @@ class LoweringContext:
     """That of a composite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(NamedTuple):
     """Whether a plugin can work on this machine; if not, the reason and the cure."""
 
     available: bool

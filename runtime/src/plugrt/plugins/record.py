@@ -7,14 +7,16 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import PluginError
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins.packages.description import Description
 from plugrt.plugins.packages.distributions import normalise_name
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.vendors import Hardware, find_hardware
+
+if TYPE_CHECKING:
+    from plugrt.plugins.packages.description import Description
 
 
 class Source(enum.StrEnum):
@@ -147,6 +149,8 @@ class Record:
     @property
     def description(self) -> Description:
         """What its files say of it; read when first asked for."""
+        from plugrt.plugins.packages.description import Description  # not needed by every start
+
         found = Description(self.value, self.location, bool(self.distribution),
                             self.is_made_for_others, self.library)  # fmt: skip
         if found != self._description:

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import NamedTuple
 
 from plugrt.base import files
@@ -55,7 +54,7 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     return {**options, **({"enable_mock_nccl": True, "num_nodes": nodes} if nodes > 0 else {})}
 
 
-_GPU = re.compile(rf"(?<![a-z])({'|'.join([*ALIASES, *VISIBLE_DEVICES])})(?![a-z])", re.I)
+_GPU = rf"(?i)(?<![a-z])({'|'.join([*ALIASES, *VISIBLE_DEVICES])})(?![a-z])"
 
 
 def trial_options(
@@ -67,7 +66,7 @@ def trial_options(
     A library is a GPU's by the ``names`` of its plugin and file, or by the libraries ``needed``.
     """
     plugins = {plugin for hardware in find_hardware((), needed) for plugin in hardware.plugins}
-    if "preallocate" in options or any(map(_GPU.search, {*names, *plugins})):
+    if "preallocate" in options or any(re.search(_GPU, x) for x in (*names, *plugins)):
         return {**options, "preallocate": False}
     return options
 
@@ -164,9 +163,9 @@ class Hardware(NamedTuple):
     libraries: tuple[str, ...] = ()
     usual: bool = False
 
-    def is_seen(self, root: Path, pci: Collection[tuple[str, str, str]]) -> bool:
+    def is_seen(self, root: str | os.PathLike[str], pci: Collection[tuple[str, str, str]]) -> bool:
         """Whether one of these is among the files under ``root`` or the PCI devices."""
-        return any((root / file).exists() for file in self.files) or any(
+        return any(os.path.exists(os.path.join(root, file)) for file in self.files) or any(
             vendor == self.vendor and (code.startswith(self.classes) or device in self.devices)
             for vendor, device, code in pci
         )
@@ -210,24 +209,24 @@ HARDWARE = (
 )  # fmt: skip
 
 
-def hardware_seen(root: str | Path = "/") -> list[Hardware]:
+def hardware_seen(root: files.AnyPath = "/") -> list[Hardware]:
     """Returns the accelerators of this machine; reads /dev and /sys, opens no device."""
     pci = pci_devices(root)
-    return [hardware for hardware in HARDWARE if hardware.is_seen(Path(root), pci)]
+    return [hardware for hardware in HARDWARE if hardware.is_seen(root, pci)]
 
 
-def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
+def pci_devices(root: files.AnyPath = "/") -> list[tuple[str, str, str]]:
     """Returns (vendor id, device id, class code) of each PCI device; empty without a /sys."""
-    folder = Path(root, "sys/bus/pci/devices")
+    folder = os.path.join(root, "sys/bus/pci/devices")
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
+    places = [os.path.join(folder, name) for name in names]
     return [
-        (read_word(folder / name / "vendor"), read_word(folder / name / "device"),
-         read_word(folder / name / "class"))
-        for name in names
-    ]  # fmt: skip
+        (read_word(f"{place}/vendor"), read_word(f"{place}/device"), read_word(f"{place}/class"))
+        for place in places
+    ]
 
 
 def libraries_of(names: Collection[str]) -> list[str]:
@@ -236,7 +235,7 @@ def libraries_of(names: Collection[str]) -> list[str]:
     return [file for file, needs in START_VARIABLES.items() if needs.device in devices]
 
 
-def read_word(file: Path) -> str:
+def read_word(file: files.AnyPath) -> str:
     """Returns a small system file's text without the line end; empty if unreadable."""
     try:
         return files.read_text(file, errors="replace").strip()

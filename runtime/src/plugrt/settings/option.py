@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, Protocol, TypeVar, overload
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
 from plugrt.errors import ConfigError, ReadOnlySetting
 
@@ -14,8 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 D = TypeVar("D")
 
 
-@dataclass(frozen=True)
-class OptionType(Generic[T_co]):
+class OptionType(NamedTuple, Generic[T_co]):
     """What an option accepts: ``parse`` reads text, ``check`` validates a Python value.
 
     Both raise `ValueError` for what they do not accept; ``accepts`` describes what they accept.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from pathlib import Path
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.errors import InvalidReply
 
-_MAPS = Path("/proc/self/maps")
+_MAPS = "/proc/self/maps"
 _LINE = r"(?m)^([0-9a-f]+)-([0-9a-f]+) (.).(.)"
 """Both ends, and whether it can be read and run."""
 _END = 1 << 63
@@ -89,7 +88,8 @@ _latest: AddressMap | None = None
 def _read_map() -> str:
     """Returns the text of the map; empty where there is none."""
     try:
-        return _MAPS.read_text(errors="replace")
+        with open(_MAPS, errors="replace") as stream:
+            return stream.read()
     except OSError:
         return ""
 

@@ -13,7 +13,8 @@ from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.library import Library
 from plugrt.errors import Unimplemented
-from plugrt.native.native_core import KNOWN_DTYPES, core
+from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.native_core import core
 
 ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 MADE = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]

@@ -11,18 +11,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt import interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.buffers.buffer import Buffer
-from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers, can_keep_layouts
-from plugrt.capi.buffers.native_transfers import compile_copy
 from plugrt.capi.client import interpreter_exit
 from plugrt.capi.devices.devices import ClientBase, Device, Memory
-from plugrt.capi.extensions import layouts
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.elf import build_id
@@ -42,6 +36,10 @@ from plugrt.interface.checks import require_rank
 from plugrt.native.finalizers import finish_pending
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from plugrt.capi.buffers.buffer import Buffer
+    from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers
     from plugrt.capi.client.topology import Topology
     from plugrt.capi.programs.executable import Executable
     from plugrt.capi.programs.loaded_executable import LoadedExecutable
@@ -61,7 +59,10 @@ _LONGEST_NAME = 256
 class Client(ClientBase):
     """A ``PJRT_Client``.
 
-    `close` drops this reference; the C client is destroyed with its last buffer or executable."""
+    `close` drops this reference; the C client is destroyed with its last buffer or executable.
+    """
+
+    # Methods import the modules for buffers and programs: a process without these starts sooner.
 
     def __init__(
         self,
@@ -87,7 +88,6 @@ class Client(ClientBase):
         self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
-        self._transfers: Transfers | ClosedTransfers = Transfers(self, handle)
 
     def _call(self, what: str, **inputs: object) -> Any:
         handle = self.handle()
@@ -225,8 +225,6 @@ class Client(ClientBase):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
-        # Not before: a process without programs starts sooner, as all that is imported within these
-        # methods shows.
         from plugrt.capi.buffers.donated_arguments import can_donate
         from plugrt.capi.extensions import ffi_registration, ffi_staging
         from plugrt.capi.programs.executable import Known, program_struct
@@ -404,6 +402,9 @@ class Client(ClientBase):
         """Returns what copies arrays to a device in the core; None where Python has to."""
         if self._handle is None:
             return None
+        from plugrt.capi.buffers.buffer_spec import BufferSpec
+        from plugrt.capi.buffers.native_transfers import compile_copy
+
         return compile_copy(BufferSpec(self._handle, shape, dtype, device))
 
     def await_shards(self, shards: Sequence[Shards]) -> bool:
@@ -413,7 +414,16 @@ class Client(ClientBase):
         return made is not None and bool(made.wait(shards))
 
     @cached_property
+    def _transfers(self) -> Transfers | ClosedTransfers:
+        from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers
+
+        handle = self._handle
+        return ClosedTransfers(self.name) if handle is None else Transfers(self, handle)
+
+    @cached_property
     def _keeps_layouts(self) -> bool:
+        from plugrt.capi.buffers.host_put import can_keep_layouts
+
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
         return bool(devices) and can_keep_layouts(self._transfers, devices[0])
 
@@ -427,6 +437,8 @@ class Client(ClientBase):
 
     @with_argument_errors
     def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:
+        from plugrt.capi.buffers.buffer import Buffer
+
         if len(buffers) == 1 and isinstance(buffers[0], Buffer):
             return buffers[0]
         return interface.require_buffers(buffers)
@@ -443,6 +455,8 @@ class Client(ClientBase):
 
     @with_argument_errors
     def default_layout(self, type: interface.TensorType) -> Layout:
+        from plugrt.capi.extensions import layouts
+
         return layouts.default_layout(self.handle(), type)
 
     def topology(self) -> Topology:
@@ -458,7 +472,7 @@ class Client(ClientBase):
             handle.sweep()
             if handle.core is not None:
                 handle.core.closed = True
-            self._transfers = ClosedTransfers(self.name)
+        self.__dict__.pop("_transfers", None)
 
     def __repr__(self) -> str:
         return f"<{self.name} client of {self.library.path}>"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.library.callback_threads import expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.owned_handles import free_group, stop_freeing
@@ -18,6 +19,9 @@ from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core, new_lock
 from plugrt.processes.forks import FORKED
+
+if TYPE_CHECKING:
+    from plugrt.capi.buffers.buffer import Buffer
 
 _PACKAGE = "plugrt.capi."
 _ENDING = "was stopped because the interpreter is ending"
@@ -109,8 +113,11 @@ def _buffers_of(handle: ClientHandle) -> list[Buffer]:
     Nothing lists them: a launch would pay for it with each result. The garbage collector knows
     them: a million objects take it 0.1 s.
     """
+    made = getattr(sys.modules.get("plugrt.capi.buffers.buffer"), "Buffer", None)
+    if made is None:  # the process has made no buffer
+        return []
     # Its type is asked, and not `isinstance`, which would call ``__class__`` of strangers' objects.
-    found = [thing for thing in gc.get_objects() if type(thing) is Buffer]
+    found = [thing for thing in gc.get_objects() if type(thing) is made]
     return [buffer for buffer in found if buffer._spec.handle is handle]
 
 

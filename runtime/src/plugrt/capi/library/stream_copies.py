@@ -8,10 +8,11 @@ arrays of the host's memory (`plugrt.capi.extensions.ffi_staging`).
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class StreamCopies(Protocol):

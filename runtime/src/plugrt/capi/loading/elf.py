@@ -6,10 +6,8 @@ import os
 import platform
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from plugrt.base.files import open_regular
 from plugrt.errors import FileRefused
@@ -31,8 +29,7 @@ _SEGMENT = struct.Struct("<I 4x Q 16x Q")
 """``p_type``, ``p_offset``, ``p_filesz``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElfFacts:
+class ElfFacts(NamedTuple):
     """``machine`` is ELF's name, such as ``EM_X86_64``; ``needed`` are direct dependencies."""
 
     machine: str
@@ -70,7 +67,7 @@ def read_elf(path: str) -> ElfFacts:
                         search += found.split(":")
             symbols = _look_up(sections, "GetPjrtApi")
             exported = any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in symbols)
-            origin = str(Path(path).resolve().parent)
+            origin = os.path.dirname(os.path.realpath(path))
             return ElfFacts(
                 machine=str(elf["e_machine"]),
                 bits=int(elf.elfclass),
@@ -181,7 +178,8 @@ def _cached_libraries() -> frozenset[str]:
 def list_loaded() -> dict[str, str]:
     """Returns the libraries loaded in this process, name to path."""
     try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+        with open("/proc/self/maps", errors="replace") as stream:
+            lines = stream.read().splitlines()
     except OSError:
         return {}
     paths = {line.split(maxsplit=5)[5] for line in lines if line.count("/")}

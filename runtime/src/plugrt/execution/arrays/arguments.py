@@ -18,7 +18,8 @@ from plugrt.execution.arrays.host_data import (
     scalar_dtype,
     scalar_dtypes,
 )
-from plugrt.native.native_core import KNOWN_DTYPES, core
+from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

@@ -13,7 +13,7 @@ from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
 from plugrt.execution.arrays.array_types import convert
 from plugrt.execution.arrays.casting import cast
 from plugrt.frames.traceback_filter import warn_user
-from plugrt.native.native_core import KNOWN_DTYPES
+from plugrt.native.known_dtypes import KNOWN_DTYPES
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 

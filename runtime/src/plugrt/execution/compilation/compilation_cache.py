@@ -75,9 +75,9 @@ class CacheEntry:
             body = executable.executable.serialize()
             if len(body) < config.persistent_cache_min_entry_size_bytes:
                 return
-            folder = files.private_folder(self.path.parent)
+            files.private_folder(self.path.parent)
             files.write(self.path, encode_entry(body, self._facts, seconds))
-            _make_room(folder)
+            _make_room(self.path.parent)
         except (OSError, PjrtError) as error:
             _fault(f"the executable cannot be kept as {self.path}", error)
 

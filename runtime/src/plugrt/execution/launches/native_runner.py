@@ -20,7 +20,8 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.transfers.quick_puts import compile_copy
 from plugrt.execution.trees import pytrees
 from plugrt.interface import LaunchSteps, LoadedExecutable
-from plugrt.native.native_core import KNOWN_DTYPES, core
+from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.native_core import core
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
 """Where an output is from, as the core has it; arguments are numbered from 0."""

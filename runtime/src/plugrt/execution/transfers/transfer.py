@@ -30,7 +30,8 @@ from plugrt.frames.argument_errors import require_flag
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
-from plugrt.native.native_core import KNOWN_DTYPES, core
+from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.typing import ArrayLike, Container, PutTarget
 

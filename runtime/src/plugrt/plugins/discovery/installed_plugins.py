@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 
 from plugrt.plugins.packages import distributions
@@ -37,14 +36,14 @@ _find_ours = re.compile(_OURS.encode()).search
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 
-@dataclass
 class Discovered:
     """The result of a scan: candidates, aliases (alias to plugin names), and objects with hooks."""
 
-    records: list[Record] = field(default_factory=list)
-    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    hooks: dict[str, list[Record]] = field(default_factory=dict)
-    """Group of `HOOK_GROUPS` to its entry points, in the order of distributions."""
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.aliases: dict[str, tuple[str, ...]] = {}
+        self.hooks: dict[str, list[Record]] = {}
+        """Group of `HOOK_GROUPS` to its entry points, in the order of distributions."""
 
 
 def discover(path: Sequence[str] | None = None) -> Discovered:

@@ -11,12 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import PathFinder
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from plugrt.base import files
 from plugrt.errors import PluginError, PluginIncompatible
 from plugrt.plugins.packages import distributions
 from plugrt.plugins.packages.distributions import Distribution
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FUNCTIONS = {"register_plugin": "plugin_name", "register_backend_factory": "name"}
 """JAX's functions that register a plugin, and their parameter for its name."""
@@ -137,6 +140,8 @@ class Description:
 
     def _files(self) -> list[Path]:
         """Returns the files of the distribution; without one, or a list, the module's."""
+        from pathlib import Path
+
         root = Path(self.location)
         if self.has_distribution:
             distribution = distributions.at(self.location)

@@ -12,17 +12,17 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrt.base import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SUFFIXES = (".dist-info", ".egg-info")
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(NamedTuple):
     """An installed distribution; ``location`` is its metadata folder, or the archive it is in.
 
     ``foreign`` is importlib_metadata's object, for one that is not in a folder; ``fault`` is why
@@ -53,6 +53,7 @@ class Distribution:
         Only those whose names have one of the endings: a path costs 10 µs, and lists are long.
         """
         import csv
+        from pathlib import Path
 
         try:
             record = b"" if self.foreign is not None else self.read("RECORD")
@@ -72,6 +73,8 @@ class Distribution:
             import importlib_metadata
 
             foreign = importlib_metadata.Distribution.at(self.location)
+        from pathlib import Path
+
         found = (file for file in foreign.files or () if file.name.endswith(endings))
         return sorted(Path(str(file.locate())) for file in found)
 

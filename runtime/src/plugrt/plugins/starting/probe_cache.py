@@ -11,7 +11,6 @@ import contextlib
 import os
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from plugrt.base import files
@@ -27,12 +26,12 @@ _TRIAL = 4
 """The version of the trial; a new number makes every library be tried again."""
 
 
-def cache_folder() -> Path:
+def cache_folder() -> str:
     """Returns ``config.cache_dir``, else ``plugrt`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
     if config.cache_dir:
-        return Path(config.cache_dir)
+        return config.cache_dir
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "plugrt"
+    return os.path.join(base, "plugrt")
 
 
 def is_known_good(library: str, options: Mapping[str, OptionValue] | None) -> bool:
@@ -81,15 +80,17 @@ def record(facts: object, result: object) -> None:
         known = _read_entries()
         known.pop(key := _digest(facts), None)
         kept = dict([*known.items(), (key, result)][-_MAX_ENTRIES:])
-        files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(kept).encode())
+        folder = files.private_folder(cache_folder())
+        files.write(os.path.join(folder, _FILE), json.dumps(kept).encode())
 
 
 def _digest(facts: object) -> str:
-    import hashlib  # with OpenSSL; cpu's start has no trial
+    # Not hashlib, which loads OpenSSL, in 3 ms of each start: the file is this user's alone.
     import json
+    import zlib
 
-    whole = [_TRIAL, address_limit(), facts]
-    return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()
+    whole = json.dumps([_TRIAL, address_limit(), facts], default=str).encode()
+    return f"{zlib.crc32(whole):08x}{zlib.adler32(whole):08x}{len(whole):x}"
 
 
 @cache
@@ -108,7 +109,7 @@ def _read_entries() -> dict[str, Any]:
 def _read() -> dict[str, Any]:
     try:
         folder = files.private_folder(cache_folder(), make=False)
-        known = files.read_json(folder / _FILE, own=True)
+        known = files.read_json(os.path.join(folder, _FILE), own=True)
     except (FileNotFoundError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
