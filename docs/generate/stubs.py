@@ -140,6 +140,8 @@ def imports_of(module: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
 
 def home(module: str, name: str) -> tuple[str, str]:
     """Returns the module that defines a name and its name there; no name for a module itself."""
+    if origin := getattr(import_module(module), "_HOMES", {}).get(name):
+        return home(origin, name)
     for node in imports_of(module):
         for alias in node.names:
             if (alias.asname or alias.name) != name:

@@ -71,7 +71,7 @@ static const char core_sources[] =
     "module.c dfea211ab0e8\n"
     "pjrt.h 03d1cc12e76e\n"
     "sizes.h f0ce231aa8b3\n"
-    "values/dtypes.c 16fe16e41fdf\n"
+    "values/dtypes.c 2d079ba8b392\n"
     "values/host_avals.c 8bee95fe41c8\n"
     "values/host_buffer.c bd5030299f63\n"
     "values/host_form.c 74348cd13384\n"

@@ -60,7 +60,7 @@ STEPS = {
         "packages",
         ("coordination", "plugin", "vendors", "record", "log",
          "library", "hookspecs", "hooks"),
-        "discovery", ("precedence", "table"), "starting", "selection", "offers", "__init__",
+        "discovery", ("precedence", "plugin_table"), "starting", "selection", "offers", "__init__",
     ),
     "execution": (
         "trees", "shardings", "executables", "compilation", "arrays", "placement", "transfers",

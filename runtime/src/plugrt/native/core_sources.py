@@ -75,7 +75,7 @@ library/wait.c 4b9f7936e2ac
 module.c dfea211ab0e8
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
-values/dtypes.c 16fe16e41fdf
+values/dtypes.c 2d079ba8b392
 values/host_avals.c 8bee95fe41c8
 values/host_buffer.c bd5030299f63
 values/host_form.c 74348cd13384

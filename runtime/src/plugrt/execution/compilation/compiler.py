@@ -23,9 +23,9 @@ from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stage_events import compile_log_level, logger, record_stage
 from plugrt.plugins.offers.offers import Kept
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.plugins.table import Table
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
 from plugrt.plugins.starting.loading import copy_error, load_for_names, without_frames
 from plugrt.plugins.starting.plugin_work import PluginWork
 from plugrt.plugins.starting.starting import fold_errors, start_first_working, stop
-from plugrt.plugins.table import Table
 from plugrt.processes.forks import warn_of_forks
 from plugrt.settings.declarations import Config
 

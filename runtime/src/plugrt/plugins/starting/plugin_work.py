@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from plugrt.errors import PluginBroken
 from plugrt.interface import Client
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting.loading import load
 from plugrt.plugins.starting.starting import prepare_topologies, start
-from plugrt.plugins.table import Table
 
 if TYPE_CHECKING:
     from plugrt.plugins.coordination import Connection
