@@ -83,24 +83,24 @@ __all__ = [
     "allclose", "any", "arange", "argmax", "argmin", "argsort", "array", "asarray", "asin", "asinh",
     "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_arrays", "broadcast_to", "can_cast", "ceil", "clip", "column_stack", "complex128",
-    "complex64", "concat", "concatenate", "conj", "copysign", "cos", "cosh", "count_nonzero",
+    "broadcast_arrays", "broadcast_to", "can_cast", "ceil", "clip", "column_stack", "complex64",
+    "complex128", "concat", "concatenate", "conj", "copysign", "cos", "cosh", "count_nonzero",
     "cumulative_prod", "cumulative_sum", "diag", "diff", "divide", "dot", "dstack", "e", "einsum",
     "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip",
-    "float16", "float32", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "floor",
+    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "floor",
     "floor_divide", "from_dlpack", "full", "full_like", "greater", "greater_equal", "hstack",
-    "hypot", "iinfo", "imag", "inf", "int16", "int32", "int4", "int64", "int8", "isclose",
+    "hypot", "iinfo", "imag", "inf", "int4", "int8", "int16", "int32", "int64", "isclose",
     "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log",
-    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid",
     "min", "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero",
     "not_equal", "ones", "ones_like", "operators", "outer", "pad", "permute_dims", "pi", "positive",
     "pow", "prod", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type",
     "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "split", "sqrt",
     "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis",
-    "tan", "tanh", "tensordot", "tile", "transpose", "tril", "triu", "trunc", "uint16", "uint32",
-    "uint4", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "tan", "tanh", "tensordot", "tile", "transpose", "tril", "triu", "trunc", "uint4", "uint8",
+    "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "unstack", "var", "vecdot", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -202,9 +202,9 @@ def isnan(x: ArrayLike, /) -> Array: ...
 def less(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def log(x: ArrayLike, /) -> Array: ...
-def log10(x: ArrayLike, /) -> Array: ...
 def log1p(x: ArrayLike, /) -> Array: ...
 def log2(x: ArrayLike, /) -> Array: ...
+def log10(x: ArrayLike, /) -> Array: ...
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def logical_not(x: ArrayLike, /) -> Array: ...

@@ -84,5 +84,5 @@ def names_from(
 
 
 def homes_of(names: Mapping[str, str]) -> dict[str, str]:
-    """Returns the module of each name, where ``names`` are those of each module, with spaces."""
+    """Returns the module of each name; ``names`` has the names of each module, with spaces."""
     return {name: module for module, listed in names.items() for name in listed.split()}
