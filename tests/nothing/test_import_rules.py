@@ -22,8 +22,8 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__
 
 LAYERS = [
     {"errors"},
-    {"base"},
     {"lifetime"},
+    {"base"},
     {"processes"},
     {"interface"},
     {"settings"},

@@ -17,14 +17,13 @@ arrays/function_reader.c bc8246d2292d
 arrays/internal.h 8b237a8a0320
 arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
-base/base.h f9f3aac8f7f7
+base/base.h 1581fc99cc4a
 base/exceptions.c 5cd1798f4702
 base/finalizers.c 340ff4e912c7
 base/internal.h 2cf99daf9ced
 base/lock.c cea67c959d38
 base/objects.c 1f13d668553e
 base/python_method.c 050db04c25a3
-base/scope.c cb02d1bfbe9c
 base/spares.c 8782b064eaca
 base/thread_state.c d641f9ca6246
 calls/call_key.c a4039b172464
@@ -72,7 +71,7 @@ library/references.c 4ef5ae791dfc
 library/trampolines.cc e957865cc359
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
-module.c dfea211ab0e8
+module.c 75184196a51d
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
 values/dtypes.c 2d079ba8b392

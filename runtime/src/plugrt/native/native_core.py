@@ -10,7 +10,6 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import ConfigError
-from plugrt.lifetime.interruptions import Scope, open_scopes
 from plugrt.lifetime.main_interpreter import is_main_interpreter
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.core_sources import SOURCES
@@ -106,6 +105,5 @@ KNOWN_DTYPES = (
 if core is not None:
     core.set_dtypes(np.ndarray, KNOWN_DTYPES)
     surroundings.change = core.change_surroundings
-    core.set_scope_class(Scope, open_scopes)
 
 config.fix("core", f"plugrt's calls run in {'C' if core else 'Python'} already")
