@@ -61,9 +61,9 @@ class _Ending(partial[None]):
     block: _Block
 
 
-# Process-wide, as they have the thread: the blocks whose statement calls `__enter__` next, and
-# those without a statement.
+# Process-wide, with the thread: the blocks whose statements call `__enter__` next.
 _begun: dict[tuple[int, int], ref[_Block]] = {}
+# Process-wide, with the thread: the blocks without a statement.
 _by_hand: list[tuple[Scope, int, Iterator[Any]]] = []
 
 

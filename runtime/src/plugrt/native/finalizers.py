@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import threading
 from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
 
+from plugrt.lifetime.forks import call_in_child
 from plugrt.lifetime.interruptions import is_interruption
 from plugrt.native.native_core import core
 
@@ -125,13 +125,12 @@ _stop: Callable[[], None] = partial(_stopped.append, True)
 if core is not None:
     End, finish_pending, _stop = core.End, core.finish_pending, core.stop_finalizers
 
+    @call_in_child
     def _tell_core() -> None:
         main = threading.main_thread().ident
         core.set_finalizer_hooks(running, here, _descend, is_interruption, main)
 
     _tell_core()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_tell_core)
 
 
 def _end() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 import time
 import weakref
@@ -14,10 +13,10 @@ from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.library.callback_threads import expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.owned_handles import free_group, stop_freeing
+from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core, new_lock
-from plugrt.processes.forks import FORKED
 
 _PACKAGE = "plugrt.capi."
 _ENDING = "was stopped because the interpreter is ending"
@@ -114,6 +113,7 @@ def _buffers_of(handle: ClientHandle) -> list[Buffer]:
     return [buffer for buffer in found if buffer._spec.handle is handle]
 
 
+@call_in_child
 def _abandon_all() -> None:
     """Drops the clients in a forked child process; they belong to the parent.
 
@@ -127,6 +127,3 @@ def _abandon_all() -> None:
         handle.lock = new_lock()
         handle.refuse(FORKED)
     _live.clear()
-
-
-os.register_at_fork(after_in_child=_abandon_all)

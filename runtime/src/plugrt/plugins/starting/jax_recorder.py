@@ -29,7 +29,7 @@ from plugrt.plugins.starting import probe_cache
 from plugrt.settings.declarations import config
 
 BRIDGE = "jax._src.xla_bridge"
-# Process-wide: guards the code objects of JAX's functions.
+# Process-wide: guards the code objects of JAX's functions. Reentrant: recordings are nested.
 _LOCK = threading.RLock()
 # Process-wide: JAX's functions are the process's: what replaces them finds the recorders here.
 _active: list[Recorder] = []
