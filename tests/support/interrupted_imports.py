@@ -78,8 +78,8 @@ def check(adds: bool) -> None:
         assert (plugrt.device_put([1.0, 2.0])[1] + 1).item() == 3
 
 
-def main(step: int) -> int:
-    interruptions = Interruptions(step)
+def main(step: str) -> int:
+    interruptions = Interruptions(int(step))
     sys.setprofile(interruptions)
     try:
         use_all()
@@ -93,8 +93,8 @@ def main(step: int) -> int:
         os._exit(0)
     sys.setprofile(None)
     print(f"{interruptions.tried} places, {interruptions.wrong} wrong", flush=True)
-    return interruptions.wrong
+    return int(bool(interruptions.wrong))
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(int(sys.argv[1]))))
+    sys.exit(main(*sys.argv[1:]))

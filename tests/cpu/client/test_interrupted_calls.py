@@ -42,3 +42,12 @@ def test_an_interrupt_at_any_place_of_the_first_put() -> None:
     arguments = (f"first:put:{9973 // min(EFFORT, 10)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
+
+
+@runs_apart("lifetimes")
+def test_an_interrupt_at_any_module_of_the_first_imports() -> None:
+    """A later import came to modules that had only begun, and the compiled core was refused."""
+    code = "import sys; from support.interrupted_imports import main; sys.exit(main(*sys.argv[1:]))"
+    arguments = (str(max(1, 53 // EFFORT)),)
+    done = run_python(code, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
