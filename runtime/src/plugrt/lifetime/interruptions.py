@@ -47,8 +47,11 @@ def _code_of(handler: Any) -> Any:
 class _Block:
     """A `with` block: it ends with the generator, which ends with this object at the latest."""
 
-    __slots__ = ("__weakref__", "generator")
-    generator: Any
+    __slots__ = ("__weakref__", "generator", "thread")
+
+    def __init__(self) -> None:
+        self.generator: Any = None
+        self.thread = get_ident()
 
 
 class _Ending(partial[None]):
@@ -74,20 +77,21 @@ class _Exit:
         if scope is None:
             return _end_by_hand  # what `contextlib.ExitStack` calls
         block = _Block()
-        block.generator = None
         ending = _Ending(_end, ref(block), scope)
         ending.block = block
-        key = get_ident(), id(scope)
+        key = block.thread, id(scope)
         _begun[key] = ref(block, lambda _: _begun.pop(key, None))
         return ending
 
 
 # These functions keep neither a block nor a generator in a variable, as a traceback would keep it.
 def _end(block: Callable[[], Any], scope: Scope, *_: object) -> None:
-    if block().generator is None:
-        _end_by_hand(scope)
-    else:
+    if block().generator is not None and block().thread == get_ident():
         block().generator.close()
+        return
+    if block().generator is not None:  # not of this thread: it stays entered there
+        _by_hand.append((scope, block().thread, block().generator))
+    _end_by_hand(scope)
 
 
 def _end_by_hand(scope: Scope, *_: object) -> None:
