@@ -66,6 +66,8 @@ class _Ending(partial[None]):
 
 # Process-wide, with the thread: the blocks whose statements call `__enter__` next.
 _begun: dict[tuple[int, int], ref[_Block]] = {}
+# Process-wide: the blocks that a statement has entered, for the interpreter's end.
+_open: set[ref[_Block]] = set()
 # Process-wide, with the thread: the blocks without a statement.
 _by_hand: list[tuple[Scope, int, Iterator[Any]]] = []
 
@@ -80,12 +82,19 @@ class _Exit:
         ending = _Ending(_end, ref(block), scope)
         ending.block = block
         key = block.thread, id(scope)
-        _begun[key] = ref(block, lambda _: _begun.pop(key, None))
+
+        def forget(ended: ref[_Block]) -> None:
+            _begun.pop(key, None)
+            _open.discard(ended)
+
+        _begun[key] = ref(block, forget)
         return ending
 
 
 # These functions keep neither a block nor a generator in a variable, as a traceback would keep it.
 def _end(block: Callable[[], Any], scope: Scope, *_: object) -> None:
+    if block() is None:  # it has ended with the interpreter
+        return
     if block().generator is not None and block().thread == get_ident():
         block().generator.close()
         return
@@ -127,7 +136,7 @@ class Scope:
             _by_hand.append((self, get_ident(), generator))
             return value
         block().generator = self._surround()
-        del _begun[get_ident(), id(self)]
+        _open.add(_begun.pop((get_ident(), id(self))))
         return next(block().generator)
 
     __exit__ = _Exit()
@@ -135,9 +144,14 @@ class Scope:
 
 @atexit.register
 def _end_scopes() -> None:
-    """Ends what this thread has entered without a `with`, while modules have their globals."""
-    while mine := [scope for scope, thread, _ in _by_hand if thread == get_ident()]:
-        _end_by_hand(mine[-1])
+    """Ends the blocks that this thread has entered still, while modules have their globals."""
+    from plugrt.lifetime.forks import keep_forever
+
+    blocks = [(block.thread, block.generator) for block in [found() for found in [*_open]] if block]
+    for thread, generator in [*blocks, *((thread, end) for _, thread, end in reversed(_by_hand))]:
+        keep_forever(generator)  # of another thread: it would end when modules have none
+        if thread == get_ident():
+            generator.close()
 
 
 class _FunctionScope(Scope):
