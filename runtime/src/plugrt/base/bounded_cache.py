@@ -62,9 +62,9 @@ class BoundedCache(dict[K, V]):
 
 # Process-wide: `clear_caches` empties the caches of all modules, which live as long as the process.
 _caches: WeakKeys[BoundedCache[Any, Any], None] = WeakKeys()
-# Process-wide: guards the set of caches. Reentrant: a collection within it may end a function of a
-# user, whose finaliser makes a cache.
+# Process-wide: guards the set of caches.
 _lock = threading.RLock()
+"""Reentrant: a collection within it may call a user's finaliser, which makes a cache."""
 
 
 def clear(*, interned: bool) -> None:

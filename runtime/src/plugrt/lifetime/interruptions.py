@@ -64,11 +64,12 @@ class _Ending(partial[None]):
     block: _Block
 
 
-# Process-wide, with the thread: the blocks whose statements call `__enter__` next.
+# Process-wide: with the thread, the blocks whose statements call `__enter__` next.
 _begun: dict[tuple[int, int], ref[_Block]] = {}
-# Process-wide: the blocks that a statement has entered, for the interpreter's end.
+# Process-wide: the interpreter's end ends the blocks that a statement has entered.
 _open: set[ref[_Block]] = set()
-# Process-wide, with the thread: the blocks without a statement.
+"""Functions in C remove them: an interrupt in one in Python would be lost."""
+# Process-wide: with the thread, the blocks without a statement.
 _by_hand: list[tuple[Scope, int, Iterator[Any]]] = []
 
 
@@ -82,12 +83,7 @@ class _Exit:
         ending = _Ending(_end, ref(block), scope)
         ending.block = block
         key = block.thread, id(scope)
-
-        def forget(ended: ref[_Block]) -> None:
-            _begun.pop(key, None)
-            _open.discard(ended)
-
-        _begun[key] = ref(block, forget)
+        _begun[key] = ref(block, partial(_begun.pop, key))
         return ending
 
 
@@ -136,7 +132,8 @@ class Scope:
             _by_hand.append((self, get_ident(), generator))
             return value
         block().generator = self._surround()
-        _open.add(_begun.pop((get_ident(), id(self))))
+        del _begun[get_ident(), id(self)]
+        _open.add(ref(block(), _open.discard))
         return next(block().generator)
 
     __exit__ = _Exit()
