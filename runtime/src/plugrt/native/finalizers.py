@@ -6,7 +6,7 @@ as the finaliser is over, and calls again what it interrupted. Work is put off w
 collection runs (any lock may be held), within a function that a library calls, and at the
 recursion limit. `finish_pending` does it then; so do the next call, put or compilation,
 ``memory_stats``, ``live_arrays``, ``close`` and the interpreter's exit. Without the core finalisers
-are Python functions: an exception of a signal handler in one is lost, and a collection calls them.
+are Python functions: an exception of a signal handler in one is lost.
 
 Python calls what is in `gc.callbacks` before and after each collection, at whatever place the
 collection comes, and drops what such a callback raises ("Exception ignored in"). So these callbacks
@@ -82,7 +82,7 @@ def finish(work: Work, keep: object = None) -> None:
     """Calls what a finaliser has to do, or puts it off, and keeps an object until then."""
     if _stopped:
         return
-    if here.depth:
+    if here.depth or is_collecting_here():
         _pending.append((work, keep))
         return
     try:
