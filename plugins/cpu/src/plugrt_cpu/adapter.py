@@ -417,7 +417,7 @@ memory_lock = new_lock()
 A data race in XLA, jaxlib 0.10: ``np.asarray(x)`` crashes while another thread calls
 ``x.delete()``, under JAX as well. ``AcquireExternalReference`` reads a buffer's description after
 releasing the buffer's mutex, and ``Delete`` frees that description without waiting for it.
-Reentrant, because making a view may run the garbage collector and with it a finaliser.
+Reentrant, because making a view may run the garbage collector and with it a user's finaliser.
 """
 
 
