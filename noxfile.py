@@ -35,6 +35,7 @@ LIFETIMES = (
     "tests/nothing/cli/test_sick_libraries.py",
 )
 WITH_CALLS = (
+    "tests/cpu/client/test_interrupted_calls.py",
     "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py",
     "tests/cpu/transforms/test_warm_calls.py",
