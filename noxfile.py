@@ -35,6 +35,7 @@ LIFETIMES = (
     "tests/nothing/cli/test_sick_libraries.py",
 )
 WITH_CALLS = (
+    "tests/cpu/client/test_interrupted_calls.py",
     "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py",
     "tests/cpu/transforms/test_warm_calls.py",
@@ -120,7 +121,7 @@ def lifetimes(session: nox.Session) -> None:
 
 @nox.session
 def interrupts(session: nox.Session) -> None:
-    """Interrupts at each place of calls, and at a sample of those of a first put (10 min)."""
+    """Interrupts at each place of calls and module of first imports; a first put's sample (3 h)."""
     test = "tests/cpu/client/test_interrupted_calls.py"
     run_apart(session, "lifetimes", "--timeout=0", test, PLUGRT_TEST_EFFORT="60")
 

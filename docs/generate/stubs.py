@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import subprocess
 import sys
 import textwrap
@@ -43,14 +44,14 @@ class Stub:
 
     def __init__(self, package: ModuleType) -> None:
         self.package = package
-        self.names: set[str] = set(package.__all__)
+        self.names = sorted(package.__all__, key=number_order)
         self.imports: set[str] = set()
 
     def text(self) -> str:
         """Returns the whole of it, not formatted yet."""
-        functions = [self._one(name) for name in self.package.__all__]
+        functions = [self._one(name) for name in self.names]
         listed = textwrap.fill(
-            ", ".join(f'"{name}"' for name in self.package.__all__) + ",",
+            ", ".join(f'"{name}"' for name in self.names) + ",",
             100,
             initial_indent="    ",
             subsequent_indent="    ",
@@ -116,6 +117,11 @@ class Stub:
         return name
 
 
+def number_order(name: str) -> list[str | int]:
+    """Returns a key that sorts names with numbers by these, as ruff sorts ``__all__``."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
 class Written(str):
     """Text that stands in a signature as it is, without quotes."""
 
@@ -140,6 +146,8 @@ def imports_of(module: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
 
 def home(module: str, name: str) -> tuple[str, str]:
     """Returns the module that defines a name and its name there; no name for a module itself."""
+    if origin := getattr(import_module(module), "_HOMES", {}).get(name):
+        return home(origin, name)
     for node in imports_of(module):
         for alias in node.names:
             if (alias.asname or alias.name) != name:

@@ -39,8 +39,6 @@ static PyMethodDef functions[] = {
     {"set_host_hooks", set_host_hooks, METH_O, "set_host_hooks(avals): what finds those of host values."},
     {"set_settings_hooks", set_settings_hooks, METH_VARARGS,
      "set_settings_hooks(attributes, token): those of the settings, and what makes their token."},
-    {"set_scope_class", set_scope_class, METH_VARARGS,
-     "set_scope_class(cls, open): gives the class of `with` blocks its begin and its end."},
     {"set_finalizer_hooks", set_finalizer_hooks, METH_VARARGS,
      "set_finalizer_hooks(collecting, here, descend, is_interruption, main): what finalizers need of Python."},
     {"finish_pending", call_pending, METH_NOARGS,

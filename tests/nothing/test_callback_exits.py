@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.callbacks.callback_exits import keep_exit, raise_exit
 from plugrt.errors import Internal
+from plugrt.lifetime.callback_exits import keep_exit, raise_exit
 
 
 def test_the_exit_of_the_launch_itself_is_raised() -> None:

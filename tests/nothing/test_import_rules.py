@@ -22,8 +22,8 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__
 
 LAYERS = [
     {"errors"},
-    {"base"},
     {"lifetime"},
+    {"base"},
     {"processes"},
     {"interface"},
     {"settings"},
@@ -60,7 +60,7 @@ STEPS = {
         "packages",
         ("coordination", "plugin", "vendors", "record", "log",
          "library", "hookspecs", "hooks"),
-        "discovery", ("precedence", "table"), "starting", "selection", "offers", "__init__",
+        "discovery", ("precedence", "plugin_table"), "starting", "selection", "offers", "__init__",
     ),
     "execution": (
         "trees", "shardings", "executables", "compilation", "arrays", "placement", "transfers",
@@ -275,6 +275,22 @@ def test_a_signal_handler_breaks_off_no_import_of_jaxlib() -> None:
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if re.match(r" *(from jaxlib\S* import|import jaxlib)|.*import_module\(.jaxlib", text)
     ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_package_with_packages_in_it_imports_nothing_of_itself() -> None:
+    """After an interrupt amid such an import no later one succeeded, as `names_from` says.
+
+    ``plugrt`` itself imports two modules, which import no others that import ``plugrt``'s names.
+    """
+    wrong = []
+    for file in sorted(RUNTIME.glob("*/**/__init__.py")):
+        package = ".".join(("plugrt", *file.parent.relative_to(RUNTIME).parts))
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        names = [n.module or "" for n in body if isinstance(n, ast.ImportFrom)]
+        names += [alias.name for n in body if isinstance(n, ast.Import) for alias in n.names]
+        if [*file.parent.glob("*/__init__.py")]:
+            wrong += [f"{file} imports {n}" for n in names if f"{n}.".startswith(f"{package}.")]
     assert not wrong, "\n".join(wrong)
 
 

@@ -113,6 +113,7 @@ def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, f
 
     def state() -> tuple[float, int, list[int]]:
         gc.collect()
+        plugrt.live_arrays()  # which first frees what the collection has found
         return resident(), len(gc.get_objects()), [*map(sys.getrefcount, used)]
 
     for _ in range(max(10, min(count // 10, 10_000))):

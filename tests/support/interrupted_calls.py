@@ -173,14 +173,20 @@ def _equal(result: object, expected: object) -> bool:
     return result == expected
 
 
+_kept: list[BaseException] = []
+"""The last exception, whose traceback keeps frames, as ``sys.last_value`` does in a notebook."""
+
+
 def interrupt(use: Use, place: int) -> tuple[str | None, str]:
     """Calls ``use``, interrupted at that place: where it was (None: there is none), what came."""
+    _kept.clear()
     interruption, came = EntryInterruption(place), "nothing"
     sys.setprofile(interruption)
     try:
         use()
     except BaseException as error:  # noqa: BLE001 - it is compared
         came = repr(error)
+        _kept.append(error)
     sys.setprofile(None)
     return interruption.place, came
 

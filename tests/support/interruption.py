@@ -61,7 +61,7 @@ class EntryInterruption:
         """Where it was raised."""
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
-        if self.place is None and self._is_checked(frame, event, arg):
+        if self.place is None and self.is_checked(frame, event, arg):
             self._left -= 1
             if self._left < 0:
                 code = frame.f_code
@@ -70,7 +70,7 @@ class EntryInterruption:
                 raise KeyboardInterrupt
 
     @staticmethod
-    def _is_checked(frame: FrameType, event: str, arg: Any) -> bool:
+    def is_checked(frame: FrameType, event: str, arg: Any) -> bool:
         code = frame.f_code
         if event == "c_return":
             # Called by instructions of their own, which look for no signals.

@@ -28,6 +28,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.native.finalizers import finish_pending
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.capabilities import capabilities_of
@@ -105,6 +106,7 @@ class BackendClient(Client):
     ) -> BackendBuffer:
         if not isinstance(array, np.ndarray | np.generic):
             raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
+        finish_pending()
         session = self._session
         ours = session.require_device(device)
         place = ours.default_memory() if memory is None else session.require_memory(memory)
@@ -134,6 +136,7 @@ class BackendClient(Client):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:
+        finish_pending()
         session = self._session
         session.require_open()
         session.require_counts(options)

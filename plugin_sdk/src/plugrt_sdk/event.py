@@ -26,7 +26,7 @@ class PendingEvent(Event):
         self._ready = False
         self._error: PjrtError | None = None
         self._callbacks: list[Callback] = []
-        # Reentrant: within it the garbage collector may delete a buffer that asks this event.
+        # Reentrant: within it a signal handler, or a user's finaliser, may ask this event.
         self._lock = threading.RLock()
         self._gate = threading.Lock()
         """Held until the event is complete."""

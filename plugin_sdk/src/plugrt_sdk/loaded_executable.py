@@ -22,6 +22,7 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt.lifetime.waiter import ended
+from plugrt.native.finalizers import finish_pending
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice
@@ -78,6 +79,7 @@ class BackendLoadedExecutable(LoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
+        finish_pending()
         if self._deleted:
             raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
         self._session.require_open()

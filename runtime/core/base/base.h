@@ -100,6 +100,5 @@ PyObject *set_finalizer_hooks(PyObject *module, PyObject *args);
 PyObject *call_pending(PyObject *module, PyObject *unused);
 PyObject *stop_finalizers(PyObject *module, PyObject *unused);
 PyObject *set_settings_hooks(PyObject *module, PyObject *args);
-PyObject *set_scope_class(PyObject *module, PyObject *args); /* scope.c */
 
 #endif

@@ -81,8 +81,9 @@ PyObject *set_dtypes(PyObject *module, PyObject *args) {
   PyTypeObject *cls;
   PyObject *given;
   if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, &cls, &PyTuple_Type, &given)) return NULL;
-  if (count || PyTuple_Size(given) > MOST) {
-    PyErr_Format(PyExc_ValueError, "dtypes are set once, at most %d", MOST);
+  if (ndarray) Py_RETURN_NONE; /* where an import was broken off after this, and came again */
+  if (PyTuple_Size(given) > MOST) {
+    PyErr_Format(PyExc_ValueError, "at most %d dtypes are set", MOST);
     return NULL;
   }
   dtype_name = PyUnicode_InternFromString("dtype");

@@ -9,10 +9,10 @@ from __future__ import annotations
 import atexit
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt.execution.arrays import method_source
-from plugrt.lifetime.uninterrupted_imports import import_native
+from plugrt.lifetime.uninterrupted_imports import names_from
 
 __version__ = "0.1.0"
 
@@ -186,25 +186,16 @@ if TYPE_CHECKING:
 
 if not TYPE_CHECKING:  # a type checker reports a missing name as an error
 
-    def __getattr__(name: str) -> Any:
-        if name in _NAMES:
-            import_native("numpy")  # which all of them import
-            value = getattr(import_module(_NAMES[name]), name)
-        elif name in _MODULES:
-            if name != "errors":
-                import_native("numpy")
-            value = import_module(_MODULES[name])
-        else:
-            from plugrt.missing_names import missing_name
+    def _missing(name: str) -> str:
+        from plugrt.missing_names import missing_name
 
-            # Python itself suggests a name that differs by a letter or two.
-            raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
-        globals()[name] = value
-        return value
+        return missing_name(name)
+
+    __getattr__ = names_from(__name__, _NAMES | _MODULES, _missing)
 
 
-# Arrays get their operators from `plugrt.array_api`, when one is first used.
-method_source.set_loader(lambda: import_module("plugrt.array_api"))
+# Arrays get their operators when one is first used.
+method_source.set_loader(lambda: import_module("plugrt.array_api.operators"))
 
 
 @atexit.register

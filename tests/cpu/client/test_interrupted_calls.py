@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.native.native_core import core
 from support.apart import runs_apart
 from support.distributions import run_python, run_warm
 from support.effort import EFFORT
 from support.platforms import platform_environment
 
 CODE = "import sys; from support.interrupted_calls import main; sys.exit(main(*sys.argv[1:]))"
-SOUND_IN_C = {"scopes", "in_mesh"}
-"""Without the core an interrupt at the entry of `Mesh.__exit__` leaves the mesh entered."""
 VARIABLES = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
 SAMPLE = (
     "scopes:3", "frames:1", "put:3", "eager:9", "lower:700", "read:901", "pmap:1103",
@@ -25,9 +22,7 @@ WHOLE = (
 
 
 def test_a_sample_of_interrupts() -> None:
-    uses = tuple(
-        f"sweep:{use}" for use in SAMPLE if core or use.partition(":")[0] not in SOUND_IN_C
-    )
+    uses = tuple(f"sweep:{use}" for use in SAMPLE)
     done = run_warm(CODE, arguments=uses, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
 
@@ -36,8 +31,6 @@ def test_a_sample_of_interrupts() -> None:
 @pytest.mark.parametrize("use", WHOLE)
 def test_an_interrupt_at_any_place_leaves_nothing_behind(use: str) -> None:
     """Later calls were traced into a trace that had ended, and the process aborted at its end."""
-    if core is None and use in SOUND_IN_C:
-        pytest.skip("Mesh.__exit__ is a function in Python without the core")
     arguments = (f"sweep:{use}:{max(1, 53 // EFFORT)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
@@ -48,4 +41,13 @@ def test_an_interrupt_at_any_place_of_the_first_put() -> None:
     """The modules that it imports are whole at the next one, and one thread imports them."""
     arguments = (f"first:put:{9973 // min(EFFORT, 10)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
+
+
+@runs_apart("lifetimes")
+def test_an_interrupt_at_any_module_of_the_first_imports() -> None:
+    """A later import came to modules that had only begun, and the compiled core was refused."""
+    code = "import sys; from support.interrupted_imports import main; sys.exit(main(*sys.argv[1:]))"
+    arguments = (str(max(1, 53 // EFFORT)),)
+    done = run_python(code, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr

@@ -317,6 +317,7 @@ def test_a_program_without_an_excepthook_compiles() -> None:
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_what_is_entered_at_exit_does_not_abort_the_process(core: str) -> None:
     code = """
+    import threading
     import plugrt
     from plugrt.stablehlo.bindings import ir, new_context
     context = new_context().__enter__()
@@ -326,6 +327,14 @@ def test_what_is_entered_at_exit_does_not_abort_the_process(core: str) -> None:
     mesh.__enter__(), plugrt.device_put(1.0)
     plugrt.sharding.use_mesh(mesh).__enter__()
     plugrt.set_mesh(mesh).__enter__()
+    def enter():
+        with plugrt.sharding.use_mesh(mesh):
+            yield
+    here, elsewhere = enter(), enter()
+    next(here)
+    thread = threading.Thread(target=next, args=(elsewhere,))
+    thread.start()
+    thread.join()
     """
     done = run_python(code, PLUGRT_CORE=core)
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,8 +11,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
+from plugrt.lifetime import forks
 from plugrt.native.native_core import core, reason
-from plugrt.processes import forks
 from plugrt_cpu import adapter
 from plugrt_cpu.shards import CpuShards
 

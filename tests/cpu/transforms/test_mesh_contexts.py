@@ -249,6 +249,36 @@ def test_wrong_uses(name: str) -> None:
     assert get_mesh() == NOTHING
 
 
+def test_blocks_end_by_hand_and_by_a_stack() -> None:
+    mesh, other = line(), plugrt.make_mesh((2,), ("y",))
+    manager = use_mesh(mesh)
+    manager.__enter__()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(use_mesh(other))
+        assert get_mesh() == other
+        with manager:
+            assert get_mesh() == mesh
+        assert get_mesh() == other
+    assert get_mesh() == mesh
+    manager.__exit__(None, None, None)
+    assert get_mesh() == NOTHING
+
+
+def test_a_block_that_another_thread_ends_is_refused() -> None:
+    def enter() -> Any:
+        with use_mesh(line()):
+            yield
+
+    block = enter()
+    thread = threading.Thread(target=next, args=(block,))
+    thread.start()
+    thread.join()
+    with use_mesh(mine := plugrt.make_mesh((2,), ("y",))):
+        with pytest.raises(FailedPrecondition, match="in no `with` block"):
+            next(block)
+        assert get_mesh() == mine
+
+
 def test_leaving_a_mesh_that_was_not_entered_is_named() -> None:
     mesh = line()
     for _ in range(2):

@@ -15,9 +15,10 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
 from plugrt.execution.compilation import cpu_features
+from plugrt.lifetime import forks
 from plugrt.plugins.discovery import env_paths
 from plugrt.plugins.record import Record, Source
-from plugrt.processes import forks, keeper
+from plugrt.processes import keeper
 
 
 @pytest.mark.parametrize("name", ["libmine.so", "libmine.dylib", "mine.dll"])

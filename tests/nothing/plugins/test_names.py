@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.selection.platform_choice import parse_request
-from plugrt.plugins.table import Table
 from plugrt.settings.declarations import Config
 
 

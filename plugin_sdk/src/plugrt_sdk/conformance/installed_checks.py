@@ -9,9 +9,9 @@ from typing import Any
 from plugrt.errors import PluginBroken
 from plugrt.interface import Capabilities
 from plugrt.plugins.offers.offers import collect_offers
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.plugins.table import Table
 from plugrt_sdk.conformance.check import Chapter, Check
 
 GROUP = "plugrt.conformance"

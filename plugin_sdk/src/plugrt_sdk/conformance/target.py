@@ -21,9 +21,9 @@ from plugrt.errors import (
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin, find_fault
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting.loading import load
-from plugrt.plugins.table import Table
 
 _COMMAND = "plugrt conform"
 _LIBRARY_ENDINGS = (".so", ".dylib", ".dll")

@@ -2,7 +2,7 @@
 
 An interrupt, or what else is to end the process, is an error for the host, as any exception. Where
 the host is plugrt in this process, it raises the exception itself
-(`plugrt.callbacks.callback_exits`). Under another host, such as JAX, the core in C raises it again
+(`plugrt.lifetime.callback_exits`). Under another host, such as JAX, the core in C raises it again
 where the main thread runs Python next.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import traceback
 
-from plugrt.callbacks.callback_exits import keep_exit
 from plugrt.errors import PjrtError
+from plugrt.lifetime.callback_exits import keep_exit
 from plugrt_sdk.error_codes import pjrt_class
 
 _CALLS_HANDLERS = "plugrt.capi.extensions.ffi_frames"

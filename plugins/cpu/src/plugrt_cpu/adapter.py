@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -25,9 +24,9 @@ import numpy as np
 
 from plugrt import interface
 from plugrt.errors import FailedPrecondition
+from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.native_core import new_lock
-from plugrt.processes.forks import FORKED
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import collecting, stop_recording
 
@@ -418,7 +417,7 @@ memory_lock = new_lock()
 A data race in XLA, jaxlib 0.10: ``np.asarray(x)`` crashes while another thread calls
 ``x.delete()``, under JAX as well. ``AcquireExternalReference`` reads a buffer's description after
 releasing the buffer's mutex, and ``Delete`` frees that description without waiting for it.
-Reentrant, because making a view may run the garbage collector and with it a finaliser.
+Reentrant, because making a view may run the garbage collector and with it a user's finaliser.
 """
 
 
@@ -436,14 +435,11 @@ def _attempt(lock: threading.RLock) -> Any:
 _attempt_memory_lock = _attempt(memory_lock)
 
 
+@call_in_child
 def _renew_lock() -> None:
     global memory_lock, _attempt_memory_lock
     memory_lock = new_lock()  # its owner may be a thread that does not exist in the child
     _attempt_memory_lock = _attempt(memory_lock)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def delete(array: Any) -> None:

@@ -10,7 +10,7 @@ from plugrt import interface
 from plugrt.errors import ArgumentTypeError, FailedPrecondition, InvalidArgument
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device, Layout, Memory, OptionValue, TensorType
-from plugrt.processes.forks import in_child
+from plugrt.lifetime.forks import in_child
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, gives_views
 from plugrt_cpu.device import CpuDevice, CpuMemory, require_device

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, Device, Memory, OptionValue
-from plugrt.processes.forks import FORKED
+from plugrt.lifetime.forks import FORKED
 from plugrt_cpu import adapter
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from plugrt.callbacks.callback_exits import keep_exit
 from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError
+from plugrt.lifetime.callback_exits import keep_exit
 
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
 _STATUS = r"\s*([A-Z_]+): ?"

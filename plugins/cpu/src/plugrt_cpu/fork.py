@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import threading
 from typing import Protocol
 
 from plugrt.base.weak_keys import WeakKeys
+from plugrt.lifetime.forks import call_in_child, keep_forever
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase
 
@@ -35,6 +34,7 @@ def refuse_after_fork(executable: _Launching) -> None:
     _executables.keep(executable, None)
 
 
+@call_in_child
 def _keep_clients_after_fork() -> None:
     """Keeps jaxlib's clients alive until a forked child process ends, where nobody has their locks.
 
@@ -46,11 +46,7 @@ def _keep_clients_after_fork() -> None:
         client.launch_lock = threading.RLock()
         if client._raw is not None:
             adapter.forked_clients.append(client._raw)
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
+            keep_forever(client._raw)
             client._raw, client.is_forked = None, True  # compiling would wait for these threads
     for executable in _executables.alive():
         executable.refuse_launches()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_keep_clients_after_fork)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callbacks.callback_exits import as_failure
 from plugrt.callbacks.host_callbacks import is_partitioned
 from plugrt.interface import Handler, HostCallback
+from plugrt.lifetime.callback_exits import as_failure
 from plugrt.native.native_core import catching
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.callback_order import callback_number, host_callbacks

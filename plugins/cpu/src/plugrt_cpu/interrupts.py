@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import signal
 import threading
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from plugrt.frames.argument_errors import after_checks
+from plugrt.lifetime.forks import call_in_child
 from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.lifetime.thread_work import ThreadWork, is_ending
 
@@ -91,6 +91,4 @@ def _await_all() -> None:
 
 
 atexit.register(_await_all)
-if hasattr(os, "register_at_fork"):
-    # A child process has none of the threads.
-    os.register_at_fork(after_in_child=_under_way.clear)
+call_in_child(_under_way.clear)  # it has none of the threads

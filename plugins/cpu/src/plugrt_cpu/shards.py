@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, TensorType
-from plugrt.processes.forks import in_child
+from plugrt.lifetime.forks import in_child
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import Place

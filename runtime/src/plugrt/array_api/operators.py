@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -189,8 +190,11 @@ def _table() -> dict[str, Any]:
     return result
 
 
-def install_operators(namespace: ModuleType, version: str) -> None:
+def _install(namespace: ModuleType) -> None:
     """Gives arrays their operators and methods, and ``namespace`` as their namespace."""
     protocols = {name: with_user_frames(f) for name, f in make_protocols(namespace).items()}
-    given = {"__array_namespace__": _get_namespace(namespace, version), **protocols}
-    install({**_table(), **given})
+    get = _get_namespace(namespace, namespace.__array_api_version__)
+    install({**_table(), "__array_namespace__": get, **protocols})
+
+
+_install(sys.modules[__name__.rpartition(".")[0]])

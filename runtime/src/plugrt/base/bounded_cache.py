@@ -47,6 +47,7 @@ class BoundedCache(dict[K, V]):
         """Returns the value of ``key``; of threads that miss it together, one makes it."""
         if (value := self.get(key)) is not None:
             return value
+        # Reentrant: a signal handler, or the end of an object, may ask for the same value within.
         lock = self._making.setdefault(key, threading.RLock())
         with lock:
             value = self.get(key)
@@ -61,8 +62,9 @@ class BoundedCache(dict[K, V]):
 
 # Process-wide: `clear_caches` empties the caches of all modules, which live as long as the process.
 _caches: WeakKeys[BoundedCache[Any, Any], None] = WeakKeys()
-# Process-wide: guards the set of caches and their entries, which finalisers of any thread change.
+# Process-wide: guards the set of caches.
 _lock = threading.RLock()
+"""Reentrant: a collection within it may call a user's finaliser, which makes a cache."""
 
 
 def clear(*, interned: bool) -> None:

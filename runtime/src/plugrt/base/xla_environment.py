@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 
 from plugrt.errors import FailedPrecondition
+from plugrt.lifetime.interruptions import scope
 
 MPI_VARIABLE = "MPITRAMPOLINE_LIB"
 MPI_CURE = (
@@ -44,14 +44,14 @@ def require_mpi_wrapper() -> None:
         )
 
 
-@contextmanager
+@scope
 def quiet_logging() -> Iterator[None]:
     """Turns INFO log lines off, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
     with set_variables({"TF_CPP_MIN_LOG_LEVEL": "1"}):
         yield
 
 
-@contextmanager
+@scope
 def reserve_threads(devices: int) -> Iterator[None]:
     """Starts XLA's CPU client with threads for two launches on each of its devices.
 
@@ -67,15 +67,15 @@ def reserve_threads(devices: int) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@scope
 def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
     """Sets variables that are not set, and removes them afterwards.
 
     A library reads them in its initialisation; processes started later must not inherit them.
     """
     ours = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(ours)
     try:
+        os.environ.update(ours)
         yield
     finally:
         for name, value in ours.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import os
 import threading
 import traceback
 import weakref
@@ -17,11 +16,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callbacks.callback_exits import as_failure
 from plugrt.callbacks.launch_watch import WatchedFunction
 from plugrt.errors import Internal, PjrtError, Unimplemented
 from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Client, CompileOptions, HostCallback, Program
+from plugrt.lifetime.callback_exits import as_failure
+from plugrt.lifetime.forks import call_in_child
 
 T = TypeVar("T")
 
@@ -34,8 +34,7 @@ _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
 # Process-wide: each thread's own calls, by its number; launches ask for other threads' calls.
 _calls: dict[int, tuple[object, ...]] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
+call_in_child(_failures.clear)  # the parent raises them
 
 
 class NumberedCallback(WatchedFunction):

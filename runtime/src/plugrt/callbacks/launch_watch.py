@@ -44,7 +44,7 @@ class Watch:
         self._patience = _SHORTEST
         self._calling: Counter[Hashable] = Counter()
         # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
     def note(self, failure: PjrtError) -> None:

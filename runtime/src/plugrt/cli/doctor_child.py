@@ -13,10 +13,10 @@ from plugrt.capi.probing.trial_computation import try_client
 from plugrt.errors import PluginBroken, PlugrtError, Unimplemented, describe, read_message
 from plugrt.interface import Client
 from plugrt.plugins.offers.offers import collect_offers
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.selection.clients import Backends
-from plugrt.plugins.table import Table
 from plugrt.processes.run_in_child import Outcome, run_in_child
 
 Say = Callable[..., None]

@@ -23,8 +23,8 @@ from plugrt.errors import (
 )
 from plugrt.plugins.coordination import Coordination
 from plugrt.plugins.offers.offers import Kept
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
-from plugrt.plugins.table import Table
 
 _VARIABLES = {
     "coordinator_address": "JAX_COORDINATOR_ADDRESS",

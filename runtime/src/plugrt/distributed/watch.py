@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from plugrt.errors import AlreadyExists, PjrtError, ProcessLost, describe, escape_controls
+from plugrt.lifetime.interruptions import scope
 from plugrt.plugins.coordination import Connection
 
 logger = logging.getLogger(__package__)
@@ -248,7 +248,7 @@ def interrupt_main_thread(
     return False
 
 
-@contextmanager
+@scope
 def _set_where_dropped(kind: type[BaseException], dropped: threading.Event) -> Iterator[None]:
     """Sets the event where CPython drops such an exception; it is not printed then."""
     before = sys.unraisablehook
@@ -259,8 +259,8 @@ def _set_where_dropped(kind: type[BaseException], dropped: threading.Event) -> I
         else:
             before(unraisable)
 
-    sys.unraisablehook = hook
     try:
+        sys.unraisablehook = hook
         yield
     finally:
         if sys.unraisablehook is hook:

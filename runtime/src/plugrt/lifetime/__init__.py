@@ -1,1 +1,1 @@
-"""Threads, imports and interpreters: work that signals and exits must not break."""
+"""Signals, exits and forks: blocks, imports, threads and exceptions that they must not break."""

@@ -7,9 +7,10 @@ import functools
 import signal
 from _thread import get_ident
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from types import FunctionType
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+from weakref import ref
 
 from plugrt.errors import FailedPrecondition
 
@@ -43,18 +44,79 @@ def _code_of(handler: Any) -> Any:
     return getattr(handler, "__code__", None)
 
 
-# Process-wide: threads share scopes.
-open_scopes: list[tuple[Scope, int, Iterator[Any]]] = []
-"""The scope, the thread and the generator of each block that has begun; the innermost last."""
+class _Block:
+    """A `with` block: it ends with the generator, which ends with this object at the latest."""
+
+    __slots__ = ("__weakref__", "generator", "thread")
+
+    def __init__(self) -> None:
+        self.generator: Any = None
+        self.thread = get_ident()
+
+
+class _Ending(partial[None]):
+    """The ``__exit__`` of one block. The statement alone refers to it, and it alone to the block.
+
+    Where an interrupt comes as it is called, the statement drops it. The traceback keeps arguments
+    of the function, which do not refer to the block.
+    """
+
+    block: _Block
+
+
+# Process-wide: with the thread, the blocks whose statements call `__enter__` next.
+_begun: dict[tuple[int, int], ref[_Block]] = {}
+# Process-wide: the interpreter's end ends the blocks that a statement has entered.
+_open: set[ref[_Block]] = set()
+"""Functions in C remove them: an interrupt in one in Python would be lost."""
+# Process-wide: with the thread, the blocks without a statement.
+_by_hand: list[tuple[Scope, int, Iterator[Any]]] = []
+
+
+class _Exit:
+    """``__exit__`` of `Scope`: a `with` statement looks it up before it calls ``__enter__``."""
+
+    def __get__(self, scope: Scope | None, cls: type[Scope]) -> Callable[..., None]:
+        if scope is None:
+            return _end_by_hand  # what `contextlib.ExitStack` calls
+        block = _Block()
+        ending = _Ending(_end, ref(block), scope)
+        ending.block = block
+        key = block.thread, id(scope)
+        _begun[key] = ref(block, partial(_begun.pop, key))
+        return ending
+
+
+# These functions keep neither a block nor a generator in a variable, as a traceback would keep it.
+def _end(block: Callable[[], Any], scope: Scope, *_: object) -> None:
+    if block() is None:  # it has ended with the interpreter
+        return
+    if block().generator is not None and block().thread == get_ident():
+        block().generator.close()
+        return
+    if block().generator is not None:  # not of this thread: it stays entered there
+        _by_hand.append((scope, block().thread, block().generator))
+    _end_by_hand(scope)
+
+
+def _end_by_hand(scope: Scope, *_: object) -> None:
+    for index in reversed(range(len(_by_hand))):
+        if _by_hand[index][0] is scope and _by_hand[index][1] == get_ident():
+            _by_hand.pop(index)[2].close()  # type: ignore[attr-defined]
+            return
+    raise FailedPrecondition(
+        f"{type(scope).__name__}.__exit__ was called, and this thread is in no `with` block of "
+        f"{scope!r:.100} that it could end"
+    )
 
 
 class Scope:
     """Base of context managers that an interrupt cannot leave entered.
 
     ``_surround`` is a generator. It makes a change within a ``try``, yields once, and reverts the
-    change in the ``finally``, by assignments and functions in C alone. No signal handler runs
-    between the end of the block and that ``finally``: the compiled core replaces both methods by
-    functions in C. Without it an interrupt at the entry of ``__exit__`` leaves the change.
+    change in the ``finally``, by assignments and functions in C alone. An ``__exit__`` in Python
+    would not be called where an interrupt comes at its entry: the change would stay. Here the
+    generator ends then as well, because nothing refers to it any more.
     """
 
     __slots__ = ()
@@ -63,35 +125,30 @@ class Scope:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        generator = self._surround()
-        value = next(generator)
-        open_scopes.append((self, get_ident(), generator))
-        return value
+        block: Callable[[], Any] | None = _begun.get((get_ident(), id(self)))
+        if block is None:
+            generator = self._surround()
+            value = next(generator)
+            _by_hand.append((self, get_ident(), generator))
+            return value
+        block().generator = self._surround()
+        del _begun[get_ident(), id(self)]
+        _open.add(ref(block(), _open.discard))
+        return next(block().generator)
 
-    def __exit__(self, *_: object) -> None:
-        for index in reversed(range(len(open_scopes))):
-            scope, thread, generator = open_scopes[index]
-            if scope is self and thread == get_ident():
-                del open_scopes[index]
-                generator.close()  # type: ignore[attr-defined]
-                return
-        self._refuse_exit()
-
-    def _refuse_exit(self) -> NoReturn:
-        name = type(self).__name__
-        raise FailedPrecondition(
-            f"{name}.__exit__ was called, and this thread is in no `with` block of {self!r:.100} "
-            "that it could end"
-        )
+    __exit__ = _Exit()
 
 
+@atexit.register
 def _end_scopes() -> None:
     """Ends the blocks that this thread has entered still, while modules have their globals."""
-    while mine := [scope for scope, thread, _ in open_scopes if thread == get_ident()]:
-        mine[-1].__exit__(None, None, None)
+    from plugrt.lifetime.forks import keep_forever
 
-
-atexit.register(_end_scopes)
+    blocks = [(block.thread, block.generator) for block in [found() for found in [*_open]] if block]
+    for thread, generator in [*blocks, *((thread, end) for _, thread, end in reversed(_by_hand))]:
+        keep_forever(generator)  # of another thread: it would end when modules have none
+        if thread == get_ident():
+            generator.close()
 
 
 class _FunctionScope(Scope):
@@ -124,13 +181,8 @@ def scope(function: Callable[Q, Iterator[T]]) -> Callable[Q, AbstractContextMana
     Its generator may not handle the block's exception.
     """
 
-    in_python = contextmanager(function)
-
     @functools.wraps(function)
     def begin(*args: Q.args, **kwargs: Q.kwargs) -> AbstractContextManager[T]:
-        # Without the core contextlib is safer: its generator ends with the object that holds it.
-        if isinstance(Scope.__exit__, FunctionType):
-            return in_python(*args, **kwargs)
         return _FunctionScope(function, args, kwargs)
 
     return begin

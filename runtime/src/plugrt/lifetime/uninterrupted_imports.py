@@ -1,17 +1,24 @@
-"""`import_native`: imports of extension modules that signal handlers cannot break off.
+"""`import_native`, `names_from`: imports that can be repeated after a signal handler's exception.
 
 Many extension modules can be initialised once in a process: after a Ctrl-C amid the import of
 NumPy (2.4), of jaxlib's MLIR bindings (0.10) or of plugrt's core, every later attempt fails
 ("cannot load module more than once per process", "Dialect namespace 'stablehlo' is already
-registered") or ends the process.
+registered") or ends the process. So another thread imports them.
+
+An import of a module in Python can be repeated. But where one of a package is broken off, the
+modules that the package has imported from itself stay, and the next import may begin in one of
+them: it then comes to a package that imports from a module whose own import has only begun. So a
+package with packages in it imports nothing of itself (`names_from`).
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from plugrt.lifetime.thread_work import ThreadWork
 
@@ -50,3 +57,32 @@ def _import_aside(names: tuple[str, ...]) -> None:
     if interrupts:
         raise interrupts[0]
     imports.result()
+
+
+def names_from(
+    package: str, homes: Mapping[str, str], missing: Callable[[str], str] | None = None
+) -> Callable[[str], Any]:
+    """Returns the ``__getattr__`` of a package that imports each name when it is first used.
+
+    ``homes`` has the full name of the module that a name is from, or is. ``missing`` returns the
+    message for a name that is not there.
+    """
+
+    def __getattr__(name: str) -> Any:
+        module = homes.get(name)
+        if module is None:
+            text = missing(name) if missing else f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=sys.modules[package])
+        if module != "plugrt.errors":
+            import_native("numpy")  # which all others import
+        found = import_module(module)
+        value = found if module == f"{package}.{name}" else getattr(found, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__
+
+
+def homes_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Returns the module of each name; ``names`` has the names of each module, with spaces."""
+    return {name: module for module, listed in names.items() for name in listed.split()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 from collections import deque
 from contextlib import suppress
 from typing import Any, Protocol
 
+from plugrt.lifetime.forks import call_in_child
 from plugrt.lifetime.thread_work import ThreadWork
 
 _UNTAKEN = 0.01
@@ -43,6 +43,7 @@ class Waiter:
         self._name = name
         self._most = threads
         # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
+        # Reentrant: a signal handler, or the end of an object, may launch within it, and `add`.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[Awaited] = deque()
@@ -149,8 +150,7 @@ class ProcessWaiter:
         self._threads = threads
         self._closes_at_exit = False
         self._renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
+        call_in_child(self._renew)
 
     def _renew(self) -> None:
         self._waiter = Waiter(self._name, self._threads)

@@ -6,7 +6,7 @@ as the finaliser is over, and calls again what it interrupted. Work is put off w
 collection runs (any lock may be held), within a function that a library calls, and at the
 recursion limit. `finish_pending` does it then; so do the next call, put or compilation,
 ``memory_stats``, ``live_arrays``, ``close`` and the interpreter's exit. Without the core finalisers
-are Python functions: an exception of a signal handler in one is lost, and a collection calls them.
+are Python functions: an exception of a signal handler in one is lost.
 
 Python calls what is in `gc.callbacks` before and after each collection, at whatever place the
 collection comes, and drops what such a callback raises ("Exception ignored in"). So these callbacks
@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import threading
 from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
 
+from plugrt.lifetime.forks import call_in_child
 from plugrt.lifetime.interruptions import is_interruption
 from plugrt.native.native_core import core
 
@@ -82,7 +82,7 @@ def finish(work: Work, keep: object = None) -> None:
     """Calls what a finaliser has to do, or puts it off, and keeps an object until then."""
     if _stopped:
         return
-    if here.depth:
+    if here.depth or is_collecting_here():
         _pending.append((work, keep))
         return
     try:
@@ -125,13 +125,12 @@ _stop: Callable[[], None] = partial(_stopped.append, True)
 if core is not None:
     End, finish_pending, _stop = core.End, core.finish_pending, core.stop_finalizers
 
+    @call_in_child
     def _tell_core() -> None:
         main = threading.main_thread().ident
         core.set_finalizer_hooks(running, here, _descend, is_interruption, main)
 
     _tell_core()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_tell_core)
 
 
 def _end() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import ConfigError
-from plugrt.lifetime.interruptions import Scope, open_scopes
 from plugrt.lifetime.main_interpreter import is_main_interpreter
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.core_sources import SOURCES
@@ -91,6 +90,5 @@ entry of the function that is returned.
 
 if core is not None:
     surroundings.change = core.change_surroundings
-    core.set_scope_class(Scope, open_scopes)
 
 config.fix("core", f"plugrt's calls run in {'C' if core else 'Python'} already")

@@ -2,98 +2,57 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.plugins.plugin import Availability, Plugin
-from plugrt.plugins.record import Record
-from plugrt.plugins.selection.backends import process_backends
-from plugrt.plugins.selection.clients import Backends
+from plugrt.lifetime.uninterrupted_imports import homes_of, names_from
 
 if TYPE_CHECKING:
-    from plugrt.plugins import hookspecs as hookspecs
-    from plugrt.plugins.hookspecs import hookimpl as hookimpl
-    from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
-    from plugrt.plugins.plugin import LoweringContext as LoweringContext
+    from plugrt.plugins import hookspecs
+    from plugrt.plugins.hookspecs import hookimpl
+    from plugrt.plugins.library import LibraryPlugin
+    from plugrt.plugins.plugin import Availability, LoweringContext, Plugin
+    from plugrt.plugins.record import Record
+    from plugrt.plugins.selection.backends import process_backends, register, table
+    from plugrt.plugins.selection.clients import Backends
     from plugrt.plugins.selection.platform_names import (
-        backend_pjrt_c_api_version as backend_pjrt_c_api_version,
+        backend_pjrt_c_api_version,
+        backend_stablehlo_version,
+        backend_xla_version,
+        backends_are_initialized,
+        canonicalize_platform,
+        expand_platform_alias,
+        get_device_backend,
+        is_gpu,
+        is_known_platform,
+        known_platforms,
+        using_pjrt_c_api,
     )
-    from plugrt.plugins.selection.platform_names import (
-        backend_stablehlo_version as backend_stablehlo_version,
-    )
-    from plugrt.plugins.selection.platform_names import backend_xla_version as backend_xla_version
-    from plugrt.plugins.selection.platform_names import (
-        backends_are_initialized as backends_are_initialized,
-    )
-    from plugrt.plugins.selection.platform_names import (
-        canonicalize_platform as canonicalize_platform,
-    )
-    from plugrt.plugins.selection.platform_names import (
-        expand_platform_alias as expand_platform_alias,
-    )
-    from plugrt.plugins.selection.platform_names import get_device_backend as get_device_backend
-    from plugrt.plugins.selection.platform_names import is_gpu as is_gpu
-    from plugrt.plugins.selection.platform_names import is_known_platform as is_known_platform
-    from plugrt.plugins.selection.platform_names import known_platforms as known_platforms
-    from plugrt.plugins.selection.platform_names import using_pjrt_c_api as using_pjrt_c_api
 
-_PLATFORMS = (
-    "backend_pjrt_c_api_version",
-    "backend_stablehlo_version",
-    "backend_xla_version",
-    "backends_are_initialized",
-    "canonicalize_platform",
-    "expand_platform_alias",
-    "get_device_backend",
-    "is_gpu",
-    "is_known_platform",
-    "known_platforms",
-    "using_pjrt_c_api",
+_HOMES = homes_of(
+    {
+        "plugrt.plugins.hookspecs": "hookimpl hookspecs",  # brings pluggy along, 9 ms to import
+        "plugrt.plugins.library": "LibraryPlugin",
+        "plugrt.plugins.plugin": "Availability LoweringContext Plugin",
+        "plugrt.plugins.record": "Record",
+        "plugrt.plugins.selection.backends": "process_backends register table",
+        "plugrt.plugins.selection.clients": "Backends",
+        "plugrt.plugins.selection.platform_names": "backend_pjrt_c_api_version "
+        "backend_stablehlo_version backend_xla_version backends_are_initialized "
+        "canonicalize_platform expand_platform_alias get_device_backend is_gpu is_known_platform "
+        "known_platforms using_pjrt_c_api",
+    }
 )
-_HOMES = {
-    "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
-    "LibraryPlugin": "plugrt.plugins.library",
-    "LoweringContext": "plugrt.plugins.plugin",
-    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.selection.platform_names"),
-}
 
 __all__ = [
-    "Availability",
-    "Backends",
-    "LibraryPlugin",
-    "LoweringContext",
-    "Plugin",
-    "Record",
-    "hookimpl",
-    "hookspecs",
-    "process_backends",
-    "register",
-    "table",
-    *_PLATFORMS,
-]
-
-
-@with_argument_errors
-def register(plugin: Plugin) -> Record:
-    """Registers a plugin in this process; raises `RegistrationError` as `Backends.register`."""
-    return process_backends().register(plugin)
-
-
-@with_argument_errors
-def table() -> tuple[Record, ...]:
-    """Returns a `Record` for each known plugin; loads nothing."""
-    return tuple(process_backends().table.rows)
-
+    "Availability", "Backends", "LibraryPlugin", "LoweringContext", "Plugin", "Record",
+    "backend_pjrt_c_api_version", "backend_stablehlo_version", "backend_xla_version",
+    "backends_are_initialized", "canonicalize_platform", "expand_platform_alias",
+    "get_device_backend", "hookimpl", "hookspecs", "is_gpu", "is_known_platform", "known_platforms",
+    "process_backends", "register", "table", "using_pjrt_c_api",
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker reports a missing name as an error
-
-    def __getattr__(name: str) -> Any:
-        if name == "hookspecs":
-            return import_module("plugrt.plugins.hookspecs")
-        if name in _HOMES:
-            return getattr(import_module(_HOMES[name]), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = names_from(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

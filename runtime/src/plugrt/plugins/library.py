@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from plugrt.base.xla_environment import set_variables
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, OptionValue
+from plugrt.lifetime.interruptions import scope
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import FLAG, Availability, Declared, Plugin, find_wrong_type
 from plugrt.settings.declarations import Config, config
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from plugrt.plugins.coordination import Connection
 
 
-@contextmanager
+@scope
 def set_start_variables(library: str) -> Iterator[None]:
     """Sets a library's `vendors.START_VARIABLES` on a machine without its device."""
     names = sorted(names_of(library) & vendors.START_VARIABLES.keys())

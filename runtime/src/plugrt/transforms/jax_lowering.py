@@ -17,6 +17,7 @@ import jax.extend
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NeedsJaxBackend, NotAnArray, Unimplemented
+from plugrt.lifetime.interruptions import scope
 from plugrt.stablehlo.attributes import find_attribute, text_of
 from plugrt.stablehlo.inlined_meshes import InlinedMeshes, drop_shardings, inline_meshes
 from plugrt.stablehlo.modules import bytecode
@@ -96,7 +97,7 @@ class _AbsentDevice:
 _absent_device = functools.cache(_AbsentDevice)
 
 
-@contextlib.contextmanager
+@scope
 def _hide_devices(platform: str) -> Iterator[None]:
     """Has JAX trace and lower for a platform in this thread, with no device of it."""
     with jax.default_device(_absent_device(platform)):

@@ -8,6 +8,7 @@ from bisect import bisect_right
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.errors import InvalidReply
+from plugrt.lifetime.forks import call_in_child
 
 _MAPS = "/proc/self/maps"
 _LINE = r"(?m)^([0-9a-f]+)-([0-9a-f]+) (.).(.)"
@@ -149,7 +150,7 @@ def _identify(number: int) -> tuple[int, int] | None:
 
 
 _own = _OwnMemory()
-os.register_at_fork(after_in_child=_own.reopen)
+call_in_child(_own.reopen)
 
 
 def is_memory(address: int, size: int) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
-from plugrt.capi.library.callback_threads import c_callback, keep_forever
+from plugrt.capi.library.callback_threads import c_callback
 from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument, UnsupportedDtype
+from plugrt.lifetime.forks import keep_forever
 from plugrt.native.native_core import core
 
 _BFLOAT16 = 13

@@ -11,7 +11,6 @@ program's function of Python may delete the program's arguments.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from plugrt.capi.buffers.buffer_base import BufferBase
 from plugrt.capi.buffers.donated_arguments import DonatedArguments
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Shards
+from plugrt.lifetime.forks import call_in_child
 from plugrt.native.native_core import core
 
 T = TypeVar("T")
@@ -32,12 +32,10 @@ Buffers = tuple[Any, ...]
 _lock = threading.RLock()  # a finaliser may delete or launch meanwhile
 
 
+@call_in_child  # a thread that it lacks may have the lock
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)  # a thread that the child lacks may have it
 
 
 class _Hold:

@@ -230,6 +230,7 @@ class Client(ClientBase):
         from plugrt.capi.programs.executable import Known, program_struct
         from plugrt.capi.programs.loaded_executable import LoadedExecutable
 
+        finish_pending()
         if self._copies is not None and ffi_staging.is_calling():
             # Seen on an H200 with jax-cuda13-pjrt 0.11.2.
             raise FailedPrecondition(
@@ -379,6 +380,7 @@ class Client(ClientBase):
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
         layout: Layout | None = None,
     ) -> Buffer:
+        finish_pending()
         try:
             if layout is None:
                 return self._transfers.put(array, device, memory, semantics)

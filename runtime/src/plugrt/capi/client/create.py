@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from plugrt.base.xla_environment import reserve_threads
-from plugrt.callbacks.callback_exits import take_exits
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client.client import Client
@@ -18,6 +17,7 @@ from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.capi.loading.library import Library, load_library
 from plugrt.errors import DeadlineExceeded, InvalidArgument, NotFound, PjrtError
 from plugrt.interface import OptionValue
+from plugrt.lifetime.callback_exits import take_exits
 from plugrt.settings.option_types import forced_cpu_devices
 
 if TYPE_CHECKING:

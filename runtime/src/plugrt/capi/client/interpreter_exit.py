@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 import time
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING
 from plugrt.capi.library.callback_threads import expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.owned_handles import free_group, stop_freeing
+from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core, new_lock
-from plugrt.processes.forks import FORKED
 
 if TYPE_CHECKING:
     from plugrt.capi.buffers.buffer import Buffer
@@ -121,6 +120,7 @@ def _buffers_of(handle: ClientHandle) -> list[Buffer]:
     return [buffer for buffer in found if buffer._spec.handle is handle]
 
 
+@call_in_child
 def _abandon_all() -> None:
     """Drops the clients in a forked child process; they belong to the parent.
 
@@ -134,6 +134,3 @@ def _abandon_all() -> None:
         handle.lock = new_lock()
         handle.refuse(FORKED)
     _live.clear()
-
-
-os.register_at_fork(after_in_child=_abandon_all)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.callbacks.callback_exits import as_failure
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import (
@@ -23,6 +22,7 @@ from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
+from plugrt.lifetime.callback_exits import as_failure
 from plugrt.native.native_core import catching
 
 ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4

@@ -5,16 +5,14 @@ Clients must not be destroyed on a thread that is inside a callback.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.lifetime.forks import keep_forever
 from plugrt.native.finalizers import here
-
-Kept = TypeVar("Kept")
 
 # Process-wide: numbers `expected`.
 _keys = itertools.count(1)
@@ -28,16 +26,6 @@ def expect(call: object) -> int:
     key = next(_keys)
     expected[key] = call
     return key
-
-
-def keep_forever(kept: Kept) -> Kept:
-    """Keeps a C callback, or memory of the host, alive until the process ends, and returns it.
-
-    At exit the interpreter clears this package's modules; another library may release a capsule
-    after that.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    return kept
 
 
 def c_callback(c_type: str) -> Callable[[Callable[..., Any]], Any]:

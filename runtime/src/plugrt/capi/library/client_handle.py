@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from plugrt.capi.abi.structs import new_struct, struct_type
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.owned_handles import own
+from plugrt.lifetime.forks import keep_forever
 from plugrt.native.native_core import core, new_lock
 
 _PAGE_BITS = 12
@@ -247,7 +247,7 @@ class ClientHandle:
         Later destructors do nothing: the interpreter is ending.
         """
         self.abandon()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.pending))
+        keep_forever(self.pending)
         _destroy_client(self.library, self.pointer, self.keep)
 
     def refuse(self, why: str, *, but_frees: bool = False, ends_daemons: bool = False) -> None:

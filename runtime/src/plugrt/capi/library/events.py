@@ -12,13 +12,13 @@ from plugrt.capi.library.callback_threads import (
     c_callback,
     expect,
     expected,
-    keep_forever,
     mark_callback,
 )
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.log import logger
 from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface.checks import require_callback
+from plugrt.lifetime.forks import keep_forever
 
 
 class Event(interface.Event):

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, NoReturn
 
-from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._grown import GROWN
 from plugrt.capi.abi._handles import HANDLES
@@ -33,6 +32,7 @@ from plugrt.errors import (
     error_from_code,
 )
 from plugrt.frames.argument_errors import after_checks
+from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.native.native_core import core
 
 Slot = Callable[[Any], Any]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +9,7 @@ from sys import getrefcount
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.lifetime.forks import call_in_child, keep_forever
 from plugrt.native.finalizers import finish
 from plugrt.native.native_core import core
 
@@ -110,11 +109,11 @@ def stop_freeing() -> None:
 
     For interpreter exit, after which libraries may still use memory that was passed to them.
     """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
+    keep_forever(watches)
     for watch in list(watches.values()):
         kept.append((watch.free, watch.keep))
         watch.free = None
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    keep_forever(kept)
 
 
 # Process-wide: atexit's functions, which run after all modules' own ends.
@@ -123,7 +122,7 @@ kept: list[Any] = []
 
 
 # A forked process has the handles, but not the library's threads.
-os.register_at_fork(after_in_child=watches.clear)
+call_in_child(watches.clear)
 
 
 class _RefcountProbe:

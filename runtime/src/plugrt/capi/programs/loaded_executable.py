@@ -23,6 +23,7 @@ from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 from plugrt.lifetime.waiter import ended
+from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core
 
 _get_signature = attrgetter("_spec.signature")
@@ -116,6 +117,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
+        finish_pending()
         # The usual case: buffers of the same signatures as at the last checked launch. Signatures
         # are interned, so this compares identities; they contain the device, so no other client's
         # buffer passes.

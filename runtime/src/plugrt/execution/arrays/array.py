@@ -23,9 +23,9 @@ from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Index, Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.interface import Device, Shards
+from plugrt.lifetime.forks import in_child
 from plugrt.monitoring.listeners import listening
 from plugrt.native.native_core import core
-from plugrt.processes.forks import in_child
 from plugrt.settings.declarations import config
 
 

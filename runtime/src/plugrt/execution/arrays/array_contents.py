@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import monitoring
-from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays.array_conversions import Conversions
 from plugrt.execution.arrays.aval import ArrayAval
@@ -21,6 +20,7 @@ from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Buffer, Client, HeldForm, Shards, TensorType
+from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config

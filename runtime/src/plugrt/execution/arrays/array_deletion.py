@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from plugrt.execution.arrays.array_contents import Contents
 from plugrt.execution.arrays.sharers import find_sharers, keep_ended, tie_parts
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import our_files, user_frame
+from plugrt.lifetime.forks import call_in_child
 from plugrt.native.native_core import core
 
 # Process-wide: arrays of all clients share buffers by the same steps.
@@ -24,13 +24,10 @@ A finaliser may do the same meanwhile. To be read here each time: a forked child
 """
 
 
+@call_in_child  # a thread that it lacks may have the lock
 def _renew_lock() -> None:
     global sharers_lock
     sharers_lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):  # a thread that the child lacks may have it
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @with_checked_methods

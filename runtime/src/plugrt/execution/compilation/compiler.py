@@ -22,10 +22,11 @@ from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.frames.argument_errors import after_checks
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.monitoring.stage_events import compile_log_level, logger, record_stage
+from plugrt.native.finalizers import finish_pending
 from plugrt.plugins.offers.offers import Kept
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.plugins.table import Table
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def compile_program(
     `plugrt.monitoring` how long it took. Rewriters see the program first (`rewrite_program`).
     Raises the backend's `PjrtError`.
     """
+    finish_pending()
     program = compute_narrow_types(rewrite_program(program, client), client, options)
     dumps = bool(config.dump_ir_to)
     if dumps:

@@ -64,7 +64,7 @@ class CallingLaunch:
         self.making = threading.Lock()
         self._ended = threading.Lock()  # not an event: see `plugrt.lifetime.thread_work`
         self._ended.acquire()
-        self._releasing = threading.RLock()
+        self._releasing = threading.RLock()  # what ends within it may launch, and release again
         self.entry = (partial(self.wait_for_end, 0.01), True)
         """Its entry in the queue; the wait returns False from time to time."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.interface import Client
+from plugrt.lifetime.forks import call_in_child
 from plugrt.plugins.selection import backends
 
 # Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
@@ -37,6 +37,7 @@ def calling_launches() -> list[CallingLaunch]:
     return [launch for queue in queues for launch in queue.made()]
 
 
+@call_in_child
 def _forget_all() -> None:
     """Forgets launches, which are the parent's, and a lock that no thread of a child may hold.
 
@@ -60,5 +61,3 @@ def _await_all() -> None:
 
 
 backends.on_clear(_await_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.callbacks.callback_exits import as_failure
 from plugrt.callbacks.host_callbacks import call_noted
 from plugrt.callbacks.launch_watch import WatchedFunction
 from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError
 from plugrt.interface import Client, Handler, HandlerStages, Program
+from plugrt.lifetime.callback_exits import as_failure
 from plugrt.wire import mlir_bytecode
 from plugrt.wire.protobuf import varint
 

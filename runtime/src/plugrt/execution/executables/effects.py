@@ -17,12 +17,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.callbacks.host_callbacks import calls_under_way, take_failure
 from plugrt.execution.executables.calling_launch import CallingLaunch
 from plugrt.execution.executables.client_launches import calling_launches, client_launches
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
+from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.lifetime.waiter import ProcessWaiter
 
 _MOST_THREADS = 64

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plugrt.callbacks.callback_exits import raise_exit
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays import array_deletion
 from plugrt.execution.arrays.arguments import ParameterType
@@ -23,6 +22,7 @@ from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import TensorType
+from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.native.native_core import core
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to

@@ -21,6 +21,7 @@ from plugrt.execution.placement.plan import Plan, Source
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import LoadedExecutable, Shards
+from plugrt.native.finalizers import finish_pending
 
 Run = Callable[[Sequence[Any]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
@@ -74,6 +75,7 @@ class LoadedProgram:
         clashing = [(i, j) for i in (plan.donated if donation else ()) for j in plan.passed]
 
         def run(values: Sequence[Any]) -> list[Array]:
+            finish_pending()
             for i, j in clashing:
                 if values[i] is values[j] and type(values[i]) is Array:
                     raise InvalidArgument(

@@ -30,6 +30,7 @@ from plugrt.frames.argument_errors import require_flag
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
+from plugrt.native.finalizers import finish_pending
 from plugrt.native.known_dtypes import KNOWN_DTYPES
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
@@ -100,6 +101,7 @@ def device_put(
         put = put_quickly(x, device)
         if put is not None:
             return put
+    finish_pending()
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0

@@ -17,10 +17,10 @@ from plugrt.plugins.discovery import versions
 from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import is_version
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection import backends
 from plugrt.plugins.starting.loading import import_value
-from plugrt.plugins.table import Table
 
 if TYPE_CHECKING:
     from plugrt.plugins.hooks import Hooks

@@ -12,6 +12,8 @@ from plugrt.base import bounded_cache
 from plugrt.errors import InvalidArgument, WrongType
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
+from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.record import Record
 from plugrt.plugins.selection.clients import Backends
 
 _own = Backends()
@@ -20,6 +22,18 @@ _own = Backends()
 def process_backends() -> Backends:
     """Returns the process's own backends."""
     return _own
+
+
+@with_argument_errors
+def register(plugin: Plugin) -> Record:
+    """Registers a plugin in this process; raises `RegistrationError` as `Backends.register`."""
+    return _own.register(plugin)
+
+
+@with_argument_errors
+def table() -> tuple[Record, ...]:
+    """Returns a `Record` for each known plugin; loads nothing."""
+    return tuple(_own.table.rows)
 
 
 @with_argument_errors

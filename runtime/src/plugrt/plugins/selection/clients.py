@@ -19,14 +19,14 @@ from plugrt.errors import (
     WrongType,
 )
 from plugrt.interface import Client, OptionValue
+from plugrt.lifetime.forks import warn_of_forks
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.selection.platform_choice import Choice, Request, choose, parse_request
 from plugrt.plugins.starting.loading import copy_error, load_for_names, without_frames
 from plugrt.plugins.starting.plugin_work import PluginWork
 from plugrt.plugins.starting.starting import fold_errors, start_first_working, stop
-from plugrt.plugins.table import Table
-from plugrt.processes.forks import warn_of_forks
 from plugrt.settings.declarations import Config
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Backends:
         self.config = self.table.config
         self.distributed: Connection | None = None
         """The connection to the other processes, passed to plugins; None in a single process."""
+        # Reentrant: plugins run within it, and get an error if they ask for devices.
         self._lock = threading.RLock()
         self._choice: Choice | None = None
         self._failure: PluginError | None = None

@@ -14,9 +14,9 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client
 from plugrt.plugins import vendors
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.starting.starting import fold_errors, start_first_working, stop
-from plugrt.plugins.table import Table
 
 Load = Callable[[Record], object]
 Start = Callable[[Record], Client]

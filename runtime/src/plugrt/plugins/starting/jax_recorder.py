@@ -11,7 +11,6 @@ first call: a module that has registered with plugrt would not register with jax
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.machinery
 import sys
@@ -22,7 +21,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
-from plugrt.lifetime.interruptions import is_interruption
+from plugrt.lifetime.interruptions import is_interruption, scope
 from plugrt.plugins import vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
@@ -30,7 +29,7 @@ from plugrt.plugins.starting import probe_cache
 from plugrt.settings.declarations import config
 
 BRIDGE = "jax._src.xla_bridge"
-# Process-wide: guards the code objects of JAX's functions.
+# Process-wide: guards the code objects of JAX's functions. Reentrant: recordings are nested.
 _LOCK = threading.RLock()
 # Process-wide: JAX's functions are the process's: what replaces them finds the recorders here.
 _active: list[Recorder] = []
@@ -153,7 +152,7 @@ def _code_for(name: str) -> CodeType:
     return code.replace(co_consts=tuple(name if c == "NAME" else c for c in code.co_consts))
 
 
-@contextlib.contextmanager
+@scope
 def record_registrations(opens: bool = True) -> Iterator[Recorder]:
     """Records the calls of jax's registration functions until the block ends.
 
@@ -214,7 +213,7 @@ def _require_code(function: object) -> CodeType:
 _kept: list[dict[str, ModuleType]] = []
 
 
-@contextlib.contextmanager
+@scope
 def import_fresh(name: str) -> Iterator[ModuleType]:
     """Imports a fresh copy of a module and of its package's Python modules.
 

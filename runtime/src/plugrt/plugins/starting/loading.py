@@ -24,9 +24,9 @@ from plugrt.plugins.discovery import env_paths, versions
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Plugin, find_fault, is_hook_implementation
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.starting.slow_start import warn_if_slow
-from plugrt.plugins.table import Table
 
 
 @after_checks

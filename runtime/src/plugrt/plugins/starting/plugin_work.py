@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plugrt.errors import PluginBroken
 from plugrt.interface import Client
+from plugrt.lifetime.interruptions import scope
 from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting.loading import load
 from plugrt.plugins.starting.starting import prepare_topologies, start
-from plugrt.plugins.table import Table
 
 if TYPE_CHECKING:
     from plugrt.plugins.coordination import Connection
@@ -56,11 +56,11 @@ class PluginWork:
                 "there before it has; a plugin must not"
             )
 
-    @contextmanager
+    @scope
     def _note_work(self, row: Record) -> Iterator[None]:
         self.refuse_reentry()
-        self._at_work = row
         try:
+            self._at_work = row
             yield
         finally:
             self._at_work = None

@@ -27,11 +27,11 @@ from plugrt.plugins import vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.starting import probe_cache
 from plugrt.plugins.starting.loading import copy_error, fail, load, name_owner
 from plugrt.plugins.starting.slow_start import warn_if_slow
-from plugrt.plugins.table import Table
 from plugrt.processes.address_space import address_limit
 
 if TYPE_CHECKING:

@@ -1,11 +1,15 @@
-"""Forks: backends that the parent started have no threads in the child, and a warning of that."""
+"""Forks: work in the child, and a warning; and objects that live until the process ends."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import warnings
 import weakref
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+Kept = TypeVar("Kept")
 
 # Process-wide: said of the process, after a fork.
 in_child: list[bool] = []
@@ -16,8 +20,25 @@ FORKED = (
     "the backend, or with multiprocessing's 'spawn'"
 )
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: in_child.append(True))
+
+def call_in_child(function: Callable[[], object]) -> Callable[[], object]:
+    """Decorator: calls a function in each forked child, where the system forks processes."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+    return function
+
+
+call_in_child(lambda: in_child.append(True))
+
+
+def keep_forever(kept: Kept) -> Kept:
+    """Keeps an object alive until the process ends, and returns it.
+
+    At exit the interpreter clears modules. A library may call a function, or use memory of the
+    host, after that.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return kept
 
 
 class Started(Protocol):

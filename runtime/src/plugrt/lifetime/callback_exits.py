@@ -8,12 +8,11 @@ signal's handler raises meanwhile, as for a time-out.
 
 from __future__ import annotations
 
-import signal
 import threading
-import traceback
 from collections import deque
 
 from plugrt.errors import Internal, PjrtError
+from plugrt.lifetime.interruptions import is_interruption
 
 # Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
@@ -48,16 +47,11 @@ def keep_exit(message: str, raised: BaseException) -> bool:
     ``message`` is the text of the launch's error, which names the function and the user's line.
     Returns True where it is kept, this is the main thread, and no host calls `raise_exit`.
     """
-    if not isinstance(raised, Exception) or _is_of_signal_handler(raised):
+    if not isinstance(raised, Exception) or is_interruption(raised):
         # Its frames have the function's arguments; the text has their lines.
         _exits.append((message, raised.with_traceback(None)))
         return not _hosts and threading.current_thread() is threading.main_thread()
     return False
-
-
-def _is_of_signal_handler(error: Exception) -> bool:
-    handlers = {getattr(signal.getsignal(n), "__code__", None) for n in signal.valid_signals()}
-    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def raise_exit(error: Exception) -> None:

@@ -31,7 +31,7 @@ class Table:
     def __init__(self, config: Config | None = None, path: Sequence[str] | None = None) -> None:
         self.config = default_config if config is None else config
         self.log = Log(self.config)
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # `register` calls `add`, `rescan` reads `rows`
         self.path = path
         self._registered: list[Record] = []
         self._discovered: discovery.Discovered | None = None
