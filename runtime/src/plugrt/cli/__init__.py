@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 import click
 
@@ -99,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        result: Any = cli.main(arguments, prog_name="plugrt", standalone_mode=False)
+        result: object = cli.main(arguments, prog_name="plugrt", standalone_mode=False)
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             click.echo(f"{error.ctx.get_usage()}\n", err=True)

@@ -101,7 +101,7 @@ def _explain_missing(
 def check_parameters(given: Parameters) -> None:
     """Raises `WrongType` or `ArgumentError` for values that cannot be."""
     for name in ("num_processes", "process_id"):
-        value: Any = getattr(given, name)
+        value: object = getattr(given, name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise WrongType(
                 f"{name} must be a whole number; got {value!r:.80}, a {type(value).__name__}"

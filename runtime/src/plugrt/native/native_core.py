@@ -65,7 +65,7 @@ new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else c
 
 
 def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*arguments: Any) -> Any:
+    def guarded(*arguments: object) -> Any:
         try:
             return function(*arguments)
         except BaseException as error:  # noqa: BLE001 - a library calls this

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -81,7 +81,7 @@ def _choose(unique: Sequence[T], chosen: Iterable[int], what: str) -> list[T]:
 
 def _read_aval(table: Table) -> Aval:
     # Symbolic dimensions are texts, until `plugrt.stablehlo.refinement` has sizes for them.
-    shape: tuple[Any, ...] = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
+    shape: tuple[object, ...] = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
     number = table.scalar(_AVAL_DTYPE, "b")
     if number in _KEYS:
         return intern_host_aval((*shape, _KEYS[number]), np.dtype(np.uint32))

@@ -251,7 +251,7 @@ class Options:
         holder.value = token
         return token
 
-    def _intern(self, values: tuple[Any, ...], settings: Mapping[str, object]) -> Token:
+    def _intern(self, values: tuple[object, ...], settings: Mapping[str, object]) -> Token:
         token = self._tokens.get(values)
         if token is None:
             made = Token(values, settings)  # a finaliser that runs meanwhile may make it, too

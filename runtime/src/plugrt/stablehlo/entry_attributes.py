@@ -83,7 +83,7 @@ def forget_donation(main: Any) -> None:
         _write(main, "arg_attrs", given)
 
 
-def move_attributes(source: Any, target: Any, first: int, first_result: int) -> None:
+def move_attributes(source: Any, target: object, first: int, first_result: int) -> None:
     """Gives a function the attributes of another one's parameters and results, from those on.
 
     The numbers of results that donated parameters name are those of the target.
@@ -146,7 +146,7 @@ def place_results(main: Any, kinds: Sequence[str | None]) -> None:
             end.operands[i] = _place(end.operands[i], kind, ir.InsertionPoint(end))
 
 
-def _place(value: Any, kind: str, where: Any) -> Any:
+def _place(value: Any, kind: str, where: object) -> Any:
     placement = ir.DictAttr.get({_PLACEMENT: ir.StringAttr.get(kind)})
     call = ir.Operation.create(
         "stablehlo.custom_call",

@@ -136,7 +136,7 @@ class Operation(Generic[P, R]):
         """Forgets the compiled programs."""
         self._pipeline.clear()
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: object = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:

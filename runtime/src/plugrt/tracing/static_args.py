@@ -44,7 +44,7 @@ class StaticValue:
         return isinstance(other, StaticValue) and self.key == other.key
 
 
-def freeze(value: Any, name: str, operation: Any) -> Any:
+def freeze(value: Any, name: str, operation: object) -> Any:
     """Returns a static argument as something hashable: lists become tuples, dicts items.
 
     NumPy arrays (of sizes, axes, offsets) also become tuples.

@@ -120,7 +120,7 @@ class AheadOfTime(CompiledBase):
         executable: Executable,
         input_types: Sequence[TensorType] | None,
         out_info: Any = None,
-        shardings: tuple[Any, Any] | None = None,
+        shardings: tuple[Any, object] | None = None,
     ) -> None:
         self.program = program
         """The program as the compiler took it."""

@@ -73,7 +73,7 @@ _token = config.token
 _pipelines: WeakKeys[Any, dict[Any, Pipeline[Staged]]] = WeakKeys()
 
 
-def shared_pipeline(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
+def shared_pipeline(function: object, options: tuple[object, ...]) -> Pipeline[Staged]:
     """Returns what all wrappers of a function with these options share; it is held weakly."""
     try:
         by_options = _pipelines.keep(function, {})
@@ -110,7 +110,7 @@ class CachedFunction(CallBase, Generic[P, R]):
 
     # --- slow path ----------------------------------------------------------------------
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _general(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         trace = current_trace()
         if trace is not None:
             return self._call_in_trace(trace, args, kwargs)
@@ -129,7 +129,7 @@ class CachedFunction(CallBase, Generic[P, R]):
             run = self._find(key)
         return (run or self._make_runner(key, bound, avals))(values)
 
-    def _make_runner(self, key: Any, bound: Bound, avals: Sequence[Aval]) -> Runner:
+    def _make_runner(self, key: object, bound: Bound, avals: Sequence[Aval]) -> Runner:
         head = (bound.spec, bound.static_key)
         trace, rerun = self._stager(bound, head), self._make_rerun(bound)
         place = functools.partial(self._launch, bound)
@@ -140,7 +140,7 @@ class CachedFunction(CallBase, Generic[P, R]):
         place = functools.partial(self._launch, bound)
         return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    def _bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
         """Returns the leaves of a call, their structure, and its static values."""
         return self._rules.bind(args, kwargs)
 
@@ -164,7 +164,7 @@ class CachedFunction(CallBase, Generic[P, R]):
         """Calls the function operation by operation, under ``config.disable_jit``."""
         return self._function(*args, **kwargs)
 
-    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function while another one is traced."""
         raise NotImplementedError
 
@@ -199,7 +199,7 @@ class CachedFunction(CallBase, Generic[P, R]):
     def _make_flat(self, bound: Bound) -> Callable[..., Any]:
         """Returns the function of the flat leaves of a call like ``bound``."""
 
-        def call(*leaves: Any) -> Any:
+        def call(*leaves: object) -> Any:
             args, kwargs = bound.rebuild(leaves)
             return self._function(*args, **kwargs)
 
@@ -213,10 +213,10 @@ class CachedFunction(CallBase, Generic[P, R]):
         return self  # as functions are
 
     @overload
-    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    def __get__(self, instance: None, owner: object = None) -> Self: ...
     @overload
     def __get__(
-        self: CachedFunction[Concatenate[S, Rest], R], instance: S, owner: Any = None
+        self: CachedFunction[Concatenate[S, Rest], R], instance: S, owner: object = None
     ) -> Callable[Rest, R]: ...
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else MethodType(self, instance)

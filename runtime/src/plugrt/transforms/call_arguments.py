@@ -22,7 +22,7 @@ class Bound(FlatCall):
     @property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that are not static, as they were flattened: they may have changed."""
-        given: tuple[tuple[Any, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
+        given: tuple[tuple[object, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
         return given
 
     @property
@@ -38,7 +38,7 @@ class Bound(FlatCall):
             [*zip(kwargs.entries(), kwargs.children(), strict=True)],
         )
 
-    def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def rebuild(self, leaves: Iterable[object]) -> tuple[list[Any], dict[str, Any]]:
         """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
         # Sorted, since traces are found by structures that do not tell one order from another.
         args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
@@ -58,7 +58,7 @@ class Bound(FlatCall):
         return tuple((where, static_key(value)) for where, value in self.statics)
 
 
-def check_function(title: str, fun: Any) -> None:
+def check_function(title: str, fun: object) -> None:
     """Raises `ArgumentTypeError` for what cannot be traced, as JAX does."""
     if isinstance(fun, staticmethod):
         raise ArgumentTypeError(
@@ -78,7 +78,7 @@ def check_function(title: str, fun: Any) -> None:
             )
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     """Returns the name of a function, also within `functools.partial`; else that of its type."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -97,7 +97,7 @@ def _numbers(what: str, nums: Any) -> list[int]:
         raise ArgumentTypeError(f"{what}_argnums takes integers; got {nums!r}") from error
 
 
-def _names(what: str, names: Any) -> set[str]:
+def _names(what: str, names: object) -> set[str]:
     # Of `str` itself: methods of a subclass would run where calls look a keyword up.
     if isinstance(names, str):
         return {str.__str__(names)}
@@ -197,14 +197,14 @@ class ArgumentRules:
                 f"its parameters that can be passed so are {by_name}"
             )
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    def bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
         """Reads a call. Raises `UnhashableStaticArgument` with the name of the argument."""
         bound = Bound.read(args, kwargs, self.static_nums, self.static_names, static_key)
         for where, value in bound.statics:
             self._must_hash(where, value)
         return bound
 
-    def _must_hash(self, where: int | str, value: Any) -> None:
+    def _must_hash(self, where: int | str, value: object) -> None:
         try:
             hash(value)
         except TypeError as error:

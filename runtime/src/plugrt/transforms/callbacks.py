@@ -63,7 +63,7 @@ class ResultTypes:
         """Returns arrays of zeros of the promised types."""
         return [np.zeros(promised.shape, promised.dtype) for promised in self.types]
 
-    def check(self, returned: Any) -> list[npt.NDArray[Any]]:
+    def check(self, returned: object) -> list[npt.NDArray[Any]]:
         """Returns the leaves of what the function returned, row-major and of the promised types.
 
         Number, shapes and dtypes are compared; the structure is the promised one, as in JAX.
@@ -81,7 +81,7 @@ class ResultTypes:
         ]
 
 
-def read_result_type(name: str, leaf: Any) -> TensorType:
+def read_result_type(name: str, leaf: object) -> TensorType:
     """Returns the type that a thing with shape and dtype promises; raises as `ResultTypes` does."""
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype") or isinstance(leaf, type):
         raise ArgumentTypeError(
@@ -98,7 +98,7 @@ def read_result_type(name: str, leaf: Any) -> TensorType:
     return TensorType(tuple(int(n) for n in leaf.shape), dtype)
 
 
-def _check_leaf(name: str, leaf: Any, wanted: TensorType) -> npt.NDArray[Any]:
+def _check_leaf(name: str, leaf: object, wanted: TensorType) -> npt.NDArray[Any]:
     found = np.asarray(leaf)
     if found.dtype.kind in "OSUMm":
         raise NotAnArray(
@@ -125,11 +125,11 @@ VMAP_METHODS = (
 @with_argument_errors
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
+    result_shape_dtypes: object,
+    *args: object,
     sharding: SingleDeviceSharding | None = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Returns ``callback(*args, **kwargs)``, called by the program while it runs.
 
@@ -159,11 +159,11 @@ def pure_callback(
 @with_argument_errors
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
+    result_shape_dtypes: object,
+    *args: object,
     sharding: SingleDeviceSharding | None = None,
     ordered: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """As `pure_callback`, of a function with side effects: it is called exactly once.
 
@@ -186,10 +186,10 @@ def io_callback(
 def _call(
     title: str,
     callback: Callable[..., Any],
-    promised: Any,
-    args: tuple[Any, ...],
+    promised: object,
+    args: tuple[object, ...],
     kwargs: dict[str, Any],
-    sharding: Any,
+    sharding: object,
     *,
     effect: bool = False,
     ordered: bool = False,
@@ -205,7 +205,7 @@ def _call(
     ]
     results = ResultTypes(title, promised)
 
-    def call(*values: Any) -> Any:
+    def call(*values: object) -> Any:
         args, kwargs = pytrees.unflatten(spec, values)
         return callback(*args, **kwargs)
 
@@ -213,7 +213,7 @@ def _call(
     return call_python(title, call, results, leaves, names, effect=effect, ordered=ordered)
 
 
-def require_function(title: str, callback: Any) -> None:
+def require_function(title: str, callback: object) -> None:
     """Raises `ArgumentTypeError` unless ``callback`` can be called."""
     if not callable(callback):
         raise ArgumentTypeError(f"{title} takes a function; got {callback!r:.60}")
@@ -223,7 +223,7 @@ def call_python(
     title: str,
     function: Callable[..., Any],
     results: ResultTypes,
-    leaves: Sequence[Any],
+    leaves: Sequence[object],
     names: Sequence[str],
     *,
     effect: bool,
@@ -236,7 +236,7 @@ def call_python(
         arrays = [as_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
         if (here := current_replicas()) and any(here.is_like(a.sharding) for a in arrays):
 
-            def call_of_each(*operands: Any) -> Any:
+            def call_of_each(*operands: object) -> Any:
                 return call_python(
                     title, function, results, operands, names, effect=effect, ordered=ordered
                 )

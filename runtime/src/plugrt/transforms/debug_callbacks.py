@@ -19,10 +19,10 @@ from plugrt.transforms.callbacks import ResultTypes, call_python, require_functi
 @with_argument_errors
 def callback(
     callback: Callable[..., None] | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Calls ``callback(*args, **kwargs)`` from the program, for its side effect alone.
 
@@ -38,7 +38,7 @@ def callback(
         return None
     _refuse_arguments("debug.callback", args, kwargs)
 
-    def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    def call(callback: Callable[..., None], *args: object, **kwargs: object) -> None:
         _call("debug.callback", callback, args, kwargs, ordered, partitioned)
 
     return call
@@ -47,11 +47,11 @@ def callback(
 @with_argument_errors
 def print(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Prints ``fmt.format(*args, **kwargs)`` from the program.
 
@@ -70,13 +70,13 @@ def print(
         return None
     _refuse_arguments("debug.print", args, kwargs)
 
-    def call(fmt: str, *args: Any, **kwargs: Any) -> None:
+    def call(fmt: str, *args: object, **kwargs: object) -> None:
         _print(fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
     return call
 
 
-def _refuse_arguments(title: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _refuse_arguments(title: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
     if args or kwargs:
         raise ArgumentError(
             f"{title} without its first argument takes settings only; got {args=} {kwargs=}"
@@ -86,7 +86,7 @@ def _refuse_arguments(title: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _call(
     title: str,
     function: Callable[..., Any],
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     kwargs: dict[str, Any],
     ordered: bool,
     partitioned: bool,
@@ -95,7 +95,7 @@ def _call(
     leaves, spec = pytrees.flatten((args, kwargs))
     traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
 
-    def call(*values: Any) -> None:
+    def call(*values: object) -> None:
         given = list(leaves_kept)
         for i, value in zip(traced, values, strict=True):
             given[i] = value
@@ -116,7 +116,9 @@ def _call(
 class _Checker(string.Formatter):
     """Formats nothing; refuses arguments that the text does not use, and places without one."""
 
-    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def get_value(
+        self, key: int | str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Any:
         if key in (range(len(args)) if isinstance(key, int) else kwargs):
             return super().get_value(key, args, kwargs)
         given = f"{len(args)} by position" + "".join(f", {name!r}" for name in kwargs)
@@ -125,7 +127,7 @@ class _Checker(string.Formatter):
             f"arguments are {given}"
         )
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
         return ""
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
@@ -141,7 +143,7 @@ class _Checker(string.Formatter):
 
 def _print(
     fmt: str,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     kwargs: dict[str, Any],
     ordered: bool,
     partitioned: bool,
@@ -159,7 +161,7 @@ def _print(
         ) from None
     options = np.get_printoptions()
 
-    def write(*args: Any, **kwargs: Any) -> None:
+    def write(*args: object, **kwargs: object) -> None:
         with np.printoptions(**options):
             try:
                 text = fmt.format(*args, **kwargs) if fills else " ".join((fmt, *map(str, args)))

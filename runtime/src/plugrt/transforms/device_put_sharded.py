@@ -24,7 +24,7 @@ from plugrt.transforms.pmap_axes import insert_axis
 
 
 @with_argument_errors
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
+def device_put_sharded(shards: Sequence[object], devices: Sequence[Device]) -> Any:
     """Returns pytrees of equal structure, one for each device, as one pytree of sharded arrays.
 
     Each array has a leading dimension of ``len(devices)``, divided over them as arguments of
@@ -48,7 +48,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     return pytrees.unflatten(spec, [_stack(row, divide_axis(devices, 0)) for row in rows])
 
 
-def _stack(row: Sequence[Any], to: NamedSharding) -> Array:
+def _stack(row: Sequence[object], to: NamedSharding) -> Array:
     parts = [x if type(x) is Array else host_array(x) for x in row]
     types = [TensorType(x.shape, x.dtype) for x in parts]
     for i, found in enumerate(types):
@@ -64,7 +64,7 @@ def _stack(row: Sequence[Any], to: NamedSharding) -> Array:
 
 
 @with_argument_errors
-def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
+def device_put_replicated(x: object, devices: Sequence[Device]) -> Any:
     """Returns a pytree with each array once on every device, along a new leading dimension.
 
     They are divided as arguments of `pmap` are. As JAX's function of that name.

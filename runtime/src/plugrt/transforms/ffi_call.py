@@ -112,7 +112,7 @@ def _minor_to_major(
 
 
 def _aliases(
-    aliases: Mapping[int, int] | None, args: Sequence[Any], results: Sequence[Any]
+    aliases: Mapping[int, int] | None, args: Sequence[object], results: Sequence[object]
 ) -> dict[int, int]:
     found = {}
     for i, o in (aliases or {}).items():

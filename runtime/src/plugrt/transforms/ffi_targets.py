@@ -28,7 +28,7 @@ def register_ffi_target(
     fn: Handler | Mapping[str, object] | object,
     platform: str = "cpu",
     api_version: int = 1,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> None:
     """Makes ``fn`` the function that custom calls to ``name`` call on a platform, for good.
 
@@ -58,7 +58,7 @@ def register_ffi_target(
     _register_target(name, read_handler(name, fn, api_version), platform)
 
 
-def read_handler(name: str, fn: Any, api_version: int) -> Handler | int | HandlerStages:
+def read_handler(name: str, fn: object, api_version: int) -> Handler | int | HandlerStages:
     """Returns what `register_ffi_target` takes as a Python function or by addresses of C's."""
     if api_version != _TYPED:
         raise Unimplemented(
@@ -108,7 +108,7 @@ def _require_text(function: str, name: object, platform: object) -> None:
         )
 
 
-def _address(capsule: Any) -> int:
+def _address(capsule: object) -> int:
     _kept.append(capsule)
     name: Any = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -172,7 +172,7 @@ def register_ffi_type(
     _register_type(name, *read_type(name, type_registration), platform)
 
 
-def read_type(name: str, type_registration: Any) -> tuple[int, int | None]:
+def read_type(name: str, type_registration: object) -> tuple[int, int | None]:
     """Returns what `register_ffi_type` takes as the addresses of the id and of the functions."""
     if not isinstance(type_registration, Mapping) or not all(
         map(is_capsule, type_registration.values())

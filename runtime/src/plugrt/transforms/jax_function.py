@@ -44,7 +44,7 @@ from plugrt.transforms.stages import Traced
 _LEAVES = frozenset((Array, Tracer, np.ndarray, bool, int, float, complex))
 
 
-def adopt_classes(value: Any) -> bool:
+def adopt_classes(value: object) -> bool:
     """Registers with plugrt the classes in a pytree that only JAX knows as containers.
 
     Returns whether there were any. They stay registered, so that `plugrt.jit` takes them as well.
@@ -57,16 +57,16 @@ def adopt_classes(value: Any) -> bool:
     return found
 
 
-def _is_container(leaf: Any) -> bool:
+def _is_container(leaf: object) -> bool:
     return type(leaf) not in _LEAVES and not jax.tree_util.all_leaves([leaf])
 
 
-def _flatten(value: Any) -> tuple[list[Any], Any]:
+def _flatten(value: object) -> tuple[list[Any], Any]:
     """Returns the children of a container, and what JAX makes it of again."""
     return jax.tree_util.tree_flatten(value, is_leaf=lambda x: x is not value)
 
 
-def refuse_jax_values(leaves: Sequence[Any], name: Callable[[int], str]) -> None:
+def refuse_jax_values(leaves: Sequence[object], name: Callable[[int], str]) -> None:
     """Raises for arguments of JAX's that have no values, or none outside of JAX.
 
     ``name(i)`` is the i-th one's.
@@ -136,7 +136,7 @@ class JaxFunction(JitFunction[P, R]):
                 filter_traceback(error)
             raise
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: object, **kwargs: object) -> Traced:
         """Returns the function traced for these arguments, under JAX's settings of now."""
         settings = read_settings()
         if settings != self._settings:
@@ -150,7 +150,7 @@ class JaxFunction(JitFunction[P, R]):
         for other in [*self._others.values()]:
             other.clear_cache()
 
-    def _under(self, settings: tuple[Any, ...]) -> JaxFunction[P, R]:
+    def _under(self, settings: tuple[object, ...]) -> JaxFunction[P, R]:
         """Returns this function as JAX traces it under other settings."""
         found = self._others.get(settings)
         if found is None:
@@ -167,10 +167,10 @@ class JaxFunction(JitFunction[P, R]):
 
     _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX
 
-    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
+    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
         return None  # the operation that made a NaN is looked for in the module
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    def _bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
         bound = self._rules.bind(args, kwargs)
         if adopt_classes(bound.leaves):
             bound = self._rules.bind(args, kwargs)
@@ -285,14 +285,14 @@ class JaxFunction(JitFunction[P, R]):
         return convert(x, dtype)
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     """Whether a leaf is a Python scalar, or stands for one in a trace."""
     if type(x) is Tracer:
         return x.scalar is not None and (x.weak or type(x.scalar) is bool)
     return type(x) is not Array and python_scalar(x) is not None
 
 
-def _has_concrete_devices(x: Any) -> bool:
+def _has_concrete_devices(x: object) -> bool:
     if type(x) is Array:
         return True
     sharding = getattr(x, "sharding", None)

@@ -184,7 +184,7 @@ class JaxTracing:
         function = self._function
 
         # A function of its own: JAX caches by function, and not by all settings.
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             return function(*args, **kwargs)
 
         functools.update_wrapper(call, function, updated=())
@@ -195,7 +195,7 @@ class JaxTracing:
             keep_unused=True,
         )
 
-    def dynamic(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    def dynamic(self, args: Sequence[object], kwargs: Mapping[str, object]) -> list[Any]:
         """Returns the leaves of the arguments that are not static, as JAX's pytrees order them."""
         positional = [x for i, x in enumerate(args) if i not in self._statics]
         named = {k: x for k, x in kwargs.items() if k not in self._names}
@@ -203,7 +203,7 @@ class JaxTracing:
         return leaves
 
     def donated(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str
+        self, args: Sequence[object], kwargs: Mapping[str, object], platform: str
     ) -> list[bool] | None:
         """Returns for each dynamic leaf whether a function of ``jax.jit`` donates it.
 
@@ -215,7 +215,9 @@ class JaxTracing:
             infos = self._function.trace(*args, **kwargs).args_info
         return [info.donated for info in jax.tree_util.tree_leaves(infos)]
 
-    def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str) -> JaxModule:
+    def lower(
+        self, args: Sequence[object], kwargs: Mapping[str, object], platform: str
+    ) -> JaxModule:
         """Returns the function lowered for tracers of plugrt's in the place of its arrays.
 
         Raises what the function raises, and `Unimplemented` for what cannot run elsewhere.
@@ -245,11 +247,11 @@ class JaxTracing:
         return JaxModule(code, tuple(results), out_tree, division)
 
     def _abstract(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments with the types of tracers in the place of them."""
 
-        def describe(x: Any) -> Any:
+        def describe(x: object) -> Any:
             return jax.tree_util.tree_map(self._describe, x)
 
         return (
@@ -257,7 +259,7 @@ class JaxTracing:
             {k: x if k in self._names else describe(x) for k, x in kwargs.items()},
         )
 
-    def _describe(self, leaf: Any) -> jax.ShapeDtypeStruct:
+    def _describe(self, leaf: object) -> jax.ShapeDtypeStruct:
         if not isinstance(leaf, Tracer):
             cls = type(leaf)
             raise ArgumentTypeError(

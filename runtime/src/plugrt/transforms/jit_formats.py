@@ -60,7 +60,7 @@ class FormatPrefix:
         """Whether it is None, which fits arguments and results of any structure."""
         return self._prefix is None
 
-    def spread(self, full: Any, of: str) -> list[Any]:
+    def spread(self, full: object, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
         spread = spread_prefix(self._prefix, full, f"jit {self._what}", of)
         return [_read(leaf, self._what) for leaf in spread]
@@ -79,7 +79,7 @@ def _has_layout(leaf: _Leaf) -> bool:
 
 
 def ask_shardings(
-    bound: Bound, count: int, out: Any, prefixes: tuple[FormatPrefix, FormatPrefix]
+    bound: Bound, count: int, out: object, prefixes: tuple[FormatPrefix, FormatPrefix]
 ) -> AskedShardings | None:
     """Returns the sharding that is asked for of each argument and each result; None without any.
 
@@ -118,7 +118,7 @@ def constrain_arguments(
     return _constrain(tracers, asked, f"in_shardings of jitted {title!r}")
 
 
-def constrain_results(after: FormatPrefix, results: Any, title: str) -> Any:
+def constrain_results(after: FormatPrefix, results: object, title: str) -> Any:
     """Returns the results of such a call, divided as ``out_shardings`` say."""
     leaves, spec = pytrees.flatten(results)
     asked = after.in_context().spread(results, "the results")
@@ -139,7 +139,7 @@ def _sharding_of(leaf: _Leaf) -> Sharding | None:
     return leaf.sharding if isinstance(leaf, Format) else None
 
 
-def _read(leaf: Any, what: str) -> _Leaf:
+def _read(leaf: object, what: str) -> _Leaf:
     if isinstance(leaf, PartitionSpec):
         return leaf
     if leaf is None or isinstance(leaf, Format):
@@ -165,7 +165,7 @@ def place_formats(
     launch: Launch,
     bound: Bound,
     avals: Sequence[Aval],
-    out: Any,
+    out: object,
     output_types: Sequence[TensorType],
     prefixes: tuple[FormatPrefix, FormatPrefix],
     describe: Callable[[int], str],

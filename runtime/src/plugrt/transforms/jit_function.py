@@ -84,7 +84,7 @@ class JitFunction(StagedFunction[P, R]):
 
     # --- hooks of StagedFunction ------------------------------------------------------------
 
-    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         if self._compiler_options:
             raise ArgumentError(
                 f"{self!r} was called while {trace.name!r} is traced, and has compiler_options "

@@ -86,7 +86,7 @@ class PmapFunction(StagedFunction[P, R]):
     def _is_placed(self) -> bool:
         return True
 
-    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         spec, title = self._spec, self._rules.title
         bound = self._bind(args, kwargs)
         operands = self._tracers(bound)
@@ -113,7 +113,7 @@ class PmapFunction(StagedFunction[P, R]):
         function, spec = self._make_flat(bound), self._spec
         return run_by_operation(function, bound.leaves, mapping, spec.out_axes, spec.name)
 
-    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
+    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
         if not all(device.is_addressable for device in self._spec.available()):
             return None  # a process that repeats it alone would wait for the others
         return super()._make_rerun(bound, keep)
@@ -187,10 +187,10 @@ def pmap(
 
 def run_by_operation(
     function: Callable[..., Any],
-    leaves: Sequence[Any],
+    leaves: Sequence[object],
     mapping: ReplicaMapping,
     out_axes: AxisPrefix,
-    axis_name: Any,
+    axis_name: object,
 ) -> Any:
     """Returns the results of a function of flat arguments; each replica has its slice of them.
 
@@ -217,7 +217,7 @@ def run_by_operation(
     return pytrees.unflatten(structure, made)
 
 
-def _take(x: Any, axis: Axis, here: ReplicaSharding) -> Array:
+def _take(x: object, axis: Axis, here: ReplicaSharding) -> Array:
     if axis is None:
         return as_array(x, "an argument")
     spread = device_put(x, divide_axis(here.devices, axis))
@@ -252,7 +252,7 @@ def map_within(
     axes: Sequence[Axis],
     out_axes: AxisPrefix,
     inner: InnerPmap,
-    axis_name: Any,
+    axis_name: object,
 ) -> Any:
     """Returns the results of a function of slices, mapped over a new axis of replicas.
 
@@ -293,7 +293,7 @@ def _check_surroundings(trace: Trace, inner: InnerPmap) -> None:
         )
 
 
-def _slice(x: Tracer, axis: Axis, key: Any) -> Tracer:
+def _slice(x: Tracer, axis: Axis, key: object) -> Tracer:
     """Returns the slice of an operand that a replica has."""
     if axis is None:
         return x
@@ -305,7 +305,7 @@ def _slice(x: Tracer, axis: Axis, key: Any) -> Tracer:
     return with_weakness(reshape(sliced, replica_shape(axis, x.shape)), x.weak)
 
 
-def _gather(x: Tracer, axis: Axis, inner: InnerPmap, i: int, key: Any) -> Tracer:
+def _gather(x: Tracer, axis: Axis, inner: InnerPmap, i: int, key: object) -> Tracer:
     part = TensorType(x.shape, x.dtype)
     at = output_axis(axis, part, f"result {i} of {inner.what}")
     if at is not None:

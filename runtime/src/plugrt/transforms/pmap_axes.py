@@ -58,7 +58,7 @@ class AxisPrefix:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def broadcast(self, full: Any, of: str) -> list[Axis]:
+    def broadcast(self, full: object, of: str) -> list[Axis]:
         """Returns the axis of each leaf of ``full``; `StructureError` if this is no prefix."""
         return spread_prefix(self.tree, full, f"pmap {self.what}", of)
 

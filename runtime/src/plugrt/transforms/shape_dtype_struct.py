@@ -88,7 +88,7 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     @classmethod
-    def like(cls, x: Any) -> ShapeDtypeStruct:
+    def like(cls, x: object) -> ShapeDtypeStruct:
         """Returns the struct of an array, a host value, or another struct.
 
         It states sharding and layout where ``x`` is committed, or a struct. Raises `NotAnArray`
@@ -150,7 +150,7 @@ def struct_of(aval: Aval) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, Format(aval.layout, sharding), weak)
 
 
-def describe_avals(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Aval]:
+def describe_avals(leaves: Sequence[object], name: Callable[[int], str]) -> list[Aval]:
     """Returns the avals of arguments, or of objects with shape and dtype, of a call that is traced.
 
     Nothing is put on a device. ``name(i)`` is the i-th argument's; raises `NotAnArray` with it.
@@ -158,7 +158,7 @@ def describe_avals(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Av
     return [_describe_aval(leaf, name, i) for i, leaf in enumerate(leaves)]
 
 
-def _read_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
+def _read_aval(leaf: object, name: Callable[[int], str], i: int) -> Aval:
     return read_arguments([leaf], lambda _: f"argument {name(i)}")[1][0]
 
 

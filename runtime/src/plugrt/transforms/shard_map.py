@@ -62,8 +62,8 @@ def shard_map(
     /,
     *,
     mesh: AbstractMesh | None = ...,
-    in_specs: Any,
-    out_specs: Any,
+    in_specs: object,
+    out_specs: object,
     axis_names: Iterable[AxisName] = ...,
     check_vma: bool = ...,
 ) -> F: ...
@@ -71,8 +71,8 @@ def shard_map(
 def shard_map(
     *,
     mesh: AbstractMesh | None = ...,
-    in_specs: Any,
-    out_specs: Any,
+    in_specs: object,
+    out_specs: object,
     axis_names: Iterable[AxisName] = ...,
     check_vma: bool = ...,
 ) -> Callable[[F], F]: ...
@@ -82,8 +82,8 @@ def shard_map(
     /,
     *,
     mesh: AbstractMesh | None = None,
-    in_specs: Any,
-    out_specs: Any,
+    in_specs: object,
+    out_specs: object,
     axis_names: Iterable[AxisName] = (),
     check_vma: bool = True,
 ) -> Any:
@@ -132,7 +132,7 @@ def shard_map(
     by_mesh: BoundedCache[AbstractMesh, _Mapped] = BoundedCache(16)
     name = function_name(f)
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         trace = current_trace()
         found = None if trace is None else trace.mesh
         if found is None:  # not within another shard_map
@@ -146,8 +146,8 @@ def shard_map(
 def _map_over(
     f: Any,
     mesh: AbstractMesh,
-    in_specs: Any,
-    out_specs: Any,
+    in_specs: object,
+    out_specs: object,
     named: tuple[AxisName, ...],
     check: bool,
 ) -> _Mapped:
@@ -165,7 +165,7 @@ class _WholeCall(JitFunction[..., Any]):
 
     _reads_once = False  # nor is it in JAX
 
-    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
+    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
         return None  # the operation that made a NaN is looked for in the module
 
 
@@ -195,7 +195,7 @@ class _Mapped:
     def _title(self) -> str:
         return repr(getattr(self._function, "__name__", self._function))
 
-    def _read_specs(self, what: str, specs: Any) -> Any:
+    def _read_specs(self, what: str, specs: object) -> Any:
         """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
         leaves, structure = pytrees.flatten_with_none(specs)
         for spec in leaves:
@@ -223,7 +223,7 @@ class _Mapped:
         with config.override(disable_jit=False):
             return self._alone(*args)
 
-    def _add_alone(self, *args: Any) -> Any:
+    def _add_alone(self, *args: object) -> Any:
         """Adds the whole program; its results are divided as the specs say, as far as they do."""
         returned = self._add(*args)
         if len(self._names) == len(self._mesh.axis_names):
@@ -235,7 +235,7 @@ class _Mapped:
             )
         return returned
 
-    def _add(self, *args: Any) -> Any:
+    def _add(self, *args: object) -> Any:
         trace = active_trace()
         self._check_surroundings(trace)
         leaves, structure = pytrees.flatten(args)
@@ -263,7 +263,7 @@ class _Mapped:
             check if self._check else None,
         )  # fmt: skip
 
-    def _result_parts(self, returned: Any) -> tuple[Any, list[PartitionSpec]]:
+    def _result_parts(self, returned: object) -> tuple[Any, list[PartitionSpec]]:
         """Returns what the function returned, as tracers, and the spec of each leaf."""
         outputs, structure = pytrees.flatten(returned)
         specs = self._spread("out_specs", self._outs, returned)
@@ -306,7 +306,7 @@ class _Mapped:
         except ShapeError as error:
             raise ShapeError(f"{what} of shard_map of {self._title}: {error}") from None
 
-    def _spread(self, what: str, specs: Any, full: Any) -> list[PartitionSpec]:
+    def _spread(self, what: str, specs: object, full: object) -> list[PartitionSpec]:
         of = "arguments" if what == "in_specs" else "results"
         return spread_prefix(specs, full, f"shard_map's {what}", f"the {of} of {self._title}")
 

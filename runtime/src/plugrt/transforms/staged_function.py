@@ -51,7 +51,7 @@ class StagedFunction(CachedFunction[P, R]):
         super().__init__(function, rules, (*options, keep_unused, compiler_options))
 
     @with_user_frames
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
         """Returns the function traced for these arguments, ready to be compiled.
 
         Arrays may be stood in for by anything with ``shape`` and ``dtype``.
@@ -59,7 +59,7 @@ class StagedFunction(CachedFunction[P, R]):
         return self.trace(*args, **kwargs).lower()
 
     @with_user_frames
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: object, **kwargs: object) -> Traced:
         """Returns the function traced for these arguments (see `lower`); of pmap, one replica."""
         bound = self._bind(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
@@ -76,7 +76,7 @@ class StagedFunction(CachedFunction[P, R]):
         )
 
     @with_user_frames
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: object, **kwargs: object) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing.
 
         They have the shardings that are known before the call: those of pmap, and of

@@ -22,7 +22,7 @@ from plugrt.interface.memory_layout import AutoLayout
 from plugrt.plugins.selection import backends
 
 
-def stated_place(struct: Any) -> Any:
+def stated_place(struct: object) -> Any:
     """Returns the ``format`` of an object, else its ``sharding``, or None."""
     stated = getattr(struct, "format", None)
     return stated if _is_format(stated) else getattr(struct, "sharding", None)
@@ -42,7 +42,7 @@ def read_place(stated: Any, what: str) -> tuple[Sharding | None, Layout | None]:
     return _read_sharding(stated, what), layout
 
 
-def _is_format(stated: Any) -> bool:
+def _is_format(stated: object) -> bool:
     return hasattr(stated, "layout") and hasattr(stated, "sharding")
 
 
@@ -58,7 +58,7 @@ def _read_layout(layout: Any, what: str) -> Layout | None:
     return Layout(tuple(layout.major_to_minor), layout.tiling, size)
 
 
-def _read_sharding(stated: Any, what: str) -> Sharding | None:
+def _read_sharding(stated: object, what: str) -> Sharding | None:
     if stated is None or isinstance(stated, Sharding):
         return stated
     mesh, spec = getattr(stated, "mesh", None), getattr(stated, "spec", None)

@@ -90,7 +90,7 @@ class Part(NamedTuple):
     right: int
 
 
-def check_drawn(function: str, shape: Sequence[int], sharding: Any) -> tuple[int, ...]:
+def check_drawn(function: str, shape: Sequence[int], sharding: object) -> tuple[int, ...]:
     """Returns the shape of an array that can be drawn; else raises, as the functions here do."""
     sizes = read_shape(shape)
     if len(sizes) not in (1, 2) or 0 in sizes:
@@ -153,7 +153,7 @@ def choose_colors(number: int, count: int, color_map: ColorMap | None) -> tuple[
 
 
 @with_argument_errors
-def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], None]) -> None:
     """Calls ``callback`` with the sharding of each array in a pytree.
 
     As ``jax.debug.inspect_array_sharding`` outside of traced functions. JAX calls within them, too,

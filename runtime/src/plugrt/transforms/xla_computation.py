@@ -41,8 +41,8 @@ def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = ...,
     axis_env: AxisEnv | None = ...,
-    in_parts: Any = ...,
-    out_parts: Any = ...,
+    in_parts: object = ...,
+    out_parts: object = ...,
     backend: str | None = ...,
     tuple_args: bool | None = ...,
     instantiate_const_outputs: bool | None = ...,
@@ -54,8 +54,8 @@ def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = ...,
     axis_env: AxisEnv | None = ...,
-    in_parts: Any = ...,
-    out_parts: Any = ...,
+    in_parts: object = ...,
+    out_parts: object = ...,
     backend: str | None = ...,
     tuple_args: bool | None = ...,
     instantiate_const_outputs: bool | None = ...,
@@ -68,8 +68,8 @@ def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
     axis_env: AxisEnv | None = None,
-    in_parts: Any = None,
-    out_parts: Any = None,
+    in_parts: object = None,
+    out_parts: object = None,
     backend: str | None = None,
     tuple_args: bool | None = False,
     instantiate_const_outputs: bool | None = None,
@@ -121,7 +121,7 @@ def xla_computation(
 
     @functools.wraps(fun)
     @with_user_frames
-    def make(*args: Any, **kwargs: Any) -> XlaComputation | tuple[XlaComputation, Any]:
+    def make(*args: object, **kwargs: object) -> XlaComputation | tuple[XlaComputation, Any]:
         bound = rules.bind(args, kwargs)
         staged = _choose_platform(_stage(fun, rules, bound, axes), backend)
         embed_captured(staged.module, len(staged.parameters), staged.plan.constants)
@@ -144,7 +144,7 @@ def xla_computation(
 def _stage(
     fun: Callable[..., Any], rules: ArgumentRules, bound: Bound, axes: dict[str, int]
 ) -> Staged:
-    def call(*leaves: Any) -> Any:
+    def call(*leaves: object) -> Any:
         args, kwargs = bound.rebuild(leaves)
         return fun(*args, **kwargs)
 
@@ -169,7 +169,7 @@ def _choose_platform(staged: Staged, backend: str | None) -> Staged:
     return staged.lowered_for([backend, *expand_platform_alias(backend)])
 
 
-def _state_parts(staged: Staged, bound: Bound, in_parts: Any, out_parts: Any) -> None:
+def _state_parts(staged: Staged, bound: Bound, in_parts: object, out_parts: object) -> None:
     if in_parts is None and out_parts is None:
         return
     arguments = results = None
@@ -228,7 +228,7 @@ Parts: TypeAlias = tuple[int, ...] | None
 """Into how many parts each dimension of an array is divided; None: each device has all of it."""
 
 
-def read_parts(what: str, prefix: Any, full: Any, types: Sequence[TensorType]) -> list[Parts]:
+def read_parts(what: str, prefix: object, full: object, types: Sequence[TensorType]) -> list[Parts]:
     """Returns the parts of each leaf of ``full``, of which ``prefix`` is a pytree prefix.
 
     A leaf of the prefix is None or a tuple of positive integers, one for each dimension. Raises
@@ -250,7 +250,7 @@ def read_parts(what: str, prefix: Any, full: Any, types: Sequence[TensorType]) -
     return found
 
 
-def _is_parts(x: Any) -> bool:
+def _is_parts(x: object) -> bool:
     return isinstance(x, tuple) and bool(x) and all(type(n) is int and n > 0 for n in x)
 
 

@@ -150,7 +150,7 @@ def answer_metadata(frame: Any) -> bool:
     return True
 
 
-def call_ffi(api: Any, function: str, args: Any, owner: str) -> str | None:
+def call_ffi(api: Any, function: str, args: object, owner: str) -> str | None:
     """Calls a function of XLA's FFI; returns the text of its error, which is freed, or None."""
     error = guard(getattr(api, function), f"XLA_FFI_{function.title()}", owner)(args)
     if error == ffi.NULL:

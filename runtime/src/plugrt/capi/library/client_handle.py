@@ -164,7 +164,7 @@ class ClientHandle:
 
         self.library.ways.take("delete", "", delete, lambda: None)
 
-    def launch_resized(self, args: Any, error: Any) -> Any:
+    def launch_resized(self, args: Any, error: object) -> Any:
         """Launches again where the options may have another size; see `Table.resize`.
 
         Each program is launched by Python first, so that the core states the size that was taken.

@@ -198,7 +198,7 @@ class Table(Replies):
         self.slots[name] = self._await_by_polling
         return True
 
-    def resize(self, name: str, args: Any, error: Any, struct: str, sized: Any) -> Any:
+    def resize(self, name: str, args: Any, error: object, struct: str, sized: Any) -> Any:
         """Calls a function again where its error is of a struct's size; returns the last error.
 
         That is ``sized``, which the arguments are or point to. A strict library refuses another

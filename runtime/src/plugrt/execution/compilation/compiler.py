@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt import monitoring
 from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, PluginBroken, ProgramError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from plugrt.plugins.hookspecs import ProgramRewriter
 
 
-def _read_rewriters(record: Record, answer: Any) -> tuple[ProgramRewriter, ...]:
+def _read_rewriters(record: Record, answer: object) -> tuple[ProgramRewriter, ...]:
     if isinstance(answer, str) or not isinstance(answer, Sequence):
         raise PluginBroken(f"plugrt_program_rewriters gives {answer!r:.60}, no list of functions")
     if wrong := [rewriter for rewriter in answer if not callable(rewriter)]:
@@ -138,7 +138,7 @@ def rewrite_program(program: Program, client: Client) -> Program:
     return program
 
 
-def _read(returned: Any, program: Program, rewriter: Any) -> Program:
+def _read(returned: object, program: Program, rewriter: object) -> Program:
     if isinstance(returned, Program):
         return replace(returned, callbacks={**program.callbacks, **returned.callbacks})
     if isinstance(returned, str | bytes):
@@ -150,7 +150,7 @@ def _read(returned: Any, program: Program, rewriter: Any) -> Program:
     )
 
 
-def _check_type(program: Program, replaced: Program, rewriter: Any) -> None:
+def _check_type(program: Program, replaced: Program, rewriter: object) -> None:
     """Raises `ProgramError` unless both have the same parameters and results.
 
     Nothing is checked without jaxlib, and of programs that are not StableHLO.
@@ -197,7 +197,7 @@ def _can_parse() -> bool:
     return importlib.util.find_spec("jaxlib") is not None
 
 
-def _name(rewriter: Any) -> str:
+def _name(rewriter: object) -> str:
     module, name = getattr(rewriter, "__module__", ""), getattr(rewriter, "__qualname__", "")
     return f"{module}.{name}" if name else repr(rewriter)
 

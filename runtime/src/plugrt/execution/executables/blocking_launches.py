@@ -65,7 +65,7 @@ class BlockingLaunches:
         self,
         execute: Callable[..., Launched],
         collective: bool,
-        *arguments: Any,
+        *arguments: object,
         devices: Sequence[Device] = (),
     ) -> Launched:
         """Returns what an ``execute_with_wait`` returns, called once there is a free slot."""
@@ -218,7 +218,7 @@ class BlockingLaunches:
 
         return launch
 
-    def compiled_launcher(self, launcher: Any, collective: bool, parts: int) -> Any:
+    def compiled_launcher(self, launcher: object, collective: bool, parts: int) -> Any:
         """Returns what launches as `launch` does, in the compiled core, by a launcher of it.
 
         While launches that call Python functions are under way it leaves launches to Python.

@@ -137,7 +137,7 @@ class BoundedExecutable(WrappedExecutable):
 
         return launch
 
-    def compiled_launcher(self, launcher: Any) -> Any:
+    def compiled_launcher(self, launcher: object) -> Any:
         """Returns a launcher of the compiled core that applies the bound to one of ``loaded``."""
         return self._launches.compiled_launcher(launcher, self._collective, self._parts)
 

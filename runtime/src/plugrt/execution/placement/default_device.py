@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Client, Device
@@ -25,7 +23,7 @@ def default_device() -> Device:
     return found
 
 
-def _find_default(wanted: Any) -> Device:
+def _find_default(wanted: object) -> Device:
     if wanted is None:
         return backends.get_backend().addressable_devices()[0]
     if isinstance(wanted, Device):

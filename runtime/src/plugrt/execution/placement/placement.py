@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from plugrt.errors import ArgumentTypeError
 from plugrt.execution.shardings.pmap_sharding import divide_axis
@@ -21,7 +20,7 @@ CompilerOptions = tuple[tuple[str, str | bool | int | float], ...]
 """Options of the compiler, by name, in order."""
 
 
-def read_compiler_options(what: str, options: Any) -> CompilerOptions:
+def read_compiler_options(what: str, options: object) -> CompilerOptions:
     """Returns a user's options as a part of cache keys.
 
     Raises `ArgumentTypeError` for what is no mapping of names to plain values.

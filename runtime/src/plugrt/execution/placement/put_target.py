@@ -43,7 +43,7 @@ def is_target(value: object) -> TypeGuard[Target]:
     return value is None or isinstance(value, _TARGETS)
 
 
-def read_target(target: Any) -> Target:
+def read_target(target: object) -> Target:
     """Returns a target in its shortest form: a device, not its sharding; a Format with a layout.
 
     A spec is over the mesh in the context. Raises `InvalidArgument` for what is no target, and for
@@ -84,7 +84,9 @@ def require_here(target: Target) -> None:
         require_addressable(target, "device_put")
 
 
-def spread(prefix: Any, x: Any, count: int, name: str, is_leaf: Callable[[Any], bool]) -> list[Any]:
+def spread(
+    prefix: object, x: object, count: int, name: str, is_leaf: Callable[[Any], bool]
+) -> list[Any]:
     """Returns the part of an argument of `device_put` that belongs to each leaf of ``x``.
 
     Raises `StructureError` where the argument is no pytree prefix of ``x``.

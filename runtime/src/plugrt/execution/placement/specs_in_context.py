@@ -12,7 +12,7 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 
 
-def name_in_context(target: Any, what: str) -> Any:
+def name_in_context(target: object, what: str) -> Any:
     """Returns the `NamedSharding` of a spec over the mesh in the context, anything else as it is.
 
     ``what`` says where the spec was given. Raises `InvalidArgument` where there is no mesh, and for

@@ -27,7 +27,7 @@ _held: BoundedCache[Any, Shards] = BoundedCache(512)
 _beside: BoundedCache[Any, Array] = BoundedCache(512)
 
 
-def as_array(x: Any, name: str) -> Array:
+def as_array(x: object, name: str) -> Array:
     """Returns an array as it is, and a host value as an array on the default device, uncommitted.
 
     Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer` with ``name``.

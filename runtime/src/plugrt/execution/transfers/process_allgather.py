@@ -21,7 +21,7 @@ from plugrt.plugins.selection import backends
 
 
 @with_argument_errors
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     """Returns the data of all processes as NumPy arrays, in each; all of them must call it.
 
     ``in_tree`` is a pytree of host data, of arrays of this process, or of arrays with parts in
@@ -48,7 +48,7 @@ def _gather(leaf: Any, tiled: bool) -> npt.NDArray[Any]:
     return stacked.reshape(-1, *host.shape[1:]) if tiled else stacked
 
 
-def is_everywhere(leaf: Any) -> bool:
+def is_everywhere(leaf: object) -> bool:
     """Whether it is an array with parts in several processes."""
     return type(leaf) is Array and not leaf.sharding.is_fully_addressable
 
@@ -58,7 +58,7 @@ def read_everywhere(x: Array) -> npt.NDArray[Any]:
     return np.asarray(reshard(x, replicate(x.sharding)))
 
 
-def read_here(leaf: Any) -> npt.NDArray[Any]:
+def read_here(leaf: object) -> npt.NDArray[Any]:
     """Returns host data, or an array of this process, on the host."""
     return np.asarray(leaf) if isinstance(leaf, Array) else host_array(leaf)
 
@@ -107,5 +107,5 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     return pytrees.map(broadcast, in_tree)
 
 
-def _pick(leaf: Any, source: int) -> Any:
+def _pick(leaf: object, source: int) -> Any:
     return np.asarray(stack_processes(read_here(leaf))[source])

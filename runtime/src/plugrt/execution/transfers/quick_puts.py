@@ -23,7 +23,7 @@ _in_core: BoundedCache[Any, Any] = BoundedCache(4096)
 """Those of them that the core puts itself: all other host values of a pytree are put together."""
 
 
-def put_quickly(x: Any, device: Any) -> Any:
+def put_quickly(x: Any, device: object) -> Any:
     """Returns ``x`` on a device as `keep_put` knows it; None where there is more to do.
 
     That is a value, or a list, tuple or dict of values.
@@ -42,7 +42,7 @@ def put_quickly(x: Any, device: Any) -> Any:
     return dict(zip(x, made, strict=True)) if cls is dict else cls(made)
 
 
-def keep_put(x: Any, device: Any, made: Any) -> None:
+def keep_put(x: Any, device: object, made: Any) -> None:
     """Has `put_quickly` put what is like ``x`` as this was: ``made`` of it for ``device``."""
     if core is None or not (device is None or isinstance(device, Device)):
         return

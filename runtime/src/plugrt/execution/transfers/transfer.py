@@ -65,8 +65,8 @@ def device_put(
     x: Any,
     device: Any = None,
     *,
-    src: Any = None,
-    donate: Any = False,
+    src: object = None,
+    donate: object = False,
     may_alias: Any = None,
 ) -> Any:
     """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` where ``device`` says.
@@ -127,7 +127,7 @@ def device_put(
     return result
 
 
-def _check_puts(x: Any, device: Any) -> None:
+def _check_puts(x: object, device: object) -> None:
     """Has the transfer guard look at what `device_put` is asked for."""
     leaves = pytrees.flatten(x)[0]
     targets = spread(device, x, len(leaves), "device", is_target)
@@ -142,7 +142,7 @@ def _check_puts(x: Any, device: Any) -> None:
             check_transfer("host_to_device", what, explicit=True)
 
 
-def _sharding_of(to: Target, leaf: Any) -> Sharding | None:
+def _sharding_of(to: Target, leaf: object) -> Sharding | None:
     if isinstance(to, Space):
         return space_of(leaf, to) if type(leaf) is Array else to.on(default_device())
     if isinstance(to, Format):
@@ -153,8 +153,8 @@ def _sharding_of(to: Target, leaf: Any) -> Sharding | None:
 @overload
 def device_get(x: Array) -> npt.NDArray[Any]: ...
 @overload
-def device_get(x: Any) -> Any: ...
-def device_get(x: Any) -> Any:
+def device_get(x: object) -> Any: ...
+def device_get(x: object) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
     All copies to the host are begun before the first is waited for. Other leaves with
@@ -174,7 +174,7 @@ def device_get(x: Any) -> Any:
         return _get(x)
 
 
-def _get(x: Any) -> Any:
+def _get(x: object) -> Any:
     leaves, spec = pytrees.flatten(x)
     for leaf in leaves:
         if type(leaf) is Array:

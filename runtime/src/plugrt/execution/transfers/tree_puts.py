@@ -43,7 +43,9 @@ from plugrt.monitoring.listeners import listening
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
 
-def put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tuple[Any, int]:
+def put_tree(
+    x: object, device: object, src: object, donate: object, may_alias: object
+) -> tuple[Any, int]:
     """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
     leaves, spec = pytrees.flatten(x)
     count = len(leaves)
@@ -113,7 +115,7 @@ def bytes_of_move(source: Any, made: Array, alias: bool | None) -> int:
     return part * len(to.addressable_devices)
 
 
-def _spread_flags(prefix: Any, x: Any, count: int, name: str) -> list[Any]:
+def _spread_flags(prefix: object, x: object, count: int, name: str) -> list[Any]:
     flags = spread(prefix, x, count, name, lambda p: isinstance(p, bool | None))
     for flag in {id(flag): flag for flag in flags}.values():
         require_flag("device_put", name, flag, optional=name == "may_alias")
@@ -136,7 +138,7 @@ def _put_together(
         results[i] = new_array(shards, aval)
 
 
-def put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
+def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
     """Returns a host value where a target says; raises `NotAnArray` for what is none."""
     host = host_array(x)
     weak = type(x) in (bool, int, float, complex)  # as in JAX, wherever they are put

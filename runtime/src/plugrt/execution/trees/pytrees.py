@@ -156,7 +156,7 @@ def open_node(x: Any) -> Opened | None:
     if spec.is_leaf():
         return None
     cls, metadata, _ = spec.walk(range(len(parts)), lambda *node: node)
-    mark: tuple[Any, ...] = (cls, len(parts), metadata)
+    mark: tuple[object, ...] = (cls, len(parts), metadata)
     if spec.kind in (optree.PyTreeKind.NAMEDTUPLE, optree.PyTreeKind.STRUCTSEQUENCE):
         mark = mark[:2]
     elif cls is OrderedDict:

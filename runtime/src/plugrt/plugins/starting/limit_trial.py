@@ -107,7 +107,7 @@ def examine(request: dict[str, Any], say: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     try:
         if request["library"]:
-            plugin: Any = LibraryPlugin(request["name"], request["library"])
+            plugin: object = LibraryPlugin(request["name"], request["library"])
         else:
             plugin = import_value(
                 Record(request["name"], Source.ENTRY_POINT, value=request["value"])

@@ -85,7 +85,7 @@ def _load(row: Record, table: Table) -> Plugin:
 def import_value(row: Record) -> Any:
     """Returns the object that an entry point names; `PluginBroken` if it does not exist."""
     module_name, _, attribute = row.value.partition("[")[0].partition(":")
-    found: Any = importlib.import_module(module_name.strip())
+    found: object = importlib.import_module(module_name.strip())
     for part in filter(None, attribute.strip().split(".")):
         if not hasattr(found, part):
             raise PluginBroken(
