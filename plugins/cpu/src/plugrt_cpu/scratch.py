@@ -19,6 +19,7 @@ import numpy as np
 from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.interface import MakeScratch, TensorType
 from plugrt_cpu import adapter
+from plugrt_cpu.buffer import read
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
 
@@ -33,12 +34,12 @@ class Scratch:
 
     def __init__(self, wanted_type: TensorType, device: CpuDevice) -> None:
         self.view = allocate_aligned(wanted_type.shape, wanted_type.dtype)
-        _, aval = array_type(wanted_type.shape, wanted_type.dtype)
+        tensor_type, aval = array_type(wanted_type.shape, wanted_type.dtype)
         sharding = device.place.sharding
         self.raw = adapter.put(self.view, aval, sharding, device.raw, adapter.ZERO_COPY)
-        self.is_aliased: bool = (
-            adapter.address(self.raw) == self.view.__array_interface__["data"][0]
-        )
+        # Not by `adapter.address`: jaxlib imports JAX for that.
+        held = read(self.raw, tensor_type).__array_interface__["data"][0]
+        self.is_aliased: bool = held == self.view.__array_interface__["data"][0]
         """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
 
 
