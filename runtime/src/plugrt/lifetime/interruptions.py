@@ -142,6 +142,8 @@ class Scope:
 @atexit.register
 def _end_scopes() -> None:
     """Ends the blocks that this thread has entered still, while modules have their globals."""
+    if not _open and not _by_hand:
+        return
     from plugrt.lifetime.forks import keep_forever
 
     blocks = [(block.thread, block.generator) for block in [found() for found in [*_open]] if block]

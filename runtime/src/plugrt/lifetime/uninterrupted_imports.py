@@ -74,7 +74,7 @@ def names_from(
             text = missing(name) if missing else f"module {package!r} has no attribute {name!r}"
             raise AttributeError(text, name=name, obj=sys.modules[package])
         if module != "plugrt.errors":
-            import_native("numpy")  # which all others import
+            import_native("numpy", "ml_dtypes")  # which all others import
         found = import_module(module)
         value = found if module == f"{package}.{name}" else getattr(found, name)
         setattr(sys.modules[package], name, value)

@@ -19,8 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
 from plugrt.lifetime.main_interpreter import require_main_interpreter
+from plugrt.lifetime.uninterrupted_imports import import_native
 
 require_main_interpreter("optree")
+import_native("optree")
 
 # Process-wide: imported when first needed, for the time of `import plugrt`.
 import optree  # noqa: E402
