@@ -239,3 +239,23 @@ def test_what_is_taken_without_elements_is_where_jax_has_it(
         except IndexError:
             found.append((None, ()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("placed", ["carry", "inputs", "none"])
+def test_the_results_of_no_step_are_where_jax_has_them(placed: str) -> None:
+    found = []
+    for m in (plugrt, jax):
+        there = m.devices()[3]
+        x = m.device_put(np.ones((0, 2), "f4"), there if placed == "inputs" else None)
+        c = m.device_put(np.ones(2, "f4"), there if placed == "carry" else None)
+        scan = m.jit(partial(m.lax.scan, lambda c, v: (c + v, (v, v[0]))))
+        mapped = m.jit(partial(m.lax.map, lambda v: v * 2))
+        leaves = m.tree.leaves((scan(c, x), mapped(x)))
+        found.append([(r.shape, r.committed, {d.id for d in r.devices()}) for r in leaves])
+    assert found[0] == found[1]
+
+
+def test_a_loop_of_no_step_without_inputs_has_its_carry() -> None:
+    for m in (plugrt, jax):
+        carry, stacked = m.jit(partial(m.lax.scan, lambda c, _: (c, None), xs=None, length=0))(3.0)
+        assert (float(carry), stacked) == (3.0, None)

@@ -130,6 +130,17 @@ class _LoopSteps:
             stacked = [_write_row(s, y, at) for s, y in zip(stacked, ys, strict=True)]
         return list(values), list(stacked or ())
 
+    def depend_on_inputs(
+        self, values: Sequence[Tracer], stacked: Sequence[Tracer]
+    ) -> tuple[list[Tracer], list[Tracer]]:
+        """Returns results of no step so that they are where the inputs are, as in JAX."""
+        if not self._xs:
+            return [*values], [*stacked]
+        given = [*values, *stacked, *map(strong, self._xs)]
+        location = active_trace().location()
+        kept = wrap(hlo.OptimizationBarrierOp([x.value for x in given], loc=location))
+        return list(kept[: len(values)]), list(kept[len(values) : len(values) + len(stacked)])
+
     def row_index(self, i: Tracer | int) -> Tracer | int:
         """Returns where step ``i`` reads and writes."""
         if not self._reverse:
@@ -178,7 +189,7 @@ def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
         samples = _trace_sample(steps)
     values: list[Tracer] = [strong(x) for x in steps.carry.leaves]
     if not steps.length:
-        return values, [full((0, *y.shape), 0, y.dtype) for y in samples]
+        return steps.depend_on_inputs(values, [full((0, *y.shape), 0, y.dtype) for y in samples])
     rows: list[tuple[int, list[Tracer]]] = []
     for i in range(steps.length):
         at = steps.row_index(i)
