@@ -1,7 +1,8 @@
 /* Calls: the base of jitted functions, which finds the runner of a call with arrays and host
    values, also within built-in containers and beside static values.
 
-   Any other call, and one whose runner is not there yet, is that of the method `_call_in_python`. */
+   The method `_call_read` makes a call whose runner is not there yet, of its leaves and structure;
+   `_call_in_python` makes any other. */
 #include "calls/internal.h"
 #include "launches/launches.h"
 #include "arrays/arrays.h"
@@ -17,12 +18,27 @@ typedef struct {
 } Calls;
 
 static PyObject *filter; /* filter(error): takes plugrt's frames out of its traceback */
-static PyObject *python_name;
+static PyObject *python_name, *read_name;
 
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
   PyObject *method = PyObject_GetAttr(self, python_name);
   PyObject *made = method ? PyObject_Call(method, args, kwargs) : NULL;
   Py_XDECREF(method);
+  return made;
+}
+
+/* Calls in Python with the leaves and the structure that were read here: once. */
+static PyObject *call_read(PyObject *self, const Call *call, const FlatCall *flat) {
+  PyObject *leaves = vector_list(&flat->leaves), *nodes = vector_list(&flat->nodes);
+  PyObject *method = leaves && nodes ? PyObject_GetAttr(self, read_name) : NULL;
+  PyObject *made = method ? PyObject_CallFunctionObjArgs(
+                                method, call->args, call->kwargs ? call->kwargs : Py_None, call->token,
+                                leaves, flat->structure, flat->statics ? flat->statics : Py_None,
+                                nodes, NULL)
+                          : NULL;
+  Py_XDECREF(method);
+  Py_XDECREF(leaves);
+  Py_XDECREF(nodes);
   return made;
 }
 
@@ -69,20 +85,22 @@ static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *c
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
+enum { MISSED = 100 }; /* beside DONE and the like: no runner is there for values that are known */
+
 static int is_known(PyObject *value) {
   if (Py_TYPE(value) == array_class) return ((Array *)value)->aval != NULL;
   return is_host_value(value);
 }
 
 /* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
-   exception. `room` is for as many. */
+   exception. MISSED if none is, NOT_HERE if a value is not known. `room` is for as many. */
 static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
   for (Py_ssize_t i = 0; i < count; i++)
     if (!is_known(values[i])) return NOT_HERE;
   if (find(self, call, flat, values, room, count, &runner)) return FAILED;
-  if (!runner) return NOT_HERE;
+  if (!runner) return MISSED;
   *made = run_any(runner, flat ? NULL : call->args, values, count);
   Py_DECREF(runner);
   if (!*made) filter_error();
@@ -104,13 +122,17 @@ static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyOb
   return state;
 }
 
-/* Calls with containers, keywords or static arguments. */
-static int flatten_and_call(Calls *self, const Call *call, PyObject **made) {
+/* Calls with containers, keywords or static arguments, or without a runner. */
+static int flatten_and_call(Calls *self, const Call *call, int missed, PyObject **made) {
   FlatCall flat;
   int state = flatten_call(&flat, call->args, call->kwargs, &self->statics);
   if (flat.raised) filter_error(); /* as it does where Python opens that container */
   if (state != DONE) return flat.raised ? DONE : state;
-  state = call_values(self, call, &flat, made);
+  state = missed ? MISSED : call_values(self, call, &flat, made);
+  if (state == MISSED || state == NOT_HERE || (state == FAILED && leave_to_python())) {
+    *made = call_read((PyObject *)self, call, &flat);
+    state = DONE;
+  }
   flat_call_drop(&flat);
   return state;
 }
@@ -148,7 +170,8 @@ static int call_here(Calls *self, const Call *call, PyObject **made) {
   if (state != NOT_HERE) return state;
   if (!self->statics.nums && !self->statics.names && !(call->kwargs && PyDict_Size(call->kwargs)))
     state = call_values(self, call, NULL, made);
-  return state == NOT_HERE ? flatten_and_call(self, call, made) : state;
+  return state == DONE || state == FAILED ? state
+                                          : flatten_and_call(self, call, state == MISSED, made);
 }
 
 static PyObject *calls_call(Calls *self, PyObject *args, PyObject *kwargs) {
@@ -217,7 +240,15 @@ static PyObject *set_statics(Calls *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* (args, kwargs, ...): the call is read again, for classes without this method. */
+static PyObject *read_again(PyObject *self, PyObject *given) {
+  PyObject *kwargs = PyTuple_GetItem(given, 1);
+  return call_in_python(self, PyTuple_GetItem(given, 0), kwargs == Py_None ? NULL : kwargs);
+}
+
 static PyMethodDef calls_methods[] = {
+    {"_call_read", read_again, METH_VARARGS,
+     "_call_read(args, kwargs, token, leaves, structure, statics, nodes): the call, read here."},
     {"_set_statics", (PyCFunction)set_statics, METH_VARARGS,
      "_set_statics(numbers, names): which arguments are static."},
     {NULL, NULL, 0, NULL},
@@ -244,7 +275,8 @@ static PyType_Spec calls_spec = {
 int add_calls(PyObject *module) {
   python_name = PyUnicode_InternFromString("_call_in_python");
   Calls_Type = type_of(module, &calls_spec);
-  return python_name && Calls_Type ? 0 : -1;
+  read_name = PyUnicode_InternFromString("_call_read");
+  return python_name && read_name && Calls_Type ? 0 : -1;
 }
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {

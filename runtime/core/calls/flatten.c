@@ -42,6 +42,13 @@ static void vector_drop(Vector *self) {
   self->items = self->on_stack;
 }
 
+PyObject *vector_list(const Vector *self) {
+  PyObject *made = PyList_New(self->count);
+  for (Py_ssize_t i = 0; made && i < self->count; i++)
+    PyList_SetItem(made, i, Py_NewRef(self->items[i]));
+  return made;
+}
+
 static int take_leaf(FlatCall *flat, PyObject *leaf) {
   int state = push(&flat->leaves, Py_NewRef(leaf));
   return state == DONE ? push(&flat->marks, Py_NewRef(Py_None)) : state;
@@ -101,10 +108,15 @@ static int open_items(FlatCall *flat, PyObject *x, int depth) {
 }
 
 static int open_object(FlatCall *flat, PyObject *x, int depth) {
-  PyObject *values, *mark;
-  int state = open_node(x, &values, &mark, &flat->raised);
+  PyObject *values, *mark, *names;
+  int state = open_node(x, &values, &mark, &names, &flat->raised);
   if (state != DONE) return state;
-  state = take_mark(flat, mark);
+  state = push(&flat->nodes, Py_NewRef(x));
+  if (state == DONE) state = push(&flat->nodes, Py_NewRef(mark));
+  if (state == DONE) state = push(&flat->nodes, Py_NewRef(names));
+  Py_DECREF(names);
+  if (state == DONE) state = take_mark(flat, mark);
+  else Py_DECREF(mark);
   if (state == DONE) return open_all(flat, values, depth + 1);
   Py_DECREF(values);
   return state;
@@ -173,6 +185,7 @@ int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics
   PyObject *names = NULL;
   vector_init(&flat->leaves);
   vector_init(&flat->marks);
+  vector_init(&flat->nodes);
   flat->has_structure = flat->raised = 0;
   flat->structure = flat->statics = NULL;
   flat->order = flat->order_on_stack;
@@ -191,6 +204,7 @@ int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics
 void flat_call_drop(FlatCall *flat) {
   vector_drop(&flat->leaves);
   vector_drop(&flat->marks);
+  vector_drop(&flat->nodes);
   if (flat->order != flat->order_on_stack) PyMem_Free(flat->order);
   flat->order = flat->order_on_stack;
   Py_CLEAR(flat->structure);

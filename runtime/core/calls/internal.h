@@ -43,6 +43,7 @@ typedef struct {
 } Vector;
 typedef struct {
   Vector leaves, marks; /* the marks of the structure */
+  Vector nodes;         /* of each container that nodes.c opened: it, its mark, names of its parts */
   PyObject *structure;  /* of the call; None of leaves by position alone */
   PyObject *statics;    /* the static values, a list; NULL without any */
   Py_ssize_t *order, orders, order_room; /* of each dict, the numbers its sorted entries had */
@@ -53,6 +54,7 @@ typedef struct {
 /* Flattens a call: DONE, FAILED with an exception, or NOT_HERE. What it took is the caller's to
    drop. */
 int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics *which);
+PyObject *vector_list(const Vector *self); /* a new list */
 void flat_call_drop(FlatCall *flat);
 
 /* ---- nodes.c: named tuples, and objects of the classes that are registered as containers ---- */
@@ -62,9 +64,10 @@ int is_node(PyObject *x); /* whether it may be one; -1 with an exception */
    perhaps with an exception. */
 int plain_class(PyTypeObject *cls, PyObject **names);
 Py_ssize_t node_classes(void); /* how many are registered: none is forgotten or changed */
-/* Sets a new list of its parts and what stands for it in the key of a call. FAILED with an exception,
-   and whether that is what opens it raised; NOT_HERE for one that is opened otherwise. */
-int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised);
+/* Sets a new list of its parts, what stands for it in the key of a call, and the names that its function
+   gave its parts, or None. FAILED with an exception, and whether that is what opens it raised; NOT_HERE
+   for one that is opened otherwise. */
+int open_node(PyObject *x, PyObject **parts, PyObject **mark, PyObject **names, int *raised);
 void set_node_classes(PyObject *classes);
 
 /* ---- call_key.c ---- */

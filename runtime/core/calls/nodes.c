@@ -92,25 +92,28 @@ static int read_fields(PyObject *x, PyObject *names, PyObject **parts, PyObject 
   return *metadata ? DONE : FAILED;
 }
 
-static int call_opener(PyObject *x, PyObject *function, PyObject **parts, PyObject **metadata) {
+/* The parts may be any iterable, an iterator, too; their names are the third that a function may give. */
+static int call_opener(PyObject *x, PyObject *function, PyObject **parts, PyObject **metadata,
+                       PyObject **names) {
   PyObject *opened = PyObject_CallFunctionObjArgs(function, x, NULL);
   if (!opened) return FAILED;
+  Py_ssize_t count = PyTuple_CheckExact(opened) ? PyTuple_Size(opened) : 0;
   int state = NOT_HERE;
-  if (PyTuple_CheckExact(opened) && PyTuple_Size(opened) == 2) {
-    PyObject *given = PyTuple_GetItem(opened, 0);
-    if (PyTuple_CheckExact(given)) *parts = list_of_tuple(given);
-    else if (PyList_CheckExact(given)) *parts = PyList_GetSlice(given, 0, PyList_Size(given));
-    if (*parts) *metadata = Py_NewRef(PyTuple_GetItem(opened, 1));
-    state = *parts ? DONE : PyErr_Occurred() ? FAILED : NOT_HERE;
+  if (count == 2 || count == 3) {
+    *parts = PySequence_List(PyTuple_GetItem(opened, 0));
+    *metadata = Py_NewRef(PyTuple_GetItem(opened, 1));
+    if (count == 3) *names = Py_NewRef(PyTuple_GetItem(opened, 2));
+    state = *parts ? DONE : FAILED;
   }
   Py_DECREF(opened);
   return state;
 }
 
-static int open_registered(PyObject *x, PyObject *opener, PyObject **parts, PyObject **mark) {
+static int open_registered(PyObject *x, PyObject *opener, PyObject **parts, PyObject **mark,
+                           PyObject **names) {
   PyObject *metadata = NULL;
   int state = PyTuple_Check(opener) ? read_fields(x, opener, parts, &metadata)
-                                    : call_opener(x, opener, parts, &metadata);
+                                    : call_opener(x, opener, parts, &metadata, names);
   if (state == DONE &&
       !(*mark = Py_BuildValue("(OnO)", Py_TYPE(x), PyList_Size(*parts), metadata)))
     state = FAILED;
@@ -118,13 +121,13 @@ static int open_registered(PyObject *x, PyObject *opener, PyObject **parts, PyOb
   return state;
 }
 
-int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised) {
+int open_node(PyObject *x, PyObject **parts, PyObject **mark, PyObject **names, int *raised) {
   int state = NOT_HERE;
-  *parts = *mark = NULL;
+  *parts = *mark = *names = NULL;
   Py_INCREF(x); /* Python code runs, which may drop it */
   PyObject *opener = opener_of(Py_TYPE(x));
   if (opener) {
-    state = open_registered(x, opener, parts, mark);
+    state = open_registered(x, opener, parts, mark, names);
     *raised = state == FAILED;
     Py_DECREF(opener);
   } else if (PyErr_Occurred()) {
@@ -135,7 +138,10 @@ int open_node(PyObject *x, PyObject **parts, PyObject **mark, int *raised) {
     state = *mark ? DONE : FAILED;
   }
   Py_DECREF(x);
-  if (state != DONE) Py_CLEAR(*parts);
+  if (state == DONE && !*names) *names = Py_NewRef(Py_None);
+  if (state == DONE) return state;
+  Py_CLEAR(*parts);
+  Py_CLEAR(*names);
   return state;
 }
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plugrt.interface.buffer import Shards
+if TYPE_CHECKING:
+    from plugrt.interface.buffer import Shards
 
 MakeScratch = Callable[[], tuple[Any, Any] | None]
 """Returns an argument of launches, and its memory: see `LaunchSteps.make_scratch`."""

@@ -28,12 +28,12 @@ base/spares.c 8782b064eaca
 base/thread_state.c d641f9ca6246
 calls/call_key.c a4039b172464
 calls/call_parts.c b54960440898
-calls/calls.c 74e0d2a615d8
+calls/calls.c 33043b2974f5
 calls/calls.h a63e7ce5726f
-calls/flatten.c d8c685f235da
-calls/internal.h 6f46f2b77773
+calls/flatten.c 20ee85fb2ff0
+calls/internal.h 436b9f16504e
 calls/last_call.c d0d8b529a5bb
-calls/nodes.c 242da87b0d98
+calls/nodes.c 9b5bc8b79d4d
 calls/sorted_items.c 15f7c1b953b2
 calls/static_arguments.c 2d74a71dbbe2
 launches/bounded_launcher.c 028c6f9e4bd2

@@ -285,7 +285,9 @@ class CompiledProgram(CompiledCall):
     def _name(self, i: int) -> str:
         return f"parameter {i}"
 
-    def _flatten(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> FlatCall:
+    def _flatten(
+        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any]
+    ) -> FlatCall:
         if kwargs:
             raise ArgumentTypeError(
                 f"{self._title} takes no keyword arguments; got {sorted(kwargs)}"

@@ -34,15 +34,25 @@ def _filter_outside_traces(error: Exception) -> None:
 class PythonCalls:
     """Calls in Python: read the arguments, find the runner or make it, run."""
 
-    _general: Callable[[tuple[Any, ...], dict[str, Any]], Any]
+    _general: Callable[[tuple[Any, ...], dict[str, Any], Token | None, Sequence[Any]], Any]
     _runners: dict[Any, Any]
 
     def _set_statics(self, numbers: frozenset[int], names: frozenset[str]) -> None:
         """Takes which arguments are static, for the core."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call_read(args, kwargs)
+
+    def _call_read(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None,
+        token: Token | None = None,
+        *read: Any,
+    ) -> Any:
+        """Makes a call. The core may have read the settings and the arguments."""
         try:  # costs nothing unless something is raised
-            return self._general(args, kwargs)
+            return self._general(args, kwargs or {}, token, read)
         except Exception as error:  # raised again without plugrt's frames
             _filter_outside_traces(error)
             raise
@@ -54,7 +64,7 @@ if core is not None and not TYPE_CHECKING:
     class CoreCalls(core.Calls):
         """The core's calls; those that it leaves to Python are `PythonCalls`'."""
 
-        _call_in_python = PythonCalls.__call__
+        _call_in_python, _call_read = PythonCalls.__call__, PythonCalls._call_read
 
     CallBase = CoreCalls
     core.set_call_hooks(
@@ -110,14 +120,21 @@ class CachedFunction(CallBase, Generic[P, R]):
 
     # --- slow path ----------------------------------------------------------------------
 
-    def _general(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
-        trace = current_trace()
-        if trace is not None:
-            return self._call_in_trace(trace, args, kwargs)
-        token = _token()
+    def _general(
+        self,
+        args: tuple[object, ...],
+        kwargs: dict[str, Any],
+        token: Token | None,
+        read: Sequence[Any],
+    ) -> Any:
+        if token is None:
+            trace = current_trace()
+            if trace is not None:
+                return self._call_in_trace(trace, args, kwargs)
+            token = _token()
         if self._may_be_disabled and token.settings["disable_jit"]:
             return self._run_disabled(args, kwargs)
-        bound = self._bind(args, kwargs)
+        bound = self._bind(args, kwargs, read)
         values, avals = self._read(bound, token)
         if not self._reads_once:
             return self._trace_anew(bound, avals)(values)
@@ -140,9 +157,11 @@ class CachedFunction(CallBase, Generic[P, R]):
         place = functools.partial(self._launch, bound)
         return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
 
-    def _bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
+    def _bind(
+        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> Bound:
         """Returns the leaves of a call, their structure, and its static values."""
-        return self._rules.bind(args, kwargs)
+        return self._rules.bind(args, kwargs, read)
 
     def _read(self, bound: Bound, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         """Returns the leaves of a call as launches take them, and their avals."""

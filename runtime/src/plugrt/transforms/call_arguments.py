@@ -197,9 +197,17 @@ class ArgumentRules:
                 f"its parameters that can be passed so are {by_name}"
             )
 
-    def bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
-        """Reads a call. Raises `UnhashableStaticArgument` with the name of the argument."""
-        bound = Bound.read(args, kwargs, self.static_nums, self.static_names, static_key)
+    def bind(
+        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> Bound:
+        """Reads a call, if the core has not ``read`` it.
+
+        Raises `UnhashableStaticArgument` with the name of the argument.
+        """
+        static = self.static_nums, self.static_names
+        bound = Bound.take(read, *static) if read else None
+        if bound is None:
+            bound = Bound.read(args, kwargs, *static, static_key)
         for where, value in bound.statics:
             self._must_hash(where, value)
         return bound

@@ -170,8 +170,10 @@ class JaxFunction(JitFunction[P, R]):
     def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
         return None  # the operation that made a NaN is looked for in the module
 
-    def _bind(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Bound:
-        bound = self._rules.bind(args, kwargs)
+    def _bind(
+        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> Bound:
+        bound = self._rules.bind(args, kwargs, read)
         if adopt_classes(bound.leaves):
             bound = self._rules.bind(args, kwargs)
         refuse_jax_values(

@@ -28,6 +28,7 @@ from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 
 _MOST_NAMED = 5
 _token = config.token
@@ -140,9 +141,18 @@ class CompiledCall(CompiledBase, CompiledCalls):
 
     def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
+        return self._call_read(args, kwargs)
+
+    def _call_read(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None,
+        token: Token | None = None,
+        *read: Any,
+    ) -> Any:
         try:
-            token = _token()
-            call = self._flatten(args, kwargs)
+            token = token or _token()
+            call = self._flatten(args, kwargs or {}, read)
             try:
                 values, avals = read_arguments(call.leaves, lambda i: self._name_in(call, i), token)
             except NotAnArray:
@@ -181,8 +191,10 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def __reduce__(self) -> str:
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
-    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
-        return FlatCall.read(args, kwargs)
+    def _flatten(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any]
+    ) -> FlatCall:
+        return (FlatCall.take(read) if read else None) or FlatCall.read(args, kwargs)
 
     def _check_structure(self, call: FlatCall) -> None:
         """Raises `ArgumentMismatch` for a call of another structure than it was compiled for."""

@@ -69,6 +69,34 @@ class FlatCall:
             return cls(leaves, None)
         return cls(leaves, (len(args), tuple(names), *marks), statics, nodes)
 
+    @classmethod
+    def take(
+        cls,
+        read: Sequence[Any],
+        static_nums: Collection[int] = (),
+        static_names: Collection[str] = (),
+    ) -> Self | None:
+        """Returns a call that the core has read.
+
+        None if a container is a leaf to one and not to the other: a tuple of a class that is no
+        named tuple, and classes that are registered with optree for all namespaces.
+        """
+        leaves, structure, statics, nodes = read
+        opened = []
+        for x, mark, names in zip(nodes[::3], nodes[1::3], nodes[2::3], strict=True):
+            spec = pytrees.structure_of_opened(x, mark, names)
+            if spec is None:
+                return None
+            opened.append(spec)
+        for x in leaves:
+            if type(x) not in _PLAIN and not isinstance(x, _LEAVES) and not pytrees.is_leaf(x):
+                return None
+        where: list[int | str] = []
+        if statics:
+            where += [i for i in range(structure[0]) if i in static_nums]
+            where += [name for name in structure[1] if name in static_names]
+        return cls(leaves, structure, [*zip(where, statics or (), strict=True)], opened)
+
     @property
     def spec(self) -> pytrees.PyTreeSpec:
         """The structure of (args, kwargs) without the static arguments, as optree has it."""

@@ -168,6 +168,43 @@ def open_node(x: Any) -> Opened | None:
     return Opened(parts, spec, mark)
 
 
+class _Opened(threading.local):
+    """The result of the registered function for the next container, if it was called already."""
+
+    given: tuple[Any, ...] | None = None
+
+
+_opened = _Opened()
+
+
+def structure_of_opened(
+    x: Any, mark: tuple[Any, ...], names: Iterable[object] | None
+) -> PyTreeSpec | None:
+    """Returns the structure, alone, of a container that was opened; None for a leaf.
+
+    ``mark`` is as of `Opened`. Calls no registered function, and does not read the parts.
+    """
+    cls, count, *metadata = mark
+    if cls is OrderedDict:
+        x = OrderedDict.fromkeys(metadata[0])
+    elif cls is defaultdict:
+        x = defaultdict(metadata[0][0], dict.fromkeys(metadata[0][1:]))
+    elif cls is deque:
+        x = deque([0] * count, metadata[0])
+    elif metadata:
+        _opened.given = ([0] * count, *metadata, *(() if names is None else (names,)))
+    try:
+        spec = optree.tree_structure(x, lambda part: part is not x, namespace=NAMESPACE)
+    finally:
+        _opened.given = None
+    return None if spec.is_leaf() else spec
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether it is no container, nor None. Calls no registered function."""
+    return bool(optree.tree_is_leaf(x, namespace=NAMESPACE))
+
+
 def fill(level: PyTreeSpec, parts: Iterable[PyTreeSpec]) -> PyTreeSpec:
     """Returns a structure whose leaves are replaced by structures, one for each, in order."""
     following = iter(parts)
@@ -363,7 +400,12 @@ def register_node(
 
     Raises `ArgumentTypeError` for what is no class, and for one that is registered already.
     """
-    optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type]
+
+    def open_once(x: T) -> Any:
+        given, _opened.given = _opened.given, None
+        return flatten_node(x) if given is None else given
+
+    optree.register_pytree_node(cls, open_once, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type]
     registered[cls] = flatten_node
     return cls
 

@@ -1,0 +1,139 @@
+"""Calls read the settings and their arguments once, also where no program is made yet."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.execution.launches import compiled, flat_calls
+from plugrt.native.native_core import core
+from plugrt.transforms import cached_function
+
+X = plugrt.device_put(np.ones(2, np.float32))
+opened: Counter[str] = Counter()
+
+
+class Box:
+    """A container whose function changes it when it is opened."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = [*parts]
+
+
+class Named(Box):
+    """As `Box`, whose function names its parts."""
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    a: Any
+    b: Any
+
+
+def open_box(box: Box) -> tuple[Iterator[Any], Any]:
+    opened["box"] += 1
+    parts = [*box.parts]
+    box.parts.reverse()
+    return iter(parts), type(box)
+
+
+def open_named(box: Named) -> Any:
+    return (*open_box(box), iter("abcdef"[: len(box.parts)]))
+
+
+def close(cls: Any, parts: Any) -> Any:
+    return cls(*parts)
+
+
+plugrt.tree.register_node(Box, open_box, close)
+plugrt.tree.register_node(Named, open_named, close)
+
+
+def first_less_last(given: Any, *more: Any, **named: Any) -> Any:
+    """Returns the first part less the last, of whatever it is given."""
+    if isinstance(given, Box):
+        return given.parts[0] - given.parts[-1]
+    return given
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "array": (X,),
+    "host": (np.ones(2, np.float32), 2.0, np.float32(1)),
+    "dict": ({"b": X, "a": [X, None]},),
+    "ordered": (OrderedDict(b=X, a=X),),
+    "deque": (deque([X], 3), Pair(X, 2.0)),
+    "box": (Box(X, X),),
+    "named": (Named(X, X), X),
+}
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts the readings of the settings and of the arguments in Python."""
+    found: Counter[str] = Counter()
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            found[name] += 1
+            return function(*given)
+
+        return call
+
+    for module in (cached_function, compiled):
+        monkeypatch.setattr(module, "_token", counting("token", module._token))
+    monkeypatch.setattr(flat_calls, "_open_all", counting("arguments", flat_calls._open_all))
+    opened.clear()
+    return found
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_function_reads_a_call_once(name: str, static: bool, readings: Counter[str]) -> None:
+    jitted = plugrt.jit(first_less_last, static_argnames="k" if static else None)
+    named = {"k": 3} if static else {}
+    boxes = sum(isinstance(x, Box) for x in ARGUMENTS[name])
+    for n in range(1, 4):
+        jitted(*ARGUMENTS[name], **named)
+        assert opened["box"] == n * boxes
+        if core is not None:
+            assert not readings  # the core's are all
+
+
+@pytest.mark.parametrize("name", ["box", "named"])
+def test_what_opens_a_container_changes_nothing_of_the_call(name: str) -> None:
+    given = ARGUMENTS[name][0].__class__(X, X * 3)
+    found = [plugrt.jit(first_less_last)(given) for _ in range(2)]
+    assert [float(x[0]) for x in found] == [-2, 2]  # the parts as each call found them
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_compiled_program_reads_a_call_once(name: str, readings: Counter[str]) -> None:
+    program = plugrt.jit(first_less_last).lower(*ARGUMENTS[name]).compile()
+    readings.clear()
+    opened.clear()
+    boxes = sum(isinstance(x, Box) for x in ARGUMENTS[name])
+    for n in range(1, 4):
+        program(*ARGUMENTS[name])
+        assert opened["box"] == n * boxes
+        if core is not None:
+            assert not readings
+
+
+def test_metadata_without_a_hash_are_read_once() -> None:
+    class Listed(Box):
+        """Has a list as its metadata."""
+
+    def open_listed(box: Box) -> Any:
+        opened["listed"] += 1
+        return box.parts, [1]
+
+    plugrt.tree.register_node(Listed, open_listed, lambda _, parts: Listed(*parts))
+    opened.clear()
+    assert plugrt.jit(first_less_last)(Listed(X, X)).tolist() == [0, 0]
+    assert opened["listed"] == 1
