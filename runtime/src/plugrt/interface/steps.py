@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from plugrt.interface.buffer import Shards
+from typing import Any
 
 MakeScratch = Callable[[], tuple[Any, Any] | None]
 """Returns an argument of launches, and its memory: see `LaunchSteps.make_scratch`."""
@@ -65,7 +62,7 @@ class HeldForm:
     explains errors. With ``view`` None it is always called.
     """
 
-    open: Callable[[Any], Shards]
+    open: Callable[[Any], Sequence[Any]]
     held_class: type
     view: Callable[[Any], Any] | None = None
     is_ready: Callable[[Any], bool] | None = None
