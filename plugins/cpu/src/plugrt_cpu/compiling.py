@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import (
     HOST_CALLBACK,
     CompileOptions,
@@ -23,6 +23,9 @@ from plugrt_cpu.interrupts import run_uninterrupted
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from plugrt_cpu.programs import read_stablehlo, require_one_dimension
+
+_OF_JAX = b"python_cpu_callback"
+"""Part of the targets of JAX's callbacks on CPUs: ``xla_ffi_[partitioned_]python_cpu_callback``."""
 
 
 def compile_program(
@@ -64,7 +67,17 @@ def compile_program(
 def _callbacks_of(
     client: ClientBase, program: Program
 ) -> Mapping[int, HostCallback] | Handler | None:
-    """Returns the Python functions that a program calls, or the handler that calls them."""
+    """Returns the Python functions that a program calls, or the handler that calls them.
+
+    Raises `Unimplemented` for calls of JAX's, by an index of functions that its own client has:
+    without them jaxlib ends the process.
+    """
+    if _OF_JAX in program.code:
+        raise Unimplemented(
+            f"the program {program.name!r} calls Python functions by an index that JAX's own CPU "
+            f"client has ({_OF_JAX.decode()}), and none were passed with it; in JAX give the "
+            "plugin a name of its own and call plugrt_sdk.export.jax_functions.connect_functions"
+        )
     if program.callbacks:
         return program.callbacks
     return client.callback_handler if HOST_CALLBACK.encode() in program.code else None
