@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from plugrt.distributed import kubernetes, ray
-from plugrt.distributed.initialization import initialize
 from plugrt.distributed.initialize_arguments import (
     OWN,
     Parameters,
     find_environment,
     find_parameters,
+    find_secret,
     host_and_port,
 )
 from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongType
 from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config, config
+from plugrt.settings.declarations import Config
 from support.behaviour import behaviour
 from support.distributions import install
 
@@ -296,8 +296,7 @@ def test_indices_of_devices_are_read_before_anything_else(
 def test_a_secret_that_is_none_or_no_text_is_refused(
     given: str | None, variable: str | None, says: str
 ) -> None:
-    with (
-        config.override(coordinator_secret=variable),
-        pytest.raises(ArgumentError, match=f"secret must have at least one character.*{says}"),
-    ):
-        initialize("127.0.0.1:1", 1, 0, secret=given)
+    with pytest.raises(ArgumentError, match=f"secret must have at least one character.*{says}"):
+        find_secret(given, variable)
+    with pytest.raises(WrongType, match="secret must be a text; got a bytes"):
+        find_secret(b"secret", variable)

@@ -16,6 +16,7 @@ from plugrt.distributed.initialize_arguments import (
     Parameters,
     find_coordination,
     find_parameters,
+    find_secret,
     host_and_port,
 )
 from plugrt.distributed.watch import Watch, logger
@@ -25,7 +26,6 @@ from plugrt.errors import (
     DistributedError,
     PjrtError,
     PlugrtError,
-    WrongType,
     describe,
 )
 from plugrt.frames.argument_errors import with_argument_errors
@@ -39,7 +39,6 @@ from plugrt.plugins.coordination import (
 )
 from plugrt.plugins.selection import backends
 from plugrt.plugins.selection.clients import Backends
-from plugrt.wire.checked_fields import has_surrogates
 
 _RETRY_SECONDS = 0.1
 _EXIT_SECONDS = 20.0
@@ -157,19 +156,11 @@ def initialize(
         config = own.config
         if partition_index is None:
             partition_index = config.partition_index
-        if not isinstance(secret, str | None):
-            raise WrongType(f"secret must be a text; got a {type(secret).__name__}")
-        secret = config.coordinator_secret if secret is None else secret
-        if secret is not None and (not secret or has_surrogates(secret)):
-            has = "others, not of UTF-8" if secret else "none"
-            raise ArgumentError(
-                f"secret must have at least one character, all of UTF-8; it has {has}"
-            )
         membership = Membership(
             str(found.coordinator_address), int(found.process_id or 0),
             int(found.num_processes or 1), initialization_timeout, heartbeat_timeout_seconds,
             shutdown_timeout_seconds, partition_index, _describe_self(),
-            secret,
+            find_secret(secret, config.coordinator_secret),
         )  # fmt: skip
         bind = coordinator_bind_address or config.coordinator_bind_address
         run = _join(membership, bind, own)

@@ -25,6 +25,7 @@ from plugrt.plugins.coordination import Coordination
 from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.record import Record
+from plugrt.wire.checked_fields import has_surrogates
 
 _VARIABLES = {
     "coordinator_address": "JAX_COORDINATOR_ADDRESS",
@@ -115,6 +116,17 @@ def check_parameters(given: Parameters) -> None:
     host_and_port(given.coordinator_address, "coordinator_address")
     if given.local_device_ids is not None:
         given.local_device_ids = _read_device_ids(given.local_device_ids)
+
+
+def find_secret(stated: object, configured: str | None) -> str | None:
+    """Returns the secret of the run, or None; refuses one that proves nothing, or is no text."""
+    secret = configured if stated is None else stated
+    if not isinstance(secret, str | None):
+        raise WrongType(f"secret must be a text; got a {type(secret).__name__}")
+    if secret is not None and (not secret or has_surrogates(secret)):
+        has = "others, not of UTF-8" if secret else "none"
+        raise ArgumentError(f"secret must have at least one character, all of UTF-8; it has {has}")
+    return secret
 
 
 def _read_device_ids(ids: Any) -> list[int]:
