@@ -277,7 +277,7 @@ for i in range(400):
         seen["Late"] += 1
     except Exception as error:
         seen[repr(error)[:300]] += 1
-print(seen.pop("Late") > 40, seen)
+print(seen.pop("Late") > 10, seen)
 '''
 
 
@@ -438,7 +438,7 @@ for name, function in functions.items():
             wrong.add((name, "is being called still"))
     call(x).block_until_ready()
     plugrt.effects_barrier()
-    if raised < 30:
+    if raised < 10:
         wrong.add((name, raised))
 launches = client_launches(x.device.client)
 print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
