@@ -56,7 +56,7 @@ class Aval(AvalBase):
         """Whether the dtype yields to others, as a Python number's does."""
         self.layout = layout
         """The order of elements in memory; None is the devices' default."""
-        # `HeldForm.open` of the form of arrays whose data are not `Shards`.
+        # `HeldForm.open`, for arrays that hold another object than `Shards`.
         self.opener: Callable[[Any], Shards] | None = None
         # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
         self.reader: Any = None
