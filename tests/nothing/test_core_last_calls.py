@@ -16,9 +16,9 @@ from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.launches.caches import RunnerCache
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.transforms import cached_function  # tells the core which threads trace
+from plugrt.tracing import traceable  # tells the core which threads trace
 
-assert cached_function
+assert traceable
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 CallsOfCore: Any = object if core is None else core.Calls
 Run = Callable[[Sequence[Any]], Any]

@@ -26,8 +26,8 @@ from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.array import Array
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.transforms import (
-    cached_function,  # tells the core which class NumPy's arrays are of
+from plugrt.tracing import (
+    traceable,  # tells the core which class NumPy's arrays are of
 )
 
 if core is None:
@@ -36,7 +36,7 @@ if core is None:
 from support.alone import alone
 from support.library_calls import BYTES, LibraryCalls
 
-assert cached_function
+assert traceable
 
 TAKE, RELEASE = _REFERENCES
 WAIT, *LOOK = _FUNCTIONS

@@ -17,12 +17,12 @@ from plugrt.capi.buffers import buffer as class_of_buffers  # tells the core of 
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.transforms import cached_function  # tells the core which threads trace
+from plugrt.tracing import traceable  # tells the core which threads trace
 from support.alone import alone
 from support.distributions import run_python
 
 assert class_of_buffers
-assert cached_function
+assert traceable
 
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 

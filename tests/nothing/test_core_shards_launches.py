@@ -14,14 +14,14 @@ import pytest
 
 from plugrt.execution.arrays.array import Array
 from plugrt.native.native_core import core, reason
-from plugrt.transforms import (
-    cached_function,  # tells the core which class NumPy's arrays are of
+from plugrt.tracing import (
+    traceable,  # tells the core which class NumPy's arrays are of
 )
 
 if core is None:
     pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
 
-assert cached_function
+assert traceable
 _GIVEN: tuple[Any, ...] = (
     None, int, (), None, ((1, 2),), ((1, 2, 3),), *[None] * 6, (), None, None,
 )  # fmt: skip

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.execution.launches.flat_calls import static_key
 from plugrt.native.native_core import core, reason
 from plugrt.settings.declarations import config
-from plugrt.tracing.static_args import static_key
-from plugrt.transforms import cached_function  # tells the core what the keys are
+from plugrt.tracing import traceable  # tells the core what the keys are
 
-assert cached_function
+assert traceable
 pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 CallsOfCore: Any = object if core is None else core.Calls
 

@@ -19,10 +19,10 @@ from plugrt.settings import options
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token, surroundings
 from plugrt.stablehlo.bindings import ir
+from plugrt.tracing import traceable
 from plugrt.tracing.trace import Trace, current_trace
-from plugrt.transforms import cached_function
 
-assert cached_function  # tells the core which threads trace
+assert traceable  # tells the core which threads trace
 
 
 @pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")

@@ -91,7 +91,6 @@ PyObject *token_outside_traces(void);
 int is_guarded(void); /* whether its settings have transfers looked at; -1 with an exception */
 /* change_surroundings(object, name, value): sets an attribute on which these depend. */
 PyObject *change_surroundings(PyObject *module, PyObject *args);
-int set_trace_state(PyObject *state);
 
 /* ---- for the module ---- */
 int add_lock(PyObject *module);
@@ -99,6 +98,7 @@ int add_finalizers(PyObject *module);
 PyObject *set_finalizer_hooks(PyObject *module, PyObject *args);
 PyObject *call_pending(PyObject *module, PyObject *unused);
 PyObject *stop_finalizers(PyObject *module, PyObject *unused);
+PyObject *set_trace_state(PyObject *module, PyObject *state);
 PyObject *set_settings_hooks(PyObject *module, PyObject *args);
 
 #endif

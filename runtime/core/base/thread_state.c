@@ -126,13 +126,14 @@ PyObject *change_surroundings(PyObject *module, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-int set_trace_state(PyObject *state) {
+PyObject *set_trace_state(PyObject *module, PyObject *state) {
+  (void)module;
   dict_name = PyUnicode_InternFromString("__dict__");
   trace_name = PyUnicode_InternFromString("trace");
-  if (!dict_name || !trace_name) return -1;
+  if (!dict_name || !trace_name) return NULL;
   changes++;
   trace_state = Py_NewRef(state); /* kept for ever, as the classes are */
-  return 0;
+  Py_RETURN_NONE;
 }
 
 PyObject *set_settings_hooks(PyObject *module, PyObject *args) {

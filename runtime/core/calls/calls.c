@@ -1,5 +1,5 @@
-/* Calls: the base of jitted functions, which finds the runner of a call with arrays and host
-   values, also within built-in containers and beside static values.
+/* Calls: the base of operations, jitted functions and compiled ones, which finds the runner of a call
+   with arrays and host values, also within built-in containers and beside static values.
 
    The method `_call_read` makes a call whose runner is not there yet, of its leaves and structure;
    `_call_in_python` makes any other. */
@@ -259,7 +259,7 @@ static PyGetSetDef calls_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot calls_slots[] = {
-    {Py_tp_doc, "The base of jitted functions and of compiled ones."},
+    {Py_tp_doc, "The base of plugrt.execution.launches.call_object.CallObject."},
     {Py_tp_call, calls_call},
     {Py_tp_traverse, calls_traverse},
     {Py_tp_clear, calls_clear},
@@ -281,11 +281,9 @@ int add_calls(PyObject *module) {
 
 PyObject *set_call_hooks(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *state, *filtering, *static_key, *classes, *order_keys;
-  if (!PyArg_ParseTuple(args, "OOOO!O", &state, &filtering, &static_key, &PyDict_Type, &classes,
-                        &order_keys))
+  PyObject *filtering, *static_key, *classes, *order_keys;
+  if (!PyArg_ParseTuple(args, "OOO!O", &filtering, &static_key, &PyDict_Type, &classes, &order_keys))
     return NULL;
-  if (set_trace_state(state)) return NULL;
   set_order_keys(order_keys);
   set_static_key(static_key);
   set_node_classes(classes);

@@ -128,6 +128,4 @@ void last_call_keep(LastCall *self, PyObject *token, CallParts *parts, PyObject 
 void last_call_forget(LastCall *self);
 int last_call_visit(LastCall *self, visitproc visit, void *arg);
 
-/* ---- calls.c: the base of jitted functions ---- */
-
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,9 +11,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.execution.launches import compiled, flat_calls
+import plugrt.array_api as xp
+from plugrt.execution.launches import call_object, flat_calls
 from plugrt.native.native_core import core
-from plugrt.transforms import cached_function
 
 X = plugrt.device_put(np.ones(2, np.float32))
 opened: Counter[str] = Counter()
@@ -85,8 +86,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    for module in (cached_function, compiled):
-        monkeypatch.setattr(module, "_token", counting("token", module._token))
+    monkeypatch.setattr(call_object, "_token", counting("token", call_object._token))
     monkeypatch.setattr(flat_calls, "_open_all", counting("arguments", flat_calls._open_all))
     opened.clear()
     return found
@@ -137,3 +137,22 @@ def test_metadata_without_a_hash_are_read_once() -> None:
     opened.clear()
     assert plugrt.jit(first_less_last)(Listed(X, X)).tolist() == [0, 0]
     assert opened["listed"] == 1
+
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "pmap": functools.partial(plugrt.pmap(lambda x: x + 1), X),
+    "an operation": lambda: xp.add(X, np.ones(2, np.float32)),
+    "an operation with static arguments": lambda: xp.sum(X, axis=0, keepdims=True),
+    "an operation of a list": lambda: xp.concat([X, X]),
+    "an operator": lambda: X + X,
+    "an operator with a scalar": lambda: 2.0 * X,
+    "indexing": lambda: X[:1],
+}
+
+
+@pytest.mark.skipif(core is None, reason="without the core each call is read in Python")
+@pytest.mark.parametrize("name", CALLS)
+def test_all_other_calls_are_read_once(name: str, readings: Counter[str]) -> None:
+    for _ in range(3):
+        CALLS[name]()
+        assert not readings

@@ -23,7 +23,6 @@ from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import filter_traceback, with_user_frames
-from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 from plugrt.tracing.tracer import Tracer
@@ -67,20 +66,13 @@ _CONTAINERS = (list, tuple)
 
 
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    # The fast path of `Operation.__call__`, repeated here because another call costs a tenth of an
-    # operator's time. Anything but two arrays goes to `apply_mixed`.
-    find, token, state = function.find, config.token, _state
     computes = function not in COMPARISONS.values()
 
     def forward(self: Any, other: Any, /) -> Any:
         try:
-            if state.trace is not None:
-                return apply_mixed(self, other, False)
-            try:
-                run = find((token(), self._aval, other._aval))
-            except AttributeError:  # a scalar, NumPy's, or something else
-                return apply_mixed(self, other, False)
-            return function(self, other) if run is None else run((self, other))
+            return (
+                function(self, other) if type(other) is Array else apply_mixed(self, other, False)
+            )
         except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise
@@ -95,11 +87,9 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
     def apply_mixed(self: Any, other: Any, swap: bool) -> Any:
         plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
         known = plain or isinstance(other, np.generic)
-        if known and state.trace is None and type(self) is Array:
+        if known and _state.trace is None and type(self) is Array:
             scalar = scalar_operand(other, self)
-            pair = (scalar, self) if swap else (self, scalar)
-            run = find((token(), pair[0]._aval, pair[1]._aval))
-            return function(*pair) if run is None else run(pair)
+            return function(scalar, self) if swap else function(self, scalar)
         if not known and not isinstance(other, _OPERANDS) and not is_registered(other):
             if computes and type(other) in _CONTAINERS:
                 raise _make_operand_error(function, other)
@@ -119,18 +109,10 @@ def _make_operand_error(
     )
 
 
-def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
-    find, token, state = function.find, config.token, _state
-
+def _unary(function: Operation[Any, Any]) -> Callable[..., Any]:
     def method(self: Any, /) -> Any:
         try:
-            if state.trace is not None:
-                return function(self)
-            try:
-                run = find((token(), self._aval))
-            except AttributeError:  # a traced array that leaked
-                return function(self)
-            return function(self) if run is None else run((self,))
+            return function(self)
         except Exception as error:  # raised again without plugrt's frames
             filter_traceback(error)
             raise

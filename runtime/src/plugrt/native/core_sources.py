@@ -17,7 +17,7 @@ arrays/function_reader.c bc8246d2292d
 arrays/internal.h 8b237a8a0320
 arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
-base/base.h 1581fc99cc4a
+base/base.h db14af321347
 base/exceptions.c 5cd1798f4702
 base/finalizers.c 340ff4e912c7
 base/internal.h 2cf99daf9ced
@@ -25,13 +25,13 @@ base/lock.c cea67c959d38
 base/objects.c 1f13d668553e
 base/python_method.c 050db04c25a3
 base/spares.c 8782b064eaca
-base/thread_state.c d641f9ca6246
+base/thread_state.c 9551c003bd81
 calls/call_key.c a4039b172464
 calls/call_parts.c b54960440898
-calls/calls.c 33043b2974f5
+calls/calls.c 69253f7947cd
 calls/calls.h a63e7ce5726f
 calls/flatten.c 20ee85fb2ff0
-calls/internal.h 436b9f16504e
+calls/internal.h 82c3c4f8be18
 calls/last_call.c d0d8b529a5bb
 calls/nodes.c 9b5bc8b79d4d
 calls/sorted_items.c 15f7c1b953b2
@@ -71,7 +71,7 @@ library/references.c 4ef5ae791dfc
 library/trampolines.cc e957865cc359
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
-module.c 75184196a51d
+module.c 4f9aa94a9368
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
 values/dtypes.c 2d079ba8b392

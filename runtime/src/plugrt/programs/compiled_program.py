@@ -286,7 +286,7 @@ class CompiledProgram(CompiledCall):
         return f"parameter {i}"
 
     def _flatten(
-        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
     ) -> FlatCall:
         if kwargs:
             raise ArgumentTypeError(

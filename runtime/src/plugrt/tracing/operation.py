@@ -5,58 +5,49 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
+from types import MethodType
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, NotAnArray
-from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
+from plugrt.execution.arrays.arguments import (
+    ParameterType,
+    as_arrays,
+    quick_avals,
+    read_arguments,
+)
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.arrays.aval import Aval
-from plugrt.execution.launches.pipeline import Pipeline
+from plugrt.execution.launches.flat_calls import FlatCall, static_key
+from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
-from plugrt.frames.traceback_filter import filter_traceback
-from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import strong, with_weakness
 from plugrt.tracing.promotion import is_weak_result
 from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.staged import Staged
-from plugrt.tracing.static_args import StaticValue, freeze
-from plugrt.tracing.trace import _state, current_trace
+from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import make_parameters, stage
+from plugrt.tracing.traceable import P, R, Traceable
 from plugrt.tracing.tracer import Tracer
 
-P = ParamSpec("P")
-R = TypeVar("R")
+X = TypeVar("X")
 _ONE_ARRAY = ("Tracer", "Array")
 """The annotations of parameters that take one array, and no container of arrays."""
 _FROM_INSIDE = (*PYTHON_ERRORS, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
-_token = config.token
-_get_aval = attrgetter("_aval")
 ARRAYS = (Tracer, Array, np.ndarray, np.generic, bool, int, float, complex)
 """The types accepted as arrays."""
 _SCALARS = (float, int, bool, complex)
 _ONLY_TRACERS = {Tracer}
 _OF_ARRAYS = (Tracer, Array, np.ndarray)
-
-
-# Types of static values among which == holds for interchangeable values only.
-_PLAIN = frozenset({bool, int, str, type(None)})
-
-
-def _make_short_key(args: Sequence[object], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    # The key of a call of arrays, with plain static values by name: such calls need no look at
-    # the signature. `AttributeError` where an argument is no array.
-    return (_token(), *map(_get_aval, args), *kwargs.items(), *map(type, kwargs.values()))
-
 
 _UINT64 = "LQ"
 
@@ -64,7 +55,7 @@ WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
 """What decides whether the results of an operation are weak; see `operation`."""
 
 
-class Operation(Generic[P, R]):
+class Operation(Traceable[P, R]):
     """A function of arrays that emits StableHLO, callable on arrays and on tracers.
 
     On tracers its body runs in place. On arrays it is staged, compiled and run, and the program is
@@ -87,8 +78,6 @@ class Operation(Generic[P, R]):
         self._title = title or body.__name__.lstrip("_")
         self._static = frozenset(static)
         self._eager_only = eager
-        self._pipeline: Pipeline[Staged] = Pipeline()
-        self.find = self._pipeline.calls.get
         signature = inspect.signature(body)
         self.__signature__ = public_signature(body)
         self._names = [
@@ -114,74 +103,68 @@ class Operation(Generic[P, R]):
         unknown = (self._static | self._weak_by) - set(signature.parameters)
         if unknown:
             raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if _state.trace is not None and current_trace() is not None:
-            return self._in_place(args, kwargs)
-        try:  # costs nothing unless something is raised
-            run: Callable[[Sequence[Any]], R] | None
-            try:
-                key = _make_short_key(args, kwargs) if kwargs else (_token(), *map(_get_aval, args))
-                run = self.find(key)
-            except (AttributeError, TypeError):  # not all are arrays, or hashable
-                run = None
-            if run is not None:
-                return run(args)
-            return self._general(args, kwargs)
-        except Exception as error:  # raised again without plugrt's frames
-            filter_traceback(error)
-            raise
+        numbers = (i for i, name in enumerate(self._names) if name in self._static)
+        self._keep_in(Pipeline(), frozenset(numbers), self._static)
 
     def clear(self) -> None:
         """Forgets the compiled programs."""
         self._pipeline.clear()
 
     def __get__(self, instance: Any, owner: object = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<operation {self.__name__}>"
 
     # --- slow path ----------------------------------------------------------------------
 
-    def _general(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
-        found: list[Any] = []
-        skeleton: list[tuple[str, Any]] = []
+    def _flatten(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> FlatCall:
+        return FlatCall.read(args, kwargs, *self._statics, read)
+
+    def _read(self, call: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
+        for where, value in call.statics:
+            self._must_hash(where, value)
+        if (avals := quick_avals(call.leaves, token)) is not None:
+            return as_arrays(call.leaves), avals
+        names = self._check(call)
+        title = self._title
+        return read_arguments(call.leaves, lambda i: f"argument {names[i]!r} of {title}", token)
+
+    def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
+        names = self._check(call)
+        head = (call.spec, call.static_key)
+        trace = functools.partial(self._trace, call, names)
+        return self._pipeline.get_runner(
+            key, head, avals, trace, _place, self._title, is_operation=True
+        )
+
+    def _check(self, call: FlatCall) -> list[str]:
+        """Returns the name of each leaf's parameter; raises for a call that cannot be traced."""
         names: list[str] = []
-        for name, value in self._bind_names(args, kwargs):
+        for name, value in self._bind_names(*call.rebuild(call.leaves)):
             if name in self._static:
-                skeleton.append((name, StaticValue(freeze(value, name, self))))
                 continue
             if type(value) in _CONTAINERS and name in self._single:
                 raise self._make_not_an_array(name, value)
-            flat, spec = pytrees.flatten(value)
-            for leaf in flat:
+            for leaf in pytrees.leaves(value):
                 if not isinstance(leaf, ARRAYS) and not is_registered(leaf):
                     raise self._make_not_an_array(name, leaf)
-                found.append(leaf)
                 names.append(name)
-            skeleton.append((name, spec))
-        run: Callable[[Sequence[Any]], R]
-        values, avals = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
-        head = (len(args), *skeleton)
-        run = self._pipeline.get_runner(
-            (_token(), head, *avals),
-            head,
-            avals,
-            lambda types: self._trace(args, kwargs, types, names),
-            _place,
-            self._title,
-            is_operation=True,
-        )
-        if all(type(a) is Array for a in args) and all(
-            name in self._static and type(v) in _PLAIN for name, v in kwargs.items()
-        ):
-            self._pipeline.calls.keep(_make_short_key(args, kwargs), run)
-        return run(values)
+        return names
 
-    def _bind_names(
-        self, args: tuple[object, ...], kwargs: dict[str, Any]
-    ) -> list[tuple[str, Any]]:
+    def _must_hash(self, where: int | str, value: object) -> None:
+        try:
+            hash(static_key(value))
+        except TypeError as error:
+            name = self._names[where] if isinstance(where, int) else where
+            raise UnhashableStaticArgument(
+                f"argument {name!r} of {self!r} must be known when the program is made, and "
+                f"{type(value).__qualname__} cannot be hashed; pass Python numbers, strings, tuples"
+            ) from error
+
+    def _bind_names(self, args: Sequence[object], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         if len(args) > len(self._names) and not self._rest:
             others = [name for name in self.__signature__.parameters if name not in self._names]
             raise ArgumentTypeError(
@@ -208,16 +191,14 @@ class Operation(Generic[P, R]):
             "arrays or scalars (array_api.asarray makes an array of nested lists)"
         )
 
-    def _refuse(
-        self, error: Exception, args: tuple[object, ...], kwargs: dict[str, Any]
-    ) -> NoReturn:
+    def _refuse(self, error: Exception, args: Sequence[object], kwargs: dict[str, Any]) -> NoReturn:
         """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect."""
         passed = [
             (n, v) for n, v in self._bind_names(args, kwargs) if not isinstance(v, _OF_ARRAYS)
         ]
         refuse(self._title, error, passed)
 
-    def _in_place(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
+    def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
         if self._eager_only or (not kwargs and {*map(type, args)} == _ONLY_TRACERS):
             return self._apply(args, kwargs, (args, kwargs))
         new_args = [
@@ -268,32 +249,15 @@ class Operation(Generic[P, R]):
             raise self._make_not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 
-    def _trace(
-        self,
-        args: tuple[object, ...],
-        kwargs: dict[str, Any],
-        types: Sequence[ParameterType],
-        names: list[str],
-    ) -> Staged:
-        def call(*tracers: Tracer) -> Any:
-            pending = iter(tracers)
+    def _trace(self, call: FlatCall, names: list[str], types: Sequence[ParameterType]) -> Staged:
+        def apply(*tracers: Tracer) -> Any:
+            args, kwargs = call.rebuild(tracers)
+            return self._apply(args, kwargs, call.rebuild(call.leaves))
 
-            def substitute(name: str, value: object) -> Any:
-                if name in self._static:
-                    return value
-                return pytrees.map(lambda _: next(pending), value)
-
-            new_args = [
-                substitute(self._names[i] if i < len(self._names) else self._rest, a)
-                for i, a in enumerate(args)
-            ]
-            new_kwargs = {n: substitute(n, a) for n, a in kwargs.items()}
-            return self._apply(new_args, new_kwargs, (args, kwargs))
-
-        return stage(call, make_parameters(types, names), name=self._title)
+        return stage(apply, make_parameters(types, names), name=self._title)
 
 
-def in_weakness(result: R, weak: bool) -> R:
+def in_weakness(result: X, weak: bool) -> X:
     """Returns arrays as weak ones, whose dtype yields to that of the arrays they meet, or not.
 
     Those that are not so yet are new objects, since a body may return one that it was given.
@@ -303,7 +267,7 @@ def in_weakness(result: R, weak: bool) -> R:
         made = with_weakness(strong(made), weak)
     elif type(made) in (tuple, list):
         made = type(made)(in_weakness(part, weak) for part in made)
-    weakened: R = made
+    weakened: X = made
     return weakened
 
 

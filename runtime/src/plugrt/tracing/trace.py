@@ -16,6 +16,7 @@ from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import HostCallback, TensorType
 from plugrt.native.finalizers import is_collecting_here, running
+from plugrt.native.native_core import core
 from plugrt.settings.options import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
@@ -82,6 +83,8 @@ class _State(threading.local):
 
 
 _state = _State()
+if core is not None:
+    core.set_trace_state(_state)
 
 
 def current_trace() -> Trace | None:

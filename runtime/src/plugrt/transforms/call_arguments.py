@@ -6,56 +6,11 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.trees import pytrees
-from plugrt.tracing.static_args import static_key
-
-
-@dataclass(slots=True)
-class Bound(FlatCall):
-    """A call of a function that has `ArgumentRules`."""
-
-    @property
-    def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments that are not static, as they were flattened: they may have changed."""
-        given: tuple[tuple[object, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
-        return given
-
-    @property
-    def parts(
-        self,
-    ) -> tuple[list[tuple[int, pytrees.PyTreeSpec]], list[tuple[str, pytrees.PyTreeSpec]]]:
-        """The structures of the arguments that are not static, with the number or name of each."""
-        args, kwargs = self.spec.children()
-        skipped = [where for where, _ in self.statics if isinstance(where, int)]
-        numbers = [i for i in range(args.num_children + len(skipped)) if i not in skipped]
-        return (
-            [*zip(numbers, args.children(), strict=True)],
-            [*zip(kwargs.entries(), kwargs.children(), strict=True)],
-        )
-
-    def rebuild(self, leaves: Iterable[object]) -> tuple[list[Any], dict[str, Any]]:
-        """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
-        # Sorted, since traces are found by structures that do not tell one order from another.
-        args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
-        args = list(args)
-        for where, value in self.statics:
-            if isinstance(where, int):
-                args.insert(where, value)
-            else:
-                kwargs[where] = value
-        return args, kwargs
-
-    @property
-    def static_key(self) -> tuple[Any, ...]:
-        """The static values as part of a cache key: 1, 1.0 and True are different."""
-        if not self.statics:
-            return ()
-        return tuple((where, static_key(value)) for where, value in self.statics)
 
 
 def check_function(title: str, fun: object) -> None:
@@ -199,15 +154,13 @@ class ArgumentRules:
 
     def bind(
         self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
-    ) -> Bound:
+    ) -> FlatCall:
         """Reads a call, if the core has not ``read`` it.
 
         Raises `UnhashableStaticArgument` with the name of the argument.
         """
         static = self.static_nums, self.static_names
-        bound = Bound.take(read, *static) if read else None
-        if bound is None:
-            bound = Bound.read(args, kwargs, *static, static_key)
+        bound = FlatCall.read(args, kwargs, *static, read)
         for where, value in bound.statics:
             self._must_hash(where, value)
         return bound
@@ -227,7 +180,7 @@ class ArgumentRules:
             return repr(where)
         return repr(self.positional[where]) if where < len(self.positional) else str(where)
 
-    def names(self, bound: Bound) -> list[str]:
+    def names(self, bound: FlatCall) -> list[str]:
         """Returns a name for each leaf, such as ``x`` or ``params['w'][0]``."""
         args, kwargs = bound.parts
         result: list[str] = []
@@ -239,7 +192,7 @@ class ArgumentRules:
             result += [f"{key}{path}" for path in pytrees.paths(part)]
         return result
 
-    def donated(self, bound: Bound) -> frozenset[int]:
+    def donated(self, bound: FlatCall) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
         if not self.donate_nums and not self.donate_names:
             return frozenset()

@@ -9,7 +9,7 @@ from plugrt.errors import ArgumentError, MissingJaxExtra
 from plugrt.execution.placement.placement import read_compiler_options
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.interface import Device
-from plugrt.transforms.cached_function import P, R
+from plugrt.tracing.traceable import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.jit import require_device
 from plugrt.transforms.jit_function import JitFunction

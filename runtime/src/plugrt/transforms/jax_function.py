@@ -13,6 +13,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, IntegerOverflow, Not
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.device_claims import Claim
@@ -29,9 +30,9 @@ from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
 from plugrt.tracing.emit import active_trace, convert, with_weakness
 from plugrt.tracing.inner_calls import inline_main
 from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.traceable import P, R
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.cached_function import P, R
-from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.call_arguments import ArgumentRules
 from plugrt.transforms.jax_lowering import (
     JaxTracing,
     canonical_dtype,
@@ -92,7 +93,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(slots=True, kw_only=True)
-class JaxBound(Bound):
+class JaxBound(FlatCall):
     """A call of a function that JAX traces, with what else its program depends on."""
 
     platform: str
@@ -103,7 +104,7 @@ class JaxBound(Bound):
     @property
     def static_key(self) -> tuple[Any, ...]:
         """The static values, the platform and the wide scalars, as part of a cache key."""
-        return (*Bound.static_key.__get__(self), self.platform, self.wide)
+        return (*FlatCall.static_key.__get__(self), self.platform, self.wide)
 
 
 class JaxFunction(JitFunction[P, R]):
@@ -167,12 +168,12 @@ class JaxFunction(JitFunction[P, R]):
 
     _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX
 
-    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
+    def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
         return None  # the operation that made a NaN is looked for in the module
 
-    def _bind(
-        self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
-    ) -> Bound:
+    def _flatten(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> FlatCall:
         bound = self._rules.bind(args, kwargs, read)
         if adopt_classes(bound.leaves):
             bound = self._rules.bind(args, kwargs)
@@ -186,7 +187,7 @@ class JaxFunction(JitFunction[P, R]):
         call = bound.leaves, bound.structure, bound.statics, bound.nodes
         return JaxBound(*call, platform=self._platform(bound), wide=wide)
 
-    def _platform(self, bound: Bound) -> str:
+    def _platform(self, bound: FlatCall) -> str:
         """Returns what JAX calls the platform of a call: that of the device, or the default's."""
         device = self._where()
         shardings = [
@@ -198,14 +199,14 @@ class JaxFunction(JitFunction[P, R]):
             device = shardings[0].devices[0]
         return _jax_platform((device or default_device()).client)
 
-    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+    def _widen(self, bound: FlatCall, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
         assert isinstance(bound, JaxBound)
         return [
             (shape, canonical_dtype(dtype, True), weak) if i in bound.wide else (shape, dtype, weak)
             for i, (shape, dtype, weak) in enumerate(types)
         ]
 
-    def _donated(self, bound: Bound, types: Sequence[ParameterType]) -> frozenset[int]:
+    def _donated(self, bound: FlatCall, types: Sequence[ParameterType]) -> frozenset[int]:
         assert isinstance(bound, JaxBound)
         args, kwargs = bound.rebuild(describe_type(*each) for each in types)
         flags = self._tracing.donated(args, kwargs, bound.platform)
@@ -216,7 +217,7 @@ class JaxFunction(JitFunction[P, R]):
         order = self._tracing.dynamic(args, kwargs)
         return own.union(i for i, flag in zip(order, flags, strict=True) if flag)
 
-    def _make_flat(self, bound: Bound) -> Callable[..., Any]:
+    def _make_flat(self, bound: FlatCall) -> Callable[..., Any]:
         assert isinstance(bound, JaxBound)
 
         def call(*leaves: Tracer) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
@@ -22,7 +23,6 @@ from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.call_arguments import Bound
 
 
 class FormatPrefix:
@@ -79,7 +79,7 @@ def _has_layout(leaf: _Leaf) -> bool:
 
 
 def ask_shardings(
-    bound: Bound, count: int, out: object, prefixes: tuple[FormatPrefix, FormatPrefix]
+    bound: FlatCall, count: int, out: object, prefixes: tuple[FormatPrefix, FormatPrefix]
 ) -> AskedShardings | None:
     """Returns the sharding that is asked for of each argument and each result; None without any.
 
@@ -94,7 +94,7 @@ def ask_shardings(
     return AskedShardings(tuple(asked), tuple(map(_sharding_of, outs)))
 
 
-def spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sharding | None]:
+def spread_arguments(before: FormatPrefix, bound: FlatCall, count: int) -> list[Sharding | None]:
     """Returns the sharding that a prefix has for each of ``count`` flat arguments.
 
     Raises `StructureError` for a prefix of other arguments, and for keywords.
@@ -111,7 +111,7 @@ def spread_arguments(before: FormatPrefix, bound: Bound, count: int) -> list[Sha
 
 
 def constrain_arguments(
-    before: FormatPrefix, bound: Bound, tracers: Sequence[Tracer], title: str
+    before: FormatPrefix, bound: FlatCall, tracers: Sequence[Tracer], title: str
 ) -> list[Tracer]:
     """Returns the arguments of a call within a traced function, divided as ``in_shardings`` say."""
     asked = spread_arguments(before.in_context(), bound, len(tracers))
@@ -163,7 +163,7 @@ def _read(leaf: object, what: str) -> _Leaf:
 
 def place_formats(
     launch: Launch,
-    bound: Bound,
+    bound: FlatCall,
     avals: Sequence[Aval],
     out: object,
     output_types: Sequence[TensorType],

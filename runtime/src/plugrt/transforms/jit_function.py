@@ -9,6 +9,7 @@ from typing import Any
 from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
@@ -22,9 +23,9 @@ from plugrt.settings.options import Token
 from plugrt.tracing.inner_calls import call_in_trace, types_in_trace
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
+from plugrt.tracing.traceable import P, R
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.cached_function import P, R
-from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.call_arguments import ArgumentRules
 from plugrt.transforms.jit_formats import (
     FormatPrefix,
     ask_shardings,
@@ -91,7 +92,7 @@ class JitFunction(StagedFunction[P, R]):
                 f"{dict(self._compiler_options)}: a program has one set of them, that of the "
                 "outermost jit. Give them to that"
             )
-        bound = self._bind(args, kwargs)
+        bound = self._flatten(args, kwargs)
         tracers, title = self._tracers(bound), self._rules.title
         if self._device is not None:
             here, what = SingleDeviceSharding(self._device), f"device= of jitted {title!r}"
@@ -108,7 +109,7 @@ class JitFunction(StagedFunction[P, R]):
             results = pytrees.map(lambda tracer: tracer.constrained(here, what), results)
         return results
 
-    def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
+    def _trace_within(self, trace: Trace, bound: FlatCall, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
         types = self._widen(bound, types_in_trace(tracers))
         head: Any = (bound.spec, bound.static_key)
@@ -123,7 +124,7 @@ class JitFunction(StagedFunction[P, R]):
                 self._pipeline.traces.keep(key, staged)
         return staged
 
-    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
         if self._formats is not None:  # before the function's own errors
             spread_arguments(self._formats[0], bound, len(bound.leaves))
         return super()._make_stager(bound)
@@ -131,7 +132,7 @@ class JitFunction(StagedFunction[P, R]):
     _static_hint = ""
     """The end of the message about a leaf that is no array."""
 
-    def _read(self, bound: Bound, token: Token) -> tuple[Sequence[Any], list[Aval]]:
+    def _read(self, bound: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         try:
             return super()._read(bound, token)
         except NotAnArray as error:
@@ -139,7 +140,7 @@ class JitFunction(StagedFunction[P, R]):
                 f"{error}; or make it static (static_argnums, static_argnames){self._static_hint}"
             ) from None
 
-    def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
+    def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:
         asked, formats = None, self._formats
         if formats is not None:
             results = pytrees.unflatten(staged.out_tree, staged.output_types)

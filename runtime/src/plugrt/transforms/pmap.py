@@ -11,6 +11,7 @@ from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import Aval, intern_aval
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.replica_launch import InnerPmap
@@ -37,9 +38,9 @@ from plugrt.tracing.emit import constant, hlo, reshape, with_weakness
 from plugrt.tracing.mapped_axes import bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
+from plugrt.tracing.traceable import P, R
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.cached_function import P, R
-from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
+from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
@@ -65,10 +66,10 @@ class PmapFunction(StagedFunction[P, R]):
 
     # --- hooks of StagedFunction ------------------------------------------------------------
 
-    def _mapping(self, bound: Bound, types: Sequence[TensorType]) -> ReplicaMapping:
+    def _mapping(self, bound: FlatCall, types: Sequence[TensorType]) -> ReplicaMapping:
         return self._spec.mapping(self._rules.title, bound, self._rules.names(bound), types)
 
-    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
         spec = self._spec
 
         def trace(types: Sequence[ParameterType]) -> Staged:
@@ -79,7 +80,7 @@ class PmapFunction(StagedFunction[P, R]):
 
         return trace
 
-    def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
+    def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:
         mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         return mapping.launch(staged, self._spec.out_axes, self._spec.name)
 
@@ -88,7 +89,7 @@ class PmapFunction(StagedFunction[P, R]):
 
     def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         spec, title = self._spec, self._rules.title
-        bound = self._bind(args, kwargs)
+        bound = self._flatten(args, kwargs)
         operands = self._tracers(bound)
         types = [TensorType(x.shape, x.dtype) for x in operands]
         axes, size = spec.sizes(title, bound, self._rules.names(bound), types)
@@ -105,15 +106,15 @@ class PmapFunction(StagedFunction[P, R]):
         if self._rules.donate_nums or self._spec.global_size:  # as JAX 0.4.20
             with config.override(disable_jit=False):
                 return self(*args, **kwargs)
-        return self._run_operations(self._bind(args, kwargs))
+        return self._run_operations(self._flatten(args, kwargs))
 
-    def _run_operations(self, bound: Bound) -> Any:
+    def _run_operations(self, bound: FlatCall) -> Any:
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         function, spec = self._make_flat(bound), self._spec
         return run_by_operation(function, bound.leaves, mapping, spec.out_axes, spec.name)
 
-    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
+    def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
         if not all(device.is_addressable for device in self._spec.available()):
             return None  # a process that repeats it alone would wait for the others
         return super()._make_rerun(bound, keep)

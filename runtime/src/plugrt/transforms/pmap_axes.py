@@ -13,11 +13,11 @@ from plugrt.errors import (
     StructureError,
 )
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
-from plugrt.transforms.call_arguments import Bound
 
 Axis = int | None
 
@@ -63,7 +63,7 @@ class AxisPrefix:
         return spread_prefix(self.tree, full, f"pmap {self.what}", of)
 
 
-def call_axes(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:
+def call_axes(prefix: AxisPrefix, bound: FlatCall, title: str) -> list[Axis]:
     """Returns the axis of each flat argument of a call; keywords are mapped over their first.
 
     A tuple of axes has one entry for each positional argument, static ones included.

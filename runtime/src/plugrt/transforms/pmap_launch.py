@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.shardings.pmap_sharding import divide_axis
@@ -20,7 +21,6 @@ from plugrt.tracing.operation_claims import is_marked
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import flatten_outputs
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.call_arguments import Bound
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
@@ -50,7 +50,7 @@ class AxisSpec:
         return self.devices or tuple(backends.get_backend(self.backend).devices())
 
     def sizes(
-        self, title: str, bound: Bound, names: Sequence[str], types: Sequence[TensorType]
+        self, title: str, bound: FlatCall, names: Sequence[str], types: Sequence[TensorType]
     ) -> tuple[tuple[Axis, ...], int]:
         """Returns the mapped axis of each flat argument, and the size of it in this process."""
         axes: list[Axis] = [
@@ -70,7 +70,7 @@ class AxisSpec:
             )
 
     def mapping(
-        self, title: str, bound: Bound, names: Sequence[str], types: Sequence[TensorType]
+        self, title: str, bound: FlatCall, names: Sequence[str], types: Sequence[TensorType]
     ) -> ReplicaMapping:
         """Returns how a call divides, by the types of its flat arguments."""
         axes, size = self.sizes(title, bound, names, types)

@@ -15,7 +15,10 @@ from plugrt.errors import (
     ShapeError,
     Unimplemented,
 )
+from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
+from plugrt.execution.launches.pipeline import Runner
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.specs_in_context import require_mesh
@@ -38,7 +41,6 @@ from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.call_arguments import (
     ArgumentRules,
-    Bound,
     check_function,
     function_name,
 )
@@ -163,9 +165,13 @@ def _map_over(
 class _WholeCall(JitFunction[..., Any]):
     """A call that is not within another program. It cannot be run operation by operation."""
 
-    _reads_once = False  # nor is it in JAX
+    def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
+        # Not kept: a value from the function's closure may be another at the next call, as in JAX.
+        trace, rerun = self._make_stager(call), self._make_rerun(call)
+        place = functools.partial(self._launch, call)
+        return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
 
-    def _make_rerun(self, bound: Bound, keep: object = None) -> Rerun | None:
+    def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
         return None  # the operation that made a NaN is looked for in the module
 
 

@@ -1,30 +1,54 @@
-"""`StagedFunction`: how `jit` and `pmap` trace a function, place it, and stop before the call."""
+"""`StagedFunction`: how `jit` and `pmap` trace a function, place it, and call it."""
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from types import MethodType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.base.weak_keys import WeakKeys
+from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
-from plugrt.execution.placement.placement import CompilerOptions
+from plugrt.execution.launches.pipeline import Pipeline, Runner
+from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
+from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.mapped_axes import AxisKey
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import make_parameters, stage
+from plugrt.tracing.traceable import P, R, Traceable
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.cached_function import CachedFunction, P, R
-from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.call_arguments import ArgumentRules
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.stages import Lowered, Traced
 
+S = TypeVar("S")
+Rest = ParamSpec("Rest")
+# Process-wide: a cache by the user's functions, which two jits share; goes with them.
+_pipelines: WeakKeys[Any, dict[Any, Pipeline[Staged]]] = WeakKeys()
 
-class StagedFunction(CachedFunction[P, R]):
+
+def shared_pipeline(function: object, options: tuple[object, ...]) -> Pipeline[Staged]:
+    """Returns what all wrappers of a function with these options share; it is held weakly."""
+    try:
+        by_options = _pipelines.keep(function, {})
+    except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
+        by_options = {}
+    found = by_options.get(options)
+    return by_options.setdefault(options, Pipeline()) if found is None else found
+
+
+class StagedFunction(Traceable[P, R]):
     """A function that is traced, placed by a `Launch`, and compiled: one way for all of them.
 
     What a kind of them adds is what is traced (`_make_stager`), and where it is launched
@@ -48,7 +72,14 @@ class StagedFunction(CachedFunction[P, R]):
         self._forward = forward
         self._compiler_options = compiler_options
         self._what = f"the output of {kind} {rules.title!r}"
-        super().__init__(function, rules, (*options, keep_unused, compiler_options))
+        own = {**self.__dict__}  # `update_wrapper` would replace it by that of a jitted function
+        functools.update_wrapper(self, function)
+        self.__dict__.update(own)
+        self.__name__ = rules.title  # a partial has none
+        self._function = function
+        self._rules = rules
+        pipeline = shared_pipeline(function, (*options, keep_unused, compiler_options))
+        self._keep_in(pipeline, rules.static_nums, rules.static_names)
 
     @with_user_frames
     def lower(self, *args: object, **kwargs: object) -> Lowered:
@@ -61,7 +92,7 @@ class StagedFunction(CachedFunction[P, R]):
     @with_user_frames
     def trace(self, *args: object, **kwargs: object) -> Traced:
         """Returns the function traced for these arguments (see `lower`); of pmap, one replica."""
-        bound = self._bind(args, kwargs)
+        bound = self._flatten(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.get_traced(head, avals, self._stager(bound, head))
@@ -84,12 +115,74 @@ class StagedFunction(CachedFunction[P, R]):
         """
         return self.trace(*args, **kwargs).out_info
 
+    @with_argument_errors
+    def clear_cache(self) -> None:
+        """Forgets the programs compiled for this function."""
+        self._pipeline.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._pipeline.traces)
+
     def __repr__(self) -> str:
         return f"<{self._kind} {self._rules.title}>"
 
+    @overload
+    def __get__(self, instance: None, owner: object = None) -> Self: ...
+    @overload
+    def __get__(
+        self: StagedFunction[Concatenate[S, Rest], R], instance: S, owner: object = None
+    ) -> Callable[Rest, R]: ...
+    def __get__(self, instance: object, owner: object = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    # --- the slow path of calls -------------------------------------------------------------
+
+    def _call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], token: Token, read: Sequence[Any]
+    ) -> Any:
+        if self._may_be_disabled and token.settings["disable_jit"]:
+            return self._run_disabled(args, kwargs)
+        return super()._call(args, kwargs, token, read)
+
+    def _flatten(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
+    ) -> FlatCall:
+        return self._rules.bind(args, kwargs, read)
+
+    def _read(self, call: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
+        title = self._rules.title
+        return read_arguments(
+            call.leaves, lambda i: f"argument {self._rules.names(call)[i]} of {title!r}", token
+        )
+
+    def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
+        head = (call.spec, call.static_key)
+        trace, rerun = self._stager(call, head), self._make_rerun(call)
+        place = functools.partial(self._launch, call)
+        return self._pipeline.get_runner(key, head, avals, trace, place, self._what, rerun)
+
+    def _stager(self, bound: FlatCall, head: object) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns `_make_stager`, which explains itself where that is asked for."""
+        make = self._make_stager(bound)
+        if not config.explain_cache_misses:
+            return make
+        traces, names = self._pipeline.traces, self._rules.names(bound)
+        return explaining(make, self._function, head, traces, names)
+
     # --- what kinds of them differ in -------------------------------------------------------
 
-    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+    _may_be_disabled = True
+    """Whether ``config.disable_jit`` has the function run operation by operation."""
+
+    def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function operation by operation, under ``config.disable_jit``."""
+        return self._function(*args, **kwargs)
+
+    def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:
+        """Returns where the traced function runs for such a call."""
+        raise NotImplementedError
+
+    def _widen(self, bound: FlatCall, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
         """Returns the types that one trace has for those of the arguments."""
         return types
 
@@ -101,17 +194,17 @@ class StagedFunction(CachedFunction[P, R]):
         """Returns the device that the options name, None where they name none."""
         return None
 
-    def _donated(self, bound: Bound, types: Sequence[ParameterType]) -> frozenset[int]:
+    def _donated(self, bound: FlatCall, types: Sequence[ParameterType]) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
         return self._rules.donated(bound)
 
-    def _run_operations(self, bound: Bound) -> Any:
+    def _run_operations(self, bound: FlatCall) -> Any:
         """Calls the function operation by operation."""
         return self._make_flat(bound)(*bound.leaves)
 
     # --- what they share --------------------------------------------------------------------
 
-    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
         def trace(types: Sequence[ParameterType]) -> Staged:
             types = self._widen(bound, types)
             donated = self._donated(bound, types)
@@ -122,7 +215,7 @@ class StagedFunction(CachedFunction[P, R]):
     def _stage(
         self,
         function: Callable[..., Any],
-        bound: Bound,
+        bound: FlatCall,
         types: Sequence[ParameterType],
         axes: Mapping[AxisKey, int],
         mesh: AbstractMesh | None = None,
@@ -139,7 +232,16 @@ class StagedFunction(CachedFunction[P, R]):
             forward=self._forward,
         )
 
-    def _tracers(self, bound: Bound) -> list[Tracer]:
+    def _make_flat(self, bound: FlatCall) -> Callable[..., Any]:
+        """Returns the function of the flat leaves of a call like ``bound``."""
+
+        def call(*leaves: object) -> Any:
+            args, kwargs = bound.rebuild(leaves)
+            return self._function(*args, **kwargs)
+
+        return call
+
+    def _tracers(self, bound: FlatCall) -> list[Tracer]:
         """Returns the leaves of a call while another function is traced."""
         title, names = self._rules.title, self._rules.names(bound)
         return [
@@ -147,7 +249,7 @@ class StagedFunction(CachedFunction[P, R]):
             for leaf, name in zip(bound.leaves, names, strict=True)
         ]
 
-    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
+    def _make_rerun(self, bound: FlatCall, keep: Any = None) -> Rerun | None:
         """Returns a function that repeats a call operation by operation: the one at fault raises.
 
         It holds what it needs of the call, and the function weakly, unless ``keep`` is that.
@@ -159,7 +261,7 @@ class StagedFunction(CachedFunction[P, R]):
             again = keep or function()
             if again is not None:
                 arrays = put_host_arrays(values)
-                call = Bound(arrays, structure, statics, nodes)
+                call = FlatCall(arrays, structure, statics, nodes)
                 with config.override(disable_jit=True):
                     again._run_operations(call)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError, UnknownPlatform
 from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
@@ -27,7 +28,7 @@ from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.captures import embed_captured
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace_function import make_parameters, stage
-from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
+from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, describe_avals
 
 AxisEnv = Sequence[tuple[str, int]]
@@ -142,7 +143,7 @@ def xla_computation(
 
 
 def _stage(
-    fun: Callable[..., Any], rules: ArgumentRules, bound: Bound, axes: dict[str, int]
+    fun: Callable[..., Any], rules: ArgumentRules, bound: FlatCall, axes: dict[str, int]
 ) -> Staged:
     def call(*leaves: object) -> Any:
         args, kwargs = bound.rebuild(leaves)
@@ -169,7 +170,7 @@ def _choose_platform(staged: Staged, backend: str | None) -> Staged:
     return staged.lowered_for([backend, *expand_platform_alias(backend)])
 
 
-def _state_parts(staged: Staged, bound: Bound, in_parts: object, out_parts: object) -> None:
+def _state_parts(staged: Staged, bound: FlatCall, in_parts: object, out_parts: object) -> None:
     if in_parts is None and out_parts is None:
         return
     arguments = results = None

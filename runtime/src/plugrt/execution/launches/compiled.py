@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import ml_dtypes
 
@@ -15,6 +15,7 @@ from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import dtype_kind, kind_rank
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.caches import RunnerCache
+from plugrt.execution.launches.call_object import CallObject
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -24,14 +25,11 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.frames.traceback_filter import filter_traceback
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.native.native_core import core
-from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 _MOST_NAMED = 5
-_token = config.token
 
 
 @with_checked_methods
@@ -77,21 +75,8 @@ class CompiledBase:
         return self._executable.fingerprint()
 
 
-class PythonCalls:
-    """What runs calls in Python: each class does so itself."""
-
-    if not TYPE_CHECKING:
-        __slots__ = ()
-
-
-CompiledCalls = PythonCalls
-if core is not None and not TYPE_CHECKING:
-    CompiledCalls = core.Calls
-"""The second base of `CompiledCall`: the core's takes calls like those that were made before."""
-
-
 @with_checked_methods
-class CompiledCall(CompiledBase, CompiledCalls):
+class CompiledCall(CompiledBase, CallObject):
     """A loaded program that is called with arguments of the types it was compiled for.
 
     A call with arrays of known avals is one cache look-up; others are checked first.
@@ -139,49 +124,6 @@ class CompiledCall(CompiledBase, CompiledCalls):
         refuse_to_save(self._program.executable)
         return super().serialize()
 
-    def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
-        """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
-        return self._call_read(args, kwargs)
-
-    def _call_read(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any] | None,
-        token: Token | None = None,
-        *read: Any,
-    ) -> Any:
-        try:
-            token = token or _token()
-            call = self._flatten(args, kwargs or {}, read)
-            try:
-                values, avals = read_arguments(call.leaves, lambda i: self._name_in(call, i), token)
-            except NotAnArray:
-                self._refuse_traced(call.leaves)
-                raise
-            key = (token, call.structure, *avals)
-            try:
-                run = self._runners.get(key)
-            except TypeError:  # metadata without a hash
-                key = (token, call.spec, *avals)
-                run = self._runners.get(key)
-            if run is None:
-                self._check_structure(call)
-                self._check(avals)
-                what = f"the output of {self._title}"
-                run = make_runner(
-                    self._program_for(avals), self._out_tree, avals, what, self._rerun
-                )
-                if self._can_overflow(avals):
-                    run = self._blaming_integers(run)
-                self._runners.keep(key, run)
-            return run(values)
-        except Exception as error:  # raised again without plugrt's frames
-            filter_traceback(error)
-            raise
-
-    if core is None or TYPE_CHECKING:
-        __call__ = _call_in_python
-
     def __copy__(self) -> Self:
         return self  # as functions are
 
@@ -191,10 +133,22 @@ class CompiledCall(CompiledBase, CompiledCalls):
     def __reduce__(self) -> str:
         raise TypeError(f"cannot pickle {self._title}, which is loaded on devices of this process")
 
-    def _flatten(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any]
-    ) -> FlatCall:
-        return (FlatCall.take(read) if read else None) or FlatCall.read(args, kwargs)
+    def _read(self, call: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
+        try:
+            return read_arguments(call.leaves, lambda i: self._name_in(call, i), token)
+        except NotAnArray:
+            self._refuse_traced(call.leaves)
+            raise
+
+    def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
+        self._check_structure(call)
+        self._check(avals)
+        what = f"the output of {self._title}"
+        run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
+        if self._can_overflow(avals):
+            run = self._blaming_integers(run)
+        self._runners.keep(key, run)
+        return run
 
     def _check_structure(self, call: FlatCall) -> None:
         """Raises `ArgumentMismatch` for a call of another structure than it was compiled for."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -46,9 +46,14 @@ class FlatCall:
         kwargs: dict[str, Any],
         static_nums: Collection[int] = (),
         static_names: Collection[str] = (),
-        static_key: Callable[[Any], Any] = id,
+        read: Sequence[Any] = (),
     ) -> Self:
-        """Reads the arguments of a call. Raises what a registered function raises."""
+        """Reads the arguments of a call, unless the core did: ``read`` is its result.
+
+        Raises what a registered function raises.
+        """
+        if read and (taken := cls._take(read, static_nums, static_names)) is not None:
+            return taken
         if not kwargs and not static_nums and _PLAIN.issuperset(map(type, args)):
             return cls(args, None)
         marks: list[Any] = []
@@ -70,11 +75,8 @@ class FlatCall:
         return cls(leaves, (len(args), tuple(names), *marks), statics, nodes)
 
     @classmethod
-    def take(
-        cls,
-        read: Sequence[Any],
-        static_nums: Collection[int] = (),
-        static_names: Collection[str] = (),
+    def _take(
+        cls, read: Sequence[Any], static_nums: Collection[int], static_names: Collection[str]
     ) -> Self | None:
         """Returns a call that the core has read.
 
@@ -104,6 +106,42 @@ class FlatCall:
             self._spec = self._build_spec()
         return self._spec
 
+    @property
+    def static_key(self) -> tuple[Hashable, ...]:
+        """The static values as part of a cache key: 1, 1.0 and True are different."""
+        return tuple((where, static_key(value)) for where, value in self.statics)
+
+    @property
+    def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments that are not static, as they were flattened: they may have changed."""
+        given: tuple[tuple[object, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
+        return given
+
+    @property
+    def parts(
+        self,
+    ) -> tuple[list[tuple[int, pytrees.PyTreeSpec]], list[tuple[str, pytrees.PyTreeSpec]]]:
+        """The structures of the arguments that are not static, with the number or name of each."""
+        args, kwargs = self.spec.children()
+        skipped = [where for where, _ in self.statics if isinstance(where, int)]
+        numbers = [i for i in range(args.num_children + len(skipped)) if i not in skipped]
+        return (
+            [*zip(numbers, args.children(), strict=True)],
+            [*zip(kwargs.entries(), kwargs.children(), strict=True)],
+        )
+
+    def rebuild(self, leaves: Iterable[object]) -> tuple[list[Any], dict[str, Any]]:
+        """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
+        # Sorted, since traces are found by structures that do not tell one order from another.
+        args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
+        args = list(args)
+        for where, value in self.statics:
+            if isinstance(where, int):
+                args.insert(where, value)
+            else:
+                kwargs[where] = value
+        return args, kwargs
+
     def _build_spec(self) -> pytrees.PyTreeSpec:
         if self.structure is None:
             return pytrees.structure(((0,) * len(self.leaves), {}))
@@ -119,6 +157,32 @@ class FlatCall:
         args = (0,) * sum(isinstance(where, int) for where in parts)
         kwargs = dict.fromkeys((where for where in parts if isinstance(where, str)), 0)
         return pytrees.fill(pytrees.structure((args, kwargs)), parts.values())
+
+
+def static_key(value: object) -> Hashable:
+    """Returns a key that is equal only for static values that a function cannot tell apart.
+
+    In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN. Lists, dicts and
+    NumPy's arrays (of sizes, axes, offsets) have one, too; other values that cannot be hashed have
+    a key that cannot be hashed.
+    """
+    cls = type(value)
+    if cls in _HASHABLE:
+        return (cls, value)
+    if isinstance(value, tuple) or cls is list:
+        return (cls, *map(static_key, cast(Sequence[object], value)))
+    if isinstance(value, _FLOATS):
+        return (cls, repr(value))
+    if cls is dict:
+        items = sorted(cast(dict[Any, object], value).items())
+        return (cls, *((static_key(name), static_key(x)) for name, x in items))
+    if cls is np.ndarray:
+        return (cls, static_key(cast(np.ndarray[Any, Any], value).tolist()))
+    return (cls, value)
+
+
+_HASHABLE = frozenset((int, bool, str, bytes, type(None)))
+_FLOATS = (float, complex)  # a tuple: isinstance with a union is slower
 
 
 def _open_all(

@@ -11,6 +11,7 @@ import numpy as np
 from plugrt.execution.arrays.arguments import ParameterType, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.launches.flat_calls import static_key
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
@@ -20,7 +21,6 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.settings.declarations import config
 from plugrt.tracing.mapped_axes import AxisKey, bind_axis
 from plugrt.tracing.staged import Staged
-from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.trace_function import make_parameters, stage
 from plugrt.tracing.tracer import Tracer

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
-from plugrt.tracing.static_args import static_key
+from plugrt.execution.launches.flat_calls import static_key
 
 DIFFERENT: list[Any] = [
     1, 1.0, True, 1 + 0j, 0, 0.0, -0.0, False, (1,), (1.0,), (True,), ((0.0,),), ((-0.0,),), "1",
     b"1", None, (), float("nan"), complex(0, -0.0), 0j, frozenset({1}),
+    [1], [True], [[1]], {"a": 1}, {"a": True}, {1: 1}, {True: 1}, np.array([1]), np.array([True]),
 ]  # fmt: skip
 
 
