@@ -72,7 +72,7 @@ class StagedFunction(Traceable[P, R]):
         self._forward = forward
         self._compiler_options = compiler_options
         self._what = f"the output of {kind} {rules.title!r}"
-        own = {**self.__dict__}  # `update_wrapper` would replace it by that of a jitted function
+        own = {**self.__dict__}  # a jitted function has others, which stay its own
         functools.update_wrapper(self, function)
         self.__dict__.update(own)
         self.__name__ = rules.title  # a partial has none
