@@ -121,7 +121,7 @@ def lifetimes(session: nox.Session) -> None:
 
 @nox.session
 def interrupts(session: nox.Session) -> None:
-    """Interrupts at each place of calls and module of first imports; a first put's sample (3 h)."""
+    """Interrupts at each place of calls and at each module of first imports (3 h)."""
     test = "tests/cpu/client/test_interrupted_calls.py"
     run_apart(session, "lifetimes", "--timeout=0", test, PLUGRT_TEST_EFFORT="60")
 

@@ -16,6 +16,7 @@ try:
         import_native(
             "jaxlib.mlir.ir",
             "jaxlib.mlir.passmanager",
+            "jaxlib.mlir.dialects.builtin",  # which jaxlib imports at the first operation of it
             "jaxlib.mlir.dialects.chlo",
             "jaxlib.mlir.dialects.func",
             "jaxlib.mlir.dialects.stablehlo",
