@@ -27,6 +27,9 @@ typedef struct {
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Launcher_Type;
+typedef PyObject *(*InPython)(PyObject *self, PyObject *arguments); /* a launch that is NOT_HERE */
+/* The tp_call of these: launcher(arguments) -> list of results. */
+PyObject *call_launching(Launching *self, PyObject *args, PyObject *kwargs, InPython in_python);
 
 /* ---- launch_results.c: what a launch that was made gave and took ---- */
 /* Sets the results: DONE, or FAILED. The library took what is donated in any case. `made` has those of

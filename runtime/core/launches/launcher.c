@@ -117,17 +117,19 @@ static int launch_with_wait(PyObject *object, PyObject *const *arguments, Py_ssi
   return state;
 }
 
-static PyObject *launch_in_python(Launcher *self, PyObject *arguments) {
+static PyObject *launch_in_python(PyObject *object, PyObject *arguments) {
+  Launcher *self = (Launcher *)object;
   const char *method = self->executable->parts == 1 ? "_launch_unchecked" : "execute";
   return PyObject_CallMethod(self->owner, method, "(O)", arguments);
 }
 
-static PyObject *launch_tuple(Launcher *self, PyObject *given, PyObject **arguments,
-                              PyObject **results) {
-  Py_ssize_t count = PyTuple_Size(given), produced = self->head.produced;
-  for (Py_ssize_t i = 0; i < count; i++) arguments[i] = PyTuple_GetItem(given, i);
-  int state = launcher_launch((PyObject *)self, arguments, count, results);
-  if (state == NOT_HERE) return launch_in_python(self, given);
+/* Launches with the items of a tuple; `room` is for them and the results, a new list. */
+static PyObject *launch_tuple(Launching *self, PyObject *given, PyObject **room, InPython in_python) {
+  Py_ssize_t count = PyTuple_Size(given), produced = self->produced;
+  PyObject **results = room + count;
+  for (Py_ssize_t i = 0; i < count; i++) room[i] = PyTuple_GetItem(given, i);
+  int state = self->launch((PyObject *)self, room, count, results);
+  if (state == NOT_HERE) return in_python((PyObject *)self, given);
   if (state == FAILED) return NULL;
   PyObject *made = PyList_New(produced);
   for (Py_ssize_t i = 0; i < produced; i++) {
@@ -137,26 +139,25 @@ static PyObject *launch_tuple(Launcher *self, PyObject *given, PyObject **argume
   return made;
 }
 
-static PyObject *launcher_call(Launcher *self, PyObject *args, PyObject *kwargs) {
+PyObject *call_launching(Launching *self, PyObject *args, PyObject *kwargs, InPython in_python) {
   PyObject *sequence;
-  if (kwargs && PyDict_Size(kwargs)) {
-    PyErr_SetString(PyExc_TypeError, "a launcher takes the arguments of the launch alone");
-    return NULL;
-  }
-  if (!self->executable) {
-    PyErr_SetString(PyExc_TypeError, "this launcher was not made by its class");
+  if (!self->launch || (kwargs && PyDict_Size(kwargs))) {
+    PyErr_SetString(PyExc_TypeError, self->launch ? "a launcher takes the arguments of the launch alone"
+                                                  : "this launcher was not made by its class");
     return NULL;
   }
   if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
   PyObject *given = PySequence_Tuple(sequence);
   if (!given) return NULL;
-  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->head.produced + 1) * sizeof *room);
-  PyObject *made = NULL;
-  if (room) made = launch_tuple(self, given, room, room + PyTuple_Size(given));
-  else PyErr_NoMemory();
+  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->produced + 1) * sizeof *room);
+  PyObject *made = room ? launch_tuple(self, given, room, in_python) : PyErr_NoMemory();
   PyMem_Free(room);
   Py_DECREF(given);
   return made;
+}
+
+static PyObject *launcher_call(Launcher *self, PyObject *args, PyObject *kwargs) {
+  return call_launching(&self->head, args, kwargs, launch_in_python);
 }
 
 static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {

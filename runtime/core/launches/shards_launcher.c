@@ -12,35 +12,12 @@ static int launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
   return shards_launch(self, arguments, count, results, NULL);
 }
 
-static PyObject *call_in_room(ShardsLauncher *self, PyObject *given, PyObject **room) {
-  Py_ssize_t count = PyTuple_Size(given), produced = self->head.produced;
-  PyObject **results = room + count;
-  for (Py_ssize_t i = 0; i < count; i++) room[i] = PyTuple_GetItem(given, i);
-  int state = launch((PyObject *)self, room, count, results);
-  if (state == NOT_HERE) return PyObject_CallMethod(self->owner, "execute", "(O)", given);
-  if (state == FAILED) return NULL;
-  PyObject *made = PyList_New(produced);
-  for (Py_ssize_t i = 0; i < produced; i++) {
-    if (made) PyList_SetItem(made, i, results[i]);
-    else Py_DECREF(results[i]);
-  }
-  return made;
+static PyObject *launch_in_python(PyObject *self, PyObject *given) {
+  return PyObject_CallMethod(((ShardsLauncher *)self)->owner, "execute", "(O)", given);
 }
 
 static PyObject *launcher_call(ShardsLauncher *self, PyObject *args, PyObject *kwargs) {
-  PyObject *sequence;
-  if (!self->owner || (kwargs && PyDict_Size(kwargs))) {
-    PyErr_SetString(PyExc_TypeError, "a launcher that is made takes the arguments of the launch alone");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  PyObject *given = PySequence_Tuple(sequence);
-  if (!given) return NULL;
-  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->head.produced + 1) * sizeof *room);
-  PyObject *made = room ? call_in_room(self, given, room) : PyErr_NoMemory();
-  PyMem_Free(room);
-  Py_DECREF(given);
-  return made;
+  return call_launching(&self->head, args, kwargs, launch_in_python);
 }
 
 static int are_tuples(PyObject *given, Py_ssize_t size) {
