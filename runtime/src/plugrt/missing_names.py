@@ -21,9 +21,9 @@ _HOMES = {
     "layout": ("Format", "Layout"),
     "memory": ("Space",),
     "sharding": (
-        "AUTO", "AbstractMesh", "GSPMDSharding", "Mesh", "NamedSharding", "PartitionSpec",
-        "PmapSharding", "PositionalSharding", "Sharding", "SingleDeviceSharding",
-        "get_abstract_mesh", "get_mesh", "use_mesh",
+        "AUTO", "AbstractMesh", "AxisType", "GSPMDSharding", "Mesh", "NamedSharding",
+        "PartitionSpec", "PmapSharding", "PositionalSharding", "Sharding", "SingleDeviceSharding",
+        "get_abstract_mesh", "get_mesh", "make_single_device_sharding", "use_mesh",
     ),
 }  # fmt: skip
 """Module to its names that are looked for in ``plugrt``. A list, as each import of a module of
@@ -85,12 +85,14 @@ _INSTEAD = {
     "of a mesh, plugrt.device_put_replicated(x, devices) along a new dimension, for "
     "pmap, as flax.jax_utils.replicate; shardings of plugrt.sharding.PositionalSharding have "
     "replicate",
-    "reshard": "it is plugrt.device_put(x, sharding)",
+    "reshard": "it is plugrt.device_put(x, sharding), or with_sharding_constraint where a function "
+    "is traced",
+    **dict.fromkeys(("auto_axes", "explicit_axes"), _TYPES_IN_MESH),
     "scipy": "SciPy's own functions take many arrays of plugrt's, through the array API standard",
     "tree_leaves": "it is plugrt.tree.leaves",
     "tree_map": "it is plugrt.tree.map",
     "tree_util": "plugrt.tree has functions on pytrees",
-    "typeof": "an array's type is its shape and its dtype",
+    "typeof": "it is x.aval, of arrays and traced arrays",
     **dict.fromkeys(
         ("checkpoint", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
          "linear_transpose", "linearize", "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),

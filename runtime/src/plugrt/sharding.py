@@ -9,7 +9,7 @@ devices without names, `GSPMDSharding` as a compiler's message says; `PmapShardi
 `get_abstract_mesh` say which it is.
 """
 
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.mesh import Mesh
@@ -17,12 +17,17 @@ from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.pmap_sharding import PmapSharding
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import (
+    Sharding,
+    SingleDeviceSharding,
+    make_single_device_sharding,
+)
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
 
 __all__ = [
     "AUTO",
     "AbstractMesh",
+    "AxisType",
     "GSPMDSharding",
     "Mesh",
     "NamedSharding",
@@ -33,6 +38,7 @@ __all__ = [
     "SingleDeviceSharding",
     "get_abstract_mesh",
     "get_mesh",
+    "make_single_device_sharding",
     "set_mesh",
     "use_mesh",
 ]

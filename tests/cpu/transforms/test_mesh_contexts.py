@@ -16,7 +16,15 @@ from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import DeviceMismatch, FailedPrecondition, InvalidArgument
 from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt.sharding import AbstractMesh, Mesh, NamedSharding, get_abstract_mesh, get_mesh, use_mesh
+from plugrt.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    get_abstract_mesh,
+    get_mesh,
+    use_mesh,
+)
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.compiles import counting
@@ -172,7 +180,8 @@ def test_get_abstract_mesh() -> None:
         mesh=line(), in_specs=P("x"), out_specs=P(),
     )  # fmt: skip
     inner(A)
-    assert (seen[2], get_abstract_mesh()) == (line().abstract_mesh, NOTHING)
+    manual = line().update_axis_types({"x": AxisType.Manual})
+    assert (seen[2], get_abstract_mesh()) == (manual, NOTHING)
 
 
 @behaviour(105, "`in_shardings` and `out_shardings` of a jitted function within another hold there")

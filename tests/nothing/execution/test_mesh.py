@@ -43,7 +43,7 @@ def test_other_ways_to_say_it(devices: list[Any]) -> None:
     assert line == Mesh(tuple(devices[:3]), ["x"])
     assert Mesh([devices[:2], devices[2:4]], ("x", "y")).axis_sizes == (2, 2)
     one = Mesh(devices[5], ())
-    assert (one.size, one.empty, one.flat_devices) == (1, True, (devices[5],))
+    assert (one.size, one.empty, one.flat_devices) == (1, False, (devices[5],))
     assert make_mesh((4, 2), ("a", "b"), devices=devices) == Mesh(
         np.array(devices).reshape(4, 2), ("a", "b")
     )

@@ -33,7 +33,8 @@ T = TypeVar("T")
 def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     """Returns ``x`` divided over devices as ``shardings`` says, within `jit` as without.
 
-    ``shardings`` is a sharding or a pytree prefix of ``x`` of them; None leaves a part as it is.
+    ``shardings`` is a sharding or a pytree prefix of ``x`` of them; None in it leaves a part as it
+    is, and is refused by itself.
     Dimensions that a `NamedSharding` names as ``PartitionSpec.UNCONSTRAINED`` are left to the
     compiler. The program runs on the devices of the sharding, in that order. Outside of a traced
     function it is the same as a jitted function that does nothing else. A `PartitionSpec` by itself
@@ -41,8 +42,8 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     ``jax.lax.with_sharding_constraint``.
 
     Raises `ShapeError` where a shape does not divide, `DeviceMismatch` for arguments on other
-    devices, `StructureError` for no prefix, and `Unimplemented` for a memory kind or a `Format`,
-    which JAX takes.
+    devices, `StructureError` for no prefix, `InvalidArgument` for None alone, and `Unimplemented`
+    for a memory kind or a `Format`, which JAX takes.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((4,), ("x",)), P("x"))
@@ -50,6 +51,8 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     >>> f(xp.ones((8, 2))).sharding.spec
     PartitionSpec('x')
     """
+    if shardings is None:
+        raise InvalidArgument("with_sharding_constraint takes a sharding; got None")
     spec = pytrees.structure(x)
     given, structure = pytrees.flatten_with_none(shardings)
     named = pytrees.unflatten(structure, map(_read, given))

@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution.shardings import mesh_context
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.mesh_context import MeshContext
 from plugrt.frames.argument_errors import with_argument_errors
@@ -79,6 +79,8 @@ def _context_of(mesh: Mesh | None, what: str) -> MeshContext:
             f"{what} was called while {trace.name!r} is traced: where a program runs is decided "
             "when it is called. Set the mesh around that call"
         )
+    if mesh is not None and mesh.empty:
+        mesh = None
     return MeshContext(mesh, mesh)
 
 
@@ -103,11 +105,15 @@ def get_mesh() -> AbstractMesh:
 def get_abstract_mesh() -> AbstractMesh:
     """Returns the shape of the mesh that `shard_map` or `plugrt.set_mesh` has made this thread's.
 
-    Empty where there is none. As ``jax.sharding.get_abstract_mesh``.
+    Within `shard_map` its axes are of the type ``AxisType.Manual``. Empty where there is none. As
+    ``jax.sharding.get_abstract_mesh``.
 
     >>> plugrt.sharding.get_abstract_mesh()
     AbstractMesh()
     """
     trace = _current_trace()
-    mesh = trace.mesh if trace is not None else None
-    return (mesh or mesh_context.current().programs or _NO_MESH).abstract_mesh
+    if trace is not None and trace.mesh is not None:
+        mesh: AbstractMesh = trace.mesh
+        bound = [name for name in mesh.axis_names if name in trace.axes]
+        return mesh.update_axis_types(dict.fromkeys(bound, AxisType.Manual))
+    return (mesh_context.current().programs or _NO_MESH).abstract_mesh

@@ -155,6 +155,9 @@ def _map_over(
 ) -> _Mapped:
     if not isinstance(mesh, AbstractMesh):
         raise ArgumentTypeError(f"shard_map takes a Mesh; got {mesh!r:.100}")
+    if mesh.empty:
+        raise InvalidArgument("shard_map takes a mesh with axes or devices; got an empty one")
+    mesh = mesh.as_auto()  # the trace knows which axes are bound
     unknown = [name for name in named if name not in mesh.axis_names]
     if unknown:
         raise InvalidArgument(f"axis_names of shard_map has {unknown[0]!r}; the mesh is {mesh!r}")

@@ -1,33 +1,54 @@
-"""`AbstractMesh`: the sizes and names of a mesh's axes."""
+"""`AbstractMesh`: the sizes, names and types of a mesh's axes; `AxisType`."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
 from plugrt.execution.shardings.partition_spec import AxisName
 from plugrt.frames.argument_errors import with_argument_errors
 
 
-class AbstractMesh:
-    """The sizes and names of a mesh's axes, without devices: enough for shapes.
+class AxisType(Enum):
+    """How programs divide arrays over an axis of a mesh, as ``jax.sharding.AxisType``.
 
-    As ``jax.sharding.AbstractMesh``. Raises `InvalidArgument` for names that are not as many as
-    the sizes, and for a name or a size that cannot be.
+    ``Auto``: the compiler decides where the program states nothing. ``Manual``: the function is
+    written for one device's part, as within `plugrt.shard_map`. JAX's ``Explicit``, where the
+    sharding is a part of an array's type, is refused: plugrt's types have none.
+    """
+
+    Auto = auto()
+    Explicit = auto()
+    Manual = auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class AbstractMesh:
+    """The sizes, names and types of a mesh's axes, without devices: enough for shapes.
+
+    ``axis_types`` has an `AxisType` for each axis; without it all are ``Auto``. As
+    ``jax.sharding.AbstractMesh``. Raises `InvalidArgument` for names or types that are not as many
+    as the sizes, and for a name or a size that cannot be; `Unimplemented` for ``Explicit``.
 
     >>> plugrt.sharding.AbstractMesh((2, 4), ("x", "y"))
     AbstractMesh('x': 2, 'y': 4)
     """
 
-    __slots__ = ("__weakref__", "_names", "_sizes")
+    __slots__ = ("__weakref__", "_names", "_sizes", "_types")
 
     @with_argument_errors
     def __init__(
-        self, axis_sizes: Sequence[int], axis_names: AxisName | Sequence[AxisName]
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: AxisName | Sequence[AxisName],
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
     ) -> None:
         self._sizes = tuple(map(operator.index, axis_sizes))
         self._names = read_axis_names(axis_names)
@@ -38,6 +59,7 @@ class AbstractMesh:
             )
         if any(size < 1 for size in self._sizes):
             raise InvalidArgument(f"the axes of a mesh have at least one device: {self._sizes}")
+        self._types = _read_axis_types(axis_types, self._names)
 
     @property
     def axis_names(self) -> tuple[AxisName, ...]:
@@ -55,34 +77,110 @@ class AbstractMesh:
         return MappingProxyType(dict(zip(self._names, self._sizes, strict=True)))
 
     @property
+    def shape_tuple(self) -> tuple[tuple[AxisName, int], ...]:
+        """The name and the size of each axis."""
+        return tuple(zip(self._names, self._sizes, strict=True))
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        """The type of each axis."""
+        return self._types
+
+    @property
+    def auto_axes(self) -> tuple[AxisName, ...]:
+        """The names of the axes whose type is ``Auto``."""
+        return self._axes_of(AxisType.Auto)
+
+    @property
+    def manual_axes(self) -> tuple[AxisName, ...]:
+        """The names of the axes whose type is ``Manual``."""
+        return self._axes_of(AxisType.Manual)
+
+    @property
+    def explicit_axes(self) -> tuple[AxisName, ...]:
+        """The names of the axes whose type is ``Explicit``: none."""
+        return ()
+
+    def _axes_of(self, kind: AxisType) -> tuple[AxisName, ...]:
+        named = zip(self._names, self._types, strict=True)
+        return tuple(name for name, found in named if found is kind)
+
+    @property
     def size(self) -> int:
-        """The number of devices."""
-        return math.prod(self._sizes)
+        """The number of devices; 0 without axes."""
+        return math.prod(self._sizes) if self._sizes else 0
 
     @property
     def empty(self) -> bool:
-        """Whether it has no axes."""
-        return not self._names
+        """Whether it has no devices."""
+        return self.size == 0
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh without devices."""
         return self
 
+    @with_argument_errors
+    def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> AbstractMesh:
+        """Returns the mesh without devices, with other types of the named axes.
+
+        Raises `InvalidArgument` for a name that is no axis.
+        """
+        if unknown := [name for name in name_to_type if name not in self._names]:
+            raise InvalidArgument(f"{self!r} has no axis {unknown[0]!r}")
+        named = zip(self._names, self._types, strict=True)
+        types = tuple(name_to_type.get(name, kind) for name, kind in named)
+        return AbstractMesh(self._sizes, self._names, types)
+
+    def as_auto(self) -> AbstractMesh:
+        """Returns the mesh itself, or the one of ``Auto`` axes where some are ``Manual``."""
+        return AbstractMesh(self._sizes, self._names) if self.manual_axes else self
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not AbstractMesh:
             return NotImplemented
-        return (self._sizes, self._names) == (other._sizes, other._names)
+        return self._parts == other._parts
 
     def __hash__(self) -> int:
-        return hash((self._sizes, self._names))
+        return hash(self._parts)
 
     def __reduce__(self) -> Any:
-        return AbstractMesh, (self._sizes, self._names)
+        return AbstractMesh, self._parts
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self._sizes, self._names, self._types
 
     def __repr__(self) -> str:
-        axes = zip(self._names, self._sizes, strict=True)
-        return f"{type(self).__name__}({', '.join(f'{name!r}: {size}' for name, size in axes)})"
+        axes = [f"{name!r}: {size}" for name, size in self.shape_tuple]
+        if self.manual_axes:
+            axes.append(f"axis_types={self._types}")
+        return f"{type(self).__name__}({', '.join(axes)})"
+
+
+def _read_axis_types(given: object, names: tuple[AxisName, ...]) -> tuple[AxisType, ...]:
+    """Returns a type for each axis; one alone stands for a tuple of one."""
+    if given is None:
+        return (AxisType.Auto,) * len(names)
+    types = given if isinstance(given, tuple) else (given,)
+    for kind in types:
+        if not isinstance(kind, AxisType):
+            raise ArgumentTypeError(
+                f"axis_types of a mesh is a tuple of an AxisType for each axis; got {given!r:.100}"
+            )
+    if len(types) != len(names):
+        raise InvalidArgument(
+            f"{len(types)} axis types {types} and {len(names)} axis names {names}: a mesh has one "
+            "type for each axis"
+        )
+    for name, kind in zip(names, types, strict=True):
+        if kind is AxisType.Explicit:
+            raise Unimplemented(
+                f"the axis {name!r} of a mesh is Explicit: plugrt has no shardings in the types of "
+                "arrays. Take AxisType.Auto, and say how arrays are divided by in_shardings, "
+                "with_sharding_constraint or shard_map"
+            )
+    return types
 
 
 def read_axis_names(names: object) -> tuple[AxisName, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
 from plugrt.execution.shardings import mesh_context
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh, read_axis_names
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType, read_axis_names
 from plugrt.execution.shardings.device_array import (
     DeviceArray,
     find_devices,
@@ -23,6 +25,9 @@ from plugrt.interface import Client, Device
 from plugrt.lifetime.interruptions import Scope
 from plugrt.plugins.selection import backends
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Mesh(AbstractMesh, Scope):
     """Devices in an array of any number of dimensions, whose axes have names.
@@ -30,15 +35,17 @@ class Mesh(AbstractMesh, Scope):
     ``devices`` is that array (or nested sequences; one device for a mesh without axes). Meshes of
     the same devices, in the same order, with the same names are equal. One can be pickled, by the
     ids of its devices: it is read where a backend of that name has devices of those ids. As
-    ``jax.sharding.Mesh``, without axis types: the axes are what JAX calls ``Auto``, so the
-    compiler decides what the program leaves open.
+    ``jax.sharding.Mesh``. The type of each axis is ``AxisType.Auto``: the compiler decides what
+    the program leaves open. A mesh of None and no axes is empty, which is no mesh.
 
-    In ``with mesh:`` a `PartitionSpec` by itself means this mesh: in ``in_shardings`` and
-    ``out_shardings`` of `jit` (which JAX no longer takes so), and in `with_sharding_constraint`.
-    Where programs run does not depend on it, other than in `plugrt.set_mesh`.
+    In ``with mesh:``, or in a function that it decorates, a `PartitionSpec` by itself means this
+    mesh: in ``in_shardings`` and ``out_shardings`` of `jit` (which JAX no longer takes so), and in
+    `with_sharding_constraint`. Where programs run does not depend on it, other than in
+    `plugrt.set_mesh`.
 
     Raises `InvalidArgument` where the names are not as many as the dimensions, or one is named
-    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends.
+    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends;
+    `Unimplemented` for axes of other types.
 
     >>> plugrt.sharding.Mesh(plugrt.devices("cpu")[:4], ("x",))
     Mesh('x': 4)
@@ -51,9 +58,11 @@ class Mesh(AbstractMesh, Scope):
         self,
         devices: npt.ArrayLike | Sequence[object] | Device,
         axis_names: str | Sequence[AxisName],
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
     ) -> None:
-        array = read_devices(devices, "Mesh")
         names = read_axis_names(axis_names)
+        empty = not names and _is_none(devices)
+        array = np.array(None, object) if empty else read_devices(devices, "Mesh")
         if array.ndim != len(names):
             raise InvalidArgument(
                 f"devices of shape {array.shape} and the axis names {names}: a mesh has one name "
@@ -61,9 +70,14 @@ class Mesh(AbstractMesh, Scope):
                 "devices more"
             )
         self._devices: DeviceArray = array
-        self._flat: tuple[Device, ...] = tuple(array.flat)
+        self._flat: tuple[Device, ...] = () if empty else tuple(array.flat)
         self._hash = hash((self._flat, array.shape, names))
-        super().__init__(array.shape, names)
+        super().__init__(array.shape, names, axis_types)
+        if self.manual_axes:
+            raise Unimplemented(
+                f"the axes {self.manual_axes} of a Mesh are Manual: axes are so within shard_map, "
+                "which takes their names as axis_names"
+            )
 
     @property
     def devices(self) -> DeviceArray:
@@ -83,8 +97,14 @@ class Mesh(AbstractMesh, Scope):
 
     @property
     def client(self) -> Client:
-        """The backend of the devices."""
+        """The backend of the devices. Raises `InvalidArgument` where the mesh is empty."""
+        if not self._flat:
+            raise InvalidArgument("an empty mesh has no devices, and no backend")
         return self._flat[0].client
+
+    @property
+    def size(self) -> int:
+        return len(self._flat)
 
     @property
     def local_devices(self) -> list[Device]:
@@ -102,6 +122,8 @@ class Mesh(AbstractMesh, Scope):
 
         Raises `InvalidArgument` where they are no contiguous box of the mesh, or there are none.
         """
+        if self.empty:
+            return self
         local = np.vectorize(lambda d: d.is_addressable, otypes=[bool])(self._devices)
         if not local.any():
             raise InvalidArgument(f"{self!r} has no device of this process")
@@ -119,8 +141,19 @@ class Mesh(AbstractMesh, Scope):
 
     def _surround(self) -> Iterator[Self]:
         programs = mesh_context.current().programs
-        with mesh_context.surround(mesh_context.MeshContext(self, programs)):
+        specs = None if self.empty else self
+        with mesh_context.surround(mesh_context.MeshContext(specs, programs)):
             yield self
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorator: calls the function within ``with mesh:``."""
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return function(*args, **kwargs)
+
+        return call
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
@@ -135,6 +168,8 @@ class Mesh(AbstractMesh, Scope):
         return self._hash
 
     def __reduce__(self) -> Any:
+        if self.empty:
+            return Mesh, (None, ())
         return _find_mesh, (name_client(self.client), self.device_ids.tolist(), self._names)
 
 
@@ -142,14 +177,17 @@ class Mesh(AbstractMesh, Scope):
 def make_mesh(
     axis_shapes: Sequence[int],
     axis_names: AxisName | Sequence[AxisName],
+    axis_types: AxisType | tuple[AxisType, ...] | None = None,
     *,
     devices: Sequence[Device] | None = None,
 ) -> Mesh:
     """Returns a mesh of these sizes, over the first of the devices, in their order.
 
-    ``devices`` are by default those of the default backend. As ``jax.make_mesh``, without axis
-    types; JAX puts the devices of a TPU in an order of its own, by their coordinates: give
-    ``devices`` in the order that you want. Raises `InvalidArgument` where there are too few.
+    ``devices`` are by default those of the default backend. As ``jax.make_mesh``, but that axes are
+    ``AxisType.Auto`` unless ``axis_types`` says otherwise (in JAX 0.10 they are ``Explicit``), and
+    that JAX puts the devices of a TPU in an order of its own, by their coordinates: give
+    ``devices`` in the order that you want. Raises `InvalidArgument` where there are too few, and
+    as `plugrt.sharding.Mesh`.
 
     >>> plugrt.make_mesh((2, 2), ("x", "y"))
     Mesh('x': 2, 'y': 2)
@@ -159,17 +197,25 @@ def make_mesh(
             f"make_mesh takes a sequence of sizes, one for each axis; got {axis_shapes!r:.100}: "
             f"write ({axis_shapes!r:.20},)"
         )
-    abstract = AbstractMesh(axis_shapes, axis_names)
+    abstract = AbstractMesh(axis_shapes, axis_names, axis_types)
+    count = math.prod(abstract.axis_sizes)
     have = backends.devices() if devices is None else list(devices)
-    if len(have) < abstract.size:
+    if len(have) < count:
         of = "the default backend has" if devices is None else "it was given"
         raise InvalidArgument(
-            f"a mesh of {' x '.join(map(str, abstract.axis_sizes))} needs {abstract.size} devices; "
+            f"a mesh of {' x '.join(map(str, abstract.axis_sizes))} needs {count} devices; "
             f"{of} {len(have)}: {have}"
         )
-    grid = np.empty(abstract.size, object)
-    grid[:] = have[: abstract.size]
-    return Mesh(grid.reshape(abstract.axis_sizes), abstract.axis_names)
+    grid = np.empty(count, object)
+    grid[:] = have[:count]
+    return Mesh(grid.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
+
+
+def _is_none(devices: object) -> bool:
+    """Whether it is None, or NumPy's array of it: what an empty mesh is made of."""
+    return devices is None or (
+        isinstance(devices, np.ndarray) and devices.shape == () and devices[()] is None
+    )
 
 
 def _find_mesh(backend: str, ids: Any, names: tuple[AxisName, ...]) -> Mesh:

@@ -47,6 +47,8 @@ class NamedSharding(TiledSharding):
                 f"NamedSharding takes a PartitionSpec; got {type(spec).__name__} {spec!r:.100}: "
                 f"write PartitionSpec({_write_entries(spec):.100})"
             )
+        if isinstance(mesh, Mesh) and mesh.empty:
+            raise InvalidArgument("NamedSharding takes a Mesh of devices; got an empty one")
         unknown = [name for name in spec.axis_names if name not in mesh.axis_names]
         if unknown:
             raise InvalidArgument(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import Any, ClassVar, Literal, overload
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
 
 
 class _Unconstrained(Enum):
@@ -32,7 +32,8 @@ class PartitionSpec:
     beyond the last entry are not divided. It is immutable, hashable, and can be pickled; as
     ``jax.sharding.PartitionSpec``, two specs are equal if they have the same entries, so
     ``P("x")`` and ``P("x", None)`` differ, and mean the same. Raises `ArgumentTypeError` for what
-    names no axis, `InvalidArgument` for an axis that is named twice.
+    names no axis, `InvalidArgument` for an axis that is named twice, and `Unimplemented` for axes
+    in ``unreduced`` and ``reduced``.
 
     >>> P = plugrt.sharding.PartitionSpec
     >>> P("x", None, ("y", "z"))
@@ -43,7 +44,15 @@ class PartitionSpec:
 
     UNCONSTRAINED: ClassVar[Literal[_Unconstrained.UNCONSTRAINED]] = _Unconstrained.UNCONSTRAINED
 
-    def __init__(self, *entries: object) -> None:
+    def __init__(
+        self, *entries: object, unreduced: Iterable[str] = (), reduced: Iterable[str] = ()
+    ) -> None:
+        for what, axes in (("unreduced", unreduced), ("reduced", reduced)):
+            if {*axes}:
+                raise Unimplemented(
+                    f"PartitionSpec has {what}={axes!r:.60}, which in JAX is for Explicit axes; "
+                    "plugrt has none. Reduce within shard_map, by plugrt.lax.psum"
+                )
         self._entries: tuple[Entry, ...] = tuple(map(_read_entry, entries))
         names = self.axis_names
         twice = sorted({repr(name) for name in names if names.count(name) > 1})
@@ -85,6 +94,19 @@ class PartitionSpec:
         if not isinstance(other, PartitionSpec | tuple):
             return NotImplemented
         return PartitionSpec(*self, *other)
+
+    def __radd__(self, other: object) -> PartitionSpec:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return PartitionSpec(*other, *self)
+
+    def index(self, entry: object) -> int:
+        """Returns the first dimension with this entry; raises ValueError where there is none."""
+        return self._entries.index(_read_entry(entry))
+
+    def count(self, entry: object) -> int:
+        """Returns the number of dimensions with this entry."""
+        return self._entries.count(_read_entry(entry))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionSpec):

@@ -247,6 +247,21 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding({self._device!r}{where})"
 
 
+@with_argument_errors
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Returns the sharding of a whole array on one device, in one of its memories.
+
+    As ``jax.sharding.make_single_device_sharding``. Raises `InvalidArgument` where ``device`` is no
+    device, and for a memory that it lacks.
+
+    >>> plugrt.sharding.make_single_device_sharding(plugrt.devices("cpu")[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
 # Process-wide: equal shardings are one object, and warm calls compare objects.
 _SINGLE = weakref.WeakValueDictionary()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.executables.agreements import agree_on_parts
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
 from plugrt.execution.shardings.sharding_base import Index, Sharding
+from plugrt.execution.trees import pytrees
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device
 
@@ -122,23 +124,50 @@ def make_array_from_single_device_arrays(
     return join_parts(made, [arrays[i] for i in order], [held[i] for i in order])
 
 
-@with_argument_errors
+@overload
 def make_array_from_process_local_data(
     sharding: Sharding, local_data: npt.ArrayLike, global_shape: Sequence[int] | None = None
-) -> Array:
+) -> Array: ...
+@overload
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any: ...
+@with_argument_errors
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
     """Returns the array of which this process has ``local_data``: what its devices hold of it.
 
     ``global_shape`` is that of the whole array; without it, a dimension is as many times longer as
     processes divide it, and the processes compare what each of them finds so, which JAX does not.
-    ``local_data`` may also have the whole array, of which the parts of this process are taken. As
-    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither, and
-    `DistributedError` in all processes where they find different shapes.
+    ``local_data`` may also have the whole array, of which the parts of this process are taken. It
+    may be a pytree, and ``sharding`` and ``global_shape`` pytree prefixes of it, where a tuple is
+    one shape. As
+    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
+    `StructureError` for no prefix, and `DistributedError` in all processes where they find
+    different shapes.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
     >>> plugrt.make_array_from_process_local_data(rows, np.float32([1, 2, 3, 4]))
     Array([1., 2., 3., 4.], dtype=float32)
     """
+    leaves, structure = pytrees.flatten(local_data)
+    if pytrees.is_leaf_spec(structure):
+        return _make_from_local_data(sharding, local_data, global_shape)
+    shardings = spread_prefix(sharding, local_data, "sharding", "local_data")
+    shapes = spread_prefix(global_shape, local_data, "global_shape", "local_data", _is_shape)
+    made = map(_make_from_local_data, shardings, leaves, shapes)
+    return pytrees.unflatten(structure, made)
+
+
+def _is_shape(x: object) -> bool:
+    return x is None or isinstance(x, tuple)
+
+
+def _make_from_local_data(
+    sharding: Sharding, local_data: npt.ArrayLike, global_shape: Sequence[int] | None
+) -> Array:
     host = host_array(local_data)
     if global_shape is None:
         whole = _infer_shape(sharding, host.shape)

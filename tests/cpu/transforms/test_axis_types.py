@@ -1,0 +1,186 @@
+"""Types of mesh axes, empty meshes, and the smaller names of `jax.sharding`."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.errors import (
+    ArgumentTypeError,
+    InvalidArgument,
+    StructureError,
+    Unimplemented,
+)
+from plugrt.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    get_abstract_mesh,
+    get_mesh,
+    make_single_device_sharding,
+)
+
+Auto, Manual, Explicit = AxisType.Auto, AxisType.Manual, AxisType.Explicit
+P = PartitionSpec
+MESH = plugrt.make_mesh((2, 2), ("x", "y"))
+EMPTY = Mesh(np.empty((), object), ())
+X = np.arange(8, dtype=np.float32)
+
+
+def test_the_axes_of_a_mesh_are_auto() -> None:
+    """Types of axes can be asked for.
+
+    Same as JAX: `AxisType` of meshes, `Manual` within `shard_map`; empty meshes, and meshes as
+    decorators.
+    """
+    assert repr([*AxisType]) == "[Auto, Explicit, Manual]"
+    for mesh in (MESH, plugrt.make_mesh((2, 2), ("x", "y"), (Auto, Auto)), MESH.abstract_mesh):
+        assert (mesh.axis_types, mesh.auto_axes) == ((Auto, Auto), ("x", "y"))
+        assert (mesh.manual_axes, mesh.explicit_axes) == ((), ())
+        assert mesh.shape_tuple == (("x", 2), ("y", 2))
+    one = Mesh(plugrt.devices()[:2], "x", axis_types=Auto)
+    assert one.axis_types == (Auto,)
+
+
+def test_an_abstract_mesh_tells_types_apart() -> None:
+    mixed = MESH.update_axis_types({"y": Manual})
+    assert mixed == AbstractMesh((2, 2), ("x", "y"), (Auto, Manual))
+    assert (mixed.auto_axes, mixed.manual_axes) == (("x",), ("y",))
+    assert mixed != MESH.abstract_mesh
+    assert repr(mixed) == "AbstractMesh('x': 2, 'y': 2, axis_types=(Auto, Manual))"
+    assert pickle.loads(pickle.dumps(mixed)) == mixed
+    assert len({mixed, MESH.abstract_mesh, MESH.update_axis_types({})}) == 2
+
+
+@pytest.mark.parametrize(
+    ("types", "error", "message"),
+    [
+        (Explicit, Unimplemented, r"axis 'x' of a mesh is Explicit: .* AxisType.Auto"),
+        (Manual, Unimplemented, r"\('x',\) of a Mesh are Manual: axes are so within shard_map"),
+        ("Auto", ArgumentTypeError, "is a tuple of an AxisType for each axis; got 'Auto'"),
+        ([Auto], ArgumentTypeError, "is a tuple of an AxisType"),
+        ((Auto, Auto), InvalidArgument, "one type for each axis"),
+    ],
+)
+def test_other_types_are_refused_by_name(types: Any, error: Any, message: str) -> None:
+    """Explicit axes are not there.
+
+    Differs from JAX: axes of `make_mesh` | `AxisType.Explicit` in 0.10, unless `axis_types` says
+    otherwise | `AxisType.Auto`; `Explicit` is refused, and with it `reshard`, `auto_axes` and specs
+    with `unreduced` axes.
+    """
+    for make in (
+        plugrt.make_mesh,
+        lambda n, names, kinds: Mesh(plugrt.devices()[:2], names, kinds),
+    ):
+        with pytest.raises(error, match=message):
+            make((2,), ("x",), types)
+
+
+def test_within_shard_map_axes_are_manual() -> None:
+    seen: list[AbstractMesh] = []
+
+    def body(x: Any) -> Any:
+        seen.append(get_abstract_mesh())
+        inner = NamedSharding(seen[-1], P("y"))
+        return (
+            plugrt.with_sharding_constraint(2 * x, inner) if len(seen[-1].manual_axes) == 1 else x
+        )
+
+    whole = plugrt.shard_map(body, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
+    part = plugrt.shard_map(body, mesh=MESH, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    assert np.array_equal(whole(X), X)
+    assert np.array_equal(plugrt.jit(part)(X), 2 * X)
+    assert [mesh.axis_types for mesh in seen] == [(Manual, Manual), (Manual, Auto)]
+
+
+def test_a_shard_map_within_another_takes_the_mesh_that_it_finds() -> None:
+    def outer(x: Any) -> Any:
+        inner = plugrt.shard_map(
+            lambda v: v + 1, mesh=get_abstract_mesh(), in_specs=P("y"), out_specs=P("y"),
+            axis_names={"y"},
+        )  # fmt: skip
+        return inner(x)
+
+    mapped = plugrt.shard_map(outer, mesh=MESH, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    assert np.array_equal(plugrt.jit(mapped)(X), X + 1)
+
+
+def test_an_empty_mesh_is_no_mesh() -> None:
+    assert (EMPTY.empty, EMPTY.size, EMPTY.axis_names, EMPTY.local_devices) == (True, 0, (), [])
+    assert Mesh(None, ()) == EMPTY  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(EMPTY)) == EMPTY.local_mesh == EMPTY
+    assert EMPTY.abstract_mesh == get_abstract_mesh() == AbstractMesh((), ())
+    alone = Mesh(np.array(plugrt.devices()[0]), ())
+    assert (alone.empty, alone.size) == (False, 1)
+    with plugrt.set_mesh(MESH), plugrt.set_mesh(EMPTY):
+        assert get_mesh().empty
+    with MESH, EMPTY, pytest.raises(InvalidArgument, match="no mesh in the context"):
+        plugrt.with_sharding_constraint(X, P("x"))
+    for use in (
+        lambda: EMPTY.client,
+        lambda: NamedSharding(EMPTY, P()),
+        lambda: plugrt.shard_map(lambda x: x, mesh=EMPTY, in_specs=P(), out_specs=P())(X),
+    ):
+        with pytest.raises(InvalidArgument, match="empty"):
+            use()
+
+
+def test_a_mesh_decorates_a_function() -> None:
+    @MESH
+    def divide(x: Any, *, by: float) -> Any:
+        """Divides."""
+        return plugrt.with_sharding_constraint(x / by, P("x"))
+
+    assert divide.__doc__ == "Divides."
+    made = plugrt.jit(divide, static_argnames="by")(X, by=2.0)
+    assert made.sharding.spec == P("x")
+    assert np.array_equal(made, X / 2)
+
+
+def test_a_spec_is_as_a_tuple() -> None:
+    spec, other = P("x", None, ("y", "z")), ("a",)
+    assert (other + spec, spec + other) == (P("a", *spec), P(*spec, "a"))
+    assert (spec.index("x"), spec.index(["y", "z"]), spec.count(None)) == (0, 2, 1)
+    with pytest.raises(ValueError, match="not in tuple"):
+        spec.index("y")
+    for axes in ({"unreduced": {"y"}}, {"reduced": {"y"}}):
+        with pytest.raises(Unimplemented, match=r"educed=\{'y'\}.*within shard_map"):
+            P("x", **axes)
+    assert P("x", unreduced=frozenset()) == P("x")
+
+
+def test_the_sharding_of_one_device() -> None:
+    device = plugrt.devices()[1]
+    assert make_single_device_sharding(device) is plugrt.sharding.SingleDeviceSharding(device)
+    kind = device.memories()[0].kind
+    assert make_single_device_sharding(device, memory_kind=kind).memory_kind == kind
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_constraint_to_nothing_is_refused(within: bool) -> None:
+    def constrain(x: Any) -> Any:
+        return plugrt.with_sharding_constraint(x, None)
+
+    with pytest.raises(
+        InvalidArgument, match="with_sharding_constraint takes a sharding; got None"
+    ):
+        (plugrt.jit(constrain) if within else constrain)(X)
+
+
+def test_a_pytree_of_local_data() -> None:
+    rows, whole = NamedSharding(MESH, P("x")), NamedSharding(MESH, P())
+    data = {"a": X, "b": [X, X[:2]]}
+    made = plugrt.make_array_from_process_local_data({"a": rows, "b": whole}, data)
+    assert (made["a"].sharding, made["b"][1].sharding) == (rows, whole)
+    assert np.array_equal(made["b"][1], X[:2])
+    sized = plugrt.make_array_from_process_local_data(rows, data, {"a": (8,), "b": None})
+    assert [x.shape for x in (sized["a"], *sized["b"])] == [(8,), (8,), (2,)]
+    with pytest.raises(StructureError, match=r"sharding=.* is not a pytree prefix of local_data"):
+        plugrt.make_array_from_process_local_data({"a": rows}, data)
