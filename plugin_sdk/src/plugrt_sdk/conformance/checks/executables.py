@@ -444,8 +444,11 @@ def read_steps(subject: PluginSubject) -> None:
     [held] = program.launcher(arguments)
     [kind], device = program.executable.output_types, subject.client.addressable_devices()[0]
     found = subject.client.held_form(kind, device.default_memory())
-    if found.view is None or found.is_ready is None or found.wait is None:
+    if found.view is None:
         subject.refuse("held_form().view is None: the compiled core calls to_host()")
+    if found.is_ready is None or found.wait is None or found.lock is None:
+        missing = [name for name in ("is_ready", "wait", "lock") if getattr(found, name) is None]
+        raise AssertionError(f"`view` without {', '.join(missing)}: the core does not call it then")
     expect(subject.declared.zero_copy_get, "zero_copy_get, which they need", "it is not declared")
     expect(type(held) is found.held_class, f"a {found.held_class}", type(held))
     expect(not any(map(len, found.unless)), "nothing that hinders a read", found.unless)
