@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from plugrt import devices, get_backend
 from plugrt.execution.launches import native_runner
 from plugrt.execution.transfers import quick_puts
 from plugrt.interface import Client, CompileOptions
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.puts import Puts
 

@@ -16,7 +16,7 @@ import gc, os
 import numpy as np
 import plugrt
 from plugrt.capi.loading.handle_ledger import Ledger
-from plugrt.capi.loading.library import load_library
+from plugrt.capi import load_library
 
 # The library that the backend will use, too: there is one table for each file.
 ledger = Ledger(load_library(os.environ["PATH_OF_LIBRARY"]))

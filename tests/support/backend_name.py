@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.plugins.selection.backends import get_backend
+from plugrt import get_backend
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -28,13 +28,13 @@ from plugrt.capi.client.async_transfers import (
     create_error_buffer,
     create_uninitialized,
 )
-from plugrt.capi.client.client import Client
-from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import Internal, NotFound, PlugrtError, Unimplemented
 from plugrt.interface import (
+    Client,
     CompileOptions,
     ExecuteOptions,
     HostBufferSemantics,
+    LoadedExecutable,
     Program,
     TensorType,
 )

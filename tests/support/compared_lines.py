@@ -17,11 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from plugrt_sdk.conformance import Needs, PluginSubject, registry
 from plugrt_sdk.conformance import checks as package
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Needs
 from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Verdict
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.plugins.selection.backends import get_backend
+from plugrt import get_backend
 
 
 @cache

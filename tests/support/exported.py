@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.capi import library_in
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.library.capsule import library_in
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient

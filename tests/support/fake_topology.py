@@ -18,7 +18,7 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
-from plugrt.plugins.plugin import Plugin
+from plugrt.plugins import Plugin
 
 
 class FakeExecutable(Executable):

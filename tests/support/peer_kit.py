@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.capi.library.capsule import address_in
-from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.plugin import Plugin
+from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_sdk.export import export_capsule
 from support.clib import compile_c
 

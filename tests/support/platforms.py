@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from plugrt import get_backend
 from plugrt.interface import Capabilities
-from plugrt.plugins.selection.backends import get_backend
 
 _HANDED_DOWN = ("JAX_PLATFORMS", "JAX_PJRT_CLIENT_CREATE_OPTIONS")
 

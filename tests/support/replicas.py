@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import plugrt
 from plugrt.execution.trees import pytrees
 from plugrt.interface import CompileOptions, DeviceAssignment, TensorType
-from plugrt.plugins.selection import backends
 from plugrt.tracing.entry import Parameter
 from plugrt.tracing.trace_function import stage
 
@@ -19,7 +19,7 @@ def run_replicas(
 ) -> Any:
     """Returns the results of ``function`` on ``args[..][i]`` for replica i, stacked."""
     count = int(np.prod(list(axes.values())))
-    client = backends.get_backend()
+    client = plugrt.get_backend()
     devices = client.addressable_devices()[:count]
     parameters = [Parameter(TensorType(a.shape[1:], a.dtype)) for a in args]
     staged = stage(

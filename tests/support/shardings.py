@@ -7,13 +7,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
+from plugrt import device_put
 from plugrt.interface import Device
-from plugrt.sharding import PmapSharding
+from plugrt.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    PmapSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 DTYPES = [
     *(np.dtype(code) for code in "?bBhHiIlLefdFD"),

@@ -23,8 +23,7 @@ from plugrt.interface import Client, CompileOptions, DeviceDescription, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt.sharding import NamedSharding, PartitionSpec
 from plugrt_numpy.backend import NumpyBackend
-from plugrt_sdk import BackendClient
-from plugrt_sdk.compiled import Launch
+from plugrt_sdk import BackendClient, Launch
 from plugrt_sdk.export import export_capsule
 from support.processes import outcome
 

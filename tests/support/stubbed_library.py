@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plugrt.capi import load_library
+from plugrt.capi import Library, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import ENUMS, EXTENSIONS, Entry, entries, functions
 from plugrt.capi.abi.generate import cdef
 from plugrt.capi.loading.function_table import Table
-from plugrt.capi.loading.library import Library
 from support import children
 from support.clib import compile_c
 from support.strict_library import compiled_sizes

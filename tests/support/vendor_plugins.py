@@ -41,7 +41,7 @@ def choose_beside_fake(
     return run_python(
         f"""
         import sys
-        from plugrt.plugins.plugin import Availability
+        from plugrt.plugins import Availability
         {hardware}
         import plugrt
         print(plugrt.default_backend(), plugrt.default_backend())

@@ -10,13 +10,13 @@ import pytest
 
 from plugrt_cuda import hardware as gpu
 from plugrt_cuda import library as cuda
-from plugrt_sdk.conformance import registry
 from plugrt_tpu import hardware as tpu
+from support import kit
 from support.distributions import run_cli
 from support.requirements import file_of, needs, needs_package
 
-NEEDS_NONE = {name for name, check in registry.checks().items() if not check.needs.has_client}
-LEVEL_0 = {name for name in NEEDS_NONE if registry.find(name).level == 0}
+NEEDS_NONE = {name for name, check in kit.checks().items() if not check.needs.has_client}
+LEVEL_0 = {name for name in NEEDS_NONE if kit.checks()[name].level == 0}
 AHEAD_OF_TIME = NEEDS_NONE - LEVEL_0
 
 no_gpu = pytest.mark.skipif(gpu.detect().available, reason="this machine has an NVIDIA driver")
@@ -47,7 +47,7 @@ def test_libtpu(tmp_path: Path) -> None:
     found = conform(tmp_path, str(file_of("libtpu", "libtpu.so")))
     assert "FAIL" not in found
     assert found["PASS"] | found.get("", set()) == LEVEL_0 | AHEAD_OF_TIME
-    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+    assert found["NO-HARDWARE"] == kit.checks().keys() - NEEDS_NONE
 
 
 @needs_package("libtpu", "vendors")
@@ -55,7 +55,7 @@ def test_libtpu(tmp_path: Path) -> None:
 def test_the_tpu_plugin(tmp_path: Path) -> None:
     found = conform(tmp_path, "tpu", "--jobs", "2")
     assert found["PASS"] | found.get("", set()) == LEVEL_0 | AHEAD_OF_TIME
-    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+    assert found["NO-HARDWARE"] == kit.checks().keys() - NEEDS_NONE
 
 
 @no_gpu
@@ -69,7 +69,7 @@ def test_the_tpu_plugin(tmp_path: Path) -> None:
 def test_a_library_for_cuda_knows_no_topology_without_a_gpu(name: str, tmp_path: Path) -> None:
     found = conform(tmp_path, str(file_of(name, "xla_cuda_plugin.so")))
     assert found["PASS"] | found.get("", set()) == LEVEL_0
-    assert found["NO-HARDWARE"] == registry.checks().keys() - LEVEL_0
+    assert found["NO-HARDWARE"] == kit.checks().keys() - LEVEL_0
 
 
 @no_gpu
@@ -80,4 +80,4 @@ def test_the_cuda_plugin_compiles_for_a_gpu_that_it_names(tmp_path: Path) -> Non
         "ahead_of_time.compile.devices"
     }
     assert found["FAIL"] == {"ahead_of_time.compile.devices"}, "see docs/findings.md"
-    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+    assert found["NO-HARDWARE"] == kit.checks().keys() - NEEDS_NONE

@@ -147,7 +147,7 @@ def test_without_a_gpu_the_reason_is_in_the_table_and_the_cpu_is_chosen() -> Non
 def test_a_driver_without_gpu_is_told_with_the_words_of_the_library() -> None:
     done = run_python(
         """
-        from plugrt.plugins.plugin import Availability
+        from plugrt.plugins import Availability
         from plugrt_cuda import hardware
         hardware.detect = lambda: Availability.yes()
         import plugrt

@@ -11,8 +11,8 @@ import pytest
 
 import plugrt
 import plugrt.array_api as xp
+from plugrt import config
 from plugrt.errors import DtypeError, InvalidArgument, NotAnArray, ShapeError, UnsupportedDtype
-from plugrt.settings.declarations import config
 from plugrt.sharding import PmapSharding
 from support.numpy_oracle import ALL, FLOATS, dtype_of, identical, same, sample, traced
 

@@ -10,8 +10,8 @@ import pytest
 
 import plugrt
 import plugrt.array_api as xp
+from plugrt import config
 from plugrt.errors import DtypeError, UnsupportedDtype
-from plugrt.settings.declarations import config
 from support.numpy_oracle import ALL, COMPLEX, FLOATS, INTEGERS, dtype_of, identical, traced
 
 WIDTHS = {**{n: int(n.lstrip("uint")) for n in INTEGERS}, "int4": 4, "uint4": 4}

@@ -18,8 +18,8 @@ import pytest
 
 import plugrt
 import plugrt.array_api as xp
+from plugrt import config
 from plugrt.errors import DtypeError, PlugrtError
-from plugrt.settings.declarations import config
 from support.jax_oracle import jax
 from support.numpy_oracle import COMPLEX, FLOATS, INTEGERS, dtype_of
 

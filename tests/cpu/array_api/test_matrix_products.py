@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import plugrt.array_api as xp
-from plugrt.array_api.matrix_products import matmul
+from plugrt import config, jit
+from plugrt.array_api import matmul
 from plugrt.errors import AxisError, ShapeError
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
 from support.numpy_oracle import NUMERIC, same, sample, traced
 
 

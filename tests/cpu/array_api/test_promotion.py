@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plugrt.array_api as xp
+from plugrt import config
 from plugrt.errors import DtypeError
-from plugrt.settings.declarations import config
 from support.numpy_oracle import ALL, BOOL, COMPLEX, INTEGERS, dtype_of
 
 STANDARD = [*BOOL, *INTEGERS, "float32", "float64", *COMPLEX]

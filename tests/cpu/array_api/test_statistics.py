@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plugrt.array_api as xp
+from plugrt import config
 from plugrt.errors import (
     AxisError,
     DtypeError,
@@ -18,7 +19,6 @@ from plugrt.errors import (
     UnhashableStaticArgument,
     UnsupportedDtype,
 )
-from plugrt.settings.declarations import config
 from support.numpy_oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
 
 AXES: list[Any] = [None, 0, -1, (0, 2), ()]

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import lax
+from plugrt import devices, lax
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.executables.client_launches import client_launches
-from plugrt.native.native_core import core, reason
-from plugrt.plugins.selection.backends import devices
 from plugrt_cpu import adapter
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.cpu_launches import of_cpu_launches
+from support.native_core import runs_in_c
 
 pytestmark = [
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
     of_cpu_launches,
 ]
 H = np.arange(8, dtype=np.float32).reshape(4, 2)

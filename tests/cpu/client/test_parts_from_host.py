@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import device_put, device_put_replicated, device_put_sharded, devices, pmap
 from plugrt.errors import InvalidArgument, PlugrtError
-from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Client
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import PmapSharding
-from plugrt.transforms.device_put_sharded import device_put_replicated, device_put_sharded
-from plugrt.transforms.pmap import pmap
 from support.ops import add
 from support.puts import Puts
 

@@ -9,10 +9,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt import devices
 from plugrt.capi.programs.launch_order import are_independent, is_small
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.wire import protobuf
 from plugrt_cpu import adapter, serialization

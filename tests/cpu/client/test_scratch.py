@@ -16,6 +16,7 @@ from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 from plugrt.native.native_core import core, reason
 from plugrt_cpu import adapter
+from support.native_core import runs_in_c
 
 DTYPES = ["bool", "int8", "uint64", "float16", "bfloat16", "int4", "complex64", "float64"]
 
@@ -239,7 +240,7 @@ def test_arrays_on_another_device_that_are_not_there_yet_arrive() -> None:
         np.testing.assert_array_equal(np.asarray(result), wanted)
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 @pytest.mark.parametrize(("count", "kept"), [(64, 40), (1 << 15, 15), (1 << 20, 0)])
 def test_large_results_are_not_kept(count: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a call returned is freed once nobody has it, although its launch read host memory."""

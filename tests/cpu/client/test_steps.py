@@ -12,11 +12,10 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 from plugrt.lifetime import forks
-from plugrt.native.native_core import core, reason
 from plugrt_cpu import adapter
 from plugrt_cpu.shards import CpuShards
+from support.native_core import runs_in_c
 
-needs_core = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
 HOST = np.arange(4, dtype=np.float32)
 add = plugrt.jit(lambda a, b: a + b)
 
@@ -35,7 +34,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@needs_core
+@runs_in_c
 def test_a_warm_read_runs_no_python(reads: list[Any]) -> None:
     x = plugrt.device_put(HOST)
     np.asarray(add(x, x)), float(xp.sum(x))  # the first of each type is Python's
@@ -48,7 +47,7 @@ def test_a_warm_read_runs_no_python(reads: list[Any]) -> None:
     assert reads == []
 
 
-@needs_core
+@runs_in_c
 def test_what_the_core_cannot_read_python_does(
     reads: list[Any],
 ) -> None:

@@ -15,17 +15,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt import Array, device_put, devices, jit
 from plugrt.array_api import from_dlpack
 from plugrt.errors import ArgumentTypeError, DeletedBuffer, NotAnArray
-from plugrt.execution.arrays.array import Array, ArrayBase
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
+from plugrt.execution.arrays.array import ArrayBase
 from plugrt.execution.transfers.sharded_transfer import put_sharded
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.native.native_core import core
-from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
+from plugrt.sharding import PmapSharding, SingleDeviceSharding
 from support.distributions import run_python
+from support.native_core import IN_C
 from support.ops import add
 from support.platforms import capabilities, platform_environment
 
@@ -368,7 +365,7 @@ def test_repr_is_short_and_says_the_dtype() -> None:
         "import threading; threading.Thread(target=lambda: add(x, 1)).start()",
         "y = [add(x, i) for i in range(20)]; builtins.kept = y",
         "v = np.asarray(x); x.delete(); builtins.kept = v",
-        "plugrt.plugins.selection.backends.clear_backends(); builtins.kept = x",
+        "plugrt.clear_backends(); builtins.kept = x",
     ],
 )
 def test_the_process_ends_quietly(keep: str) -> None:
@@ -376,9 +373,9 @@ def test_the_process_ends_quietly(keep: str) -> None:
         f"""
         import atexit, builtins
         import numpy as np
-        import plugrt.plugins.selection.backends
+        import plugrt
         from support.ops import add
-        from plugrt.execution.transfers.transfer import device_put
+        from plugrt import device_put
         x = device_put(np.ones(3))
         add(x, 1)
         {keep}
@@ -396,7 +393,7 @@ def test_the_buffer_is_a_read_only_view_that_outlives_the_array() -> None:
     host = np.arange(6, dtype=np.float32).reshape(2, 3)
     x, half = device_put(host.copy()), device_put(np.zeros(2, ml_dtypes.bfloat16))
     get: Any = memoryview
-    if core is None or sys.version_info < (3, 12):
+    if not IN_C or sys.version_info < (3, 12):
         with pytest.raises(TypeError, match="bytes-like"):
             memoryview(x)
         get = operator.methodcaller("_buffer", 0)

@@ -9,8 +9,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt import devices
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import monitoring
+from plugrt import devices, live_arrays, monitoring
 from plugrt.errors import DeletedBuffer, InvalidIndex
-from plugrt.execution.arrays.live_arrays import live_arrays
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding, PositionalSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

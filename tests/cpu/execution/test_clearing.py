@@ -9,11 +9,11 @@ _BEFORE = """
 import gc, weakref
 import numpy as np
 import plugrt
-from plugrt.execution.transfers.transfer import device_put
+from plugrt import device_put
 from plugrt.sharding import PmapSharding
-from plugrt.plugins.selection.backends import clear_backends, devices, get_backend
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
+from plugrt import clear_backends, devices, get_backend
+from plugrt import jit
+from plugrt import pmap
 from support.ops import add, mul
 
 X = np.arange(3, dtype=np.float32)

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import monitoring
+from plugrt import config, monitoring
 from plugrt.errors import ConfigError, Internal
-from plugrt.settings.declarations import Config, config
+from plugrt.settings.declarations import Config
 from support.distributions import run_python
 from support.platforms import platform_environment
 

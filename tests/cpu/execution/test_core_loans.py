@@ -10,9 +10,10 @@ import pytest
 
 import plugrt
 from plugrt.execution.launches import pipeline
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 H = np.arange(4, dtype=np.float32)
 
 

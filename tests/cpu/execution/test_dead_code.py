@@ -11,11 +11,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring, pmap
+from plugrt import device_put, devices, jit, lax, monitoring, pmap
 from plugrt.errors import PlugrtError
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.effort import seeds
 from support.jax_oracle import jax

@@ -12,8 +12,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
-from plugrt.settings.declarations import config
+from plugrt import config, lax
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.behaviour import behaviour
 

@@ -19,9 +19,9 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.native.native_core import core
+from support.native_core import IN_C
 
-pytestmark = pytest.mark.skipif(core is None, reason="without the core, buffers end in Python")
+pytestmark = pytest.mark.skipif(not IN_C, reason="without the core, buffers end in Python")
 
 numbers = itertools.count(2)
 host = np.ones((4, 8), np.float32)

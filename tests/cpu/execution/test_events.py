@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import monitoring
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
+from plugrt import config, jit, monitoring, pmap
 from support.behaviour import behaviour
 from support.platforms import capabilities
 

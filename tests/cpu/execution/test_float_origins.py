@@ -16,11 +16,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
+from plugrt import jit, lax
 from plugrt.errors import FloatingPointFault, InvalidArgument
 from plugrt.execution.compilation import compiler
 from plugrt.execution.launches import float_checks
-from plugrt.transforms.jit import jit
 from support.effort import seeds, some_of
 from support.jax_oracle import jax
 

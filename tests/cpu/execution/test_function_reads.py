@@ -16,9 +16,10 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import array_holding
 from plugrt.execution.arrays.array_contents import _format
 from plugrt.execution.arrays.aval import ArrayAval
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 
 
 def _reader(shape: Any, dtype: Any, view: Any = memoryview, **steps: Any) -> Any:

@@ -11,13 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import lax
+from plugrt import device_put, device_put_replicated, devices, jit, lax, pmap
 from plugrt.execution.transfers.host_values import HostConstant
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.transforms.device_put_sharded import device_put_replicated
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.ops import add, mul
 from support.puts import Puts
 

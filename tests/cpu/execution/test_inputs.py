@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import monitoring
-from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import Mesh, NamedSharding, PmapSharding
+from plugrt import devices, monitoring
+from plugrt.sharding import GSPMDSharding, Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.shardings import DTYPES

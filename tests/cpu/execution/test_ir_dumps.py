@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import serialize_executable
+from plugrt import config, jit, pmap, serialize_executable
 from plugrt.errors import ConfigError
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)

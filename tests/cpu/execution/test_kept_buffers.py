@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import Array, device_put, devices, jit
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.arrays.array import Array
 from plugrt.execution.transfers import resharding, whole_arrays
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
-from plugrt.transforms.jit import jit
 from support.ops import add
 
 N = np.arange(32, dtype=np.float32).reshape(4, 8)

@@ -13,15 +13,12 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import Array, device_put, devices, jit
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arrays import array_deletion, sharers
-from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches import donation
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
-from plugrt.transforms.jit import jit
 from support.ops import add, mul
 
 N = np.arange(32, dtype=np.float32).reshape(4, 8)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import ShapeDtypeStruct, device_put, devices, jit, pmap
 from plugrt import array_api as xp
-from plugrt import pmap
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
@@ -19,16 +19,10 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
-from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.interface import TensorType
-from plugrt.interface.memory_layout import Layout
-from plugrt.plugins.selection.backends import devices
+from plugrt.interface import Layout, TensorType
+from plugrt.layout import Format
 from plugrt.programs import compile as compile_program
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.sharding import PmapSharding, SingleDeviceSharding
 from support.behaviour import behaviour
 from support.jax_oracle import jax
 from support.platforms import capabilities

@@ -13,11 +13,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import lax
+from plugrt import config, jit, lax, pmap
 from plugrt.errors import ConfigError
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)

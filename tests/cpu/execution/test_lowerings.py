@@ -10,10 +10,9 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import ffi, jit, lax, monitoring, pmap
+from plugrt import config, ffi, jit, lax, monitoring, pmap
 from plugrt.errors import ConfigError, ProgramError
 from plugrt.plugins import LoweringContext
-from plugrt.settings.declarations import config
 from plugrt.stablehlo.modules import parse
 from support.behaviour import behaviour
 from support.compiles import counting

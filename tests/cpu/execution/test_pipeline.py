@@ -9,13 +9,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
+from plugrt import device_put, devices, jit, lax, monitoring
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.launches.compiled import CompiledCall
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.transforms.jit import jit
+from plugrt.sharding import SingleDeviceSharding
 from support.compiles import counting
 from support.puts import Puts
 

@@ -18,11 +18,9 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import jit, lax, pmap
+from plugrt import config, jit, lax, pmap
 from plugrt.errors import PluginBroken, ProgramError
-from plugrt.plugins import LoweringContext
-from plugrt.plugins.selection.backends import process_backends
-from plugrt.settings.declarations import config
+from plugrt.plugins import LoweringContext, process_backends
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.tracing import lowering_rules, platform_operations
 from plugrt_cpu.client import CpuClient

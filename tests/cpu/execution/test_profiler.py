@@ -16,7 +16,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import profiler
+from plugrt import devices, get_backend, jit, profiler
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -25,9 +25,7 @@ from plugrt.errors import (
     PluginError,
     Unimplemented,
 )
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.profiler.trace_files import PLANE, HostEvent, encode_xspace, has_unix_times
-from plugrt.transforms.jit import jit
 from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour
 from support.requirements import needs_jax

@@ -11,12 +11,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt import config, jit, pmap
 from plugrt.errors import ArgumentTypeError, ConfigError, ProgramError
 from plugrt.interface import Client, Program
-from plugrt.settings.declarations import config
 from plugrt.stablehlo.modules import parse
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 from support.distributions import install, run_warm
 from support.platforms import platform_environment

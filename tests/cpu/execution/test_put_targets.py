@@ -12,7 +12,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import monitoring, pmap
+from plugrt import device_put, devices, jit, make_mesh, monitoring, pmap, register_array_type
 from plugrt.errors import (
     ArgumentTypeError,
     InvalidArgument,
@@ -24,16 +24,8 @@ from plugrt.errors import (
     UnsupportedDtype,
 )
 from plugrt.execution.arrays import array_types
-from plugrt.execution.arrays.array_types import register_array_type
-from plugrt.execution.placement.put_target import Space
-from plugrt.execution.shardings.mesh import make_mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
+from plugrt.memory import Space
+from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from support.behaviour import behaviour
 from support.jax_oracle import jax
 

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import config, get_backend, jit
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt.execution.compilation.compiler import compile_or_drop
 from plugrt.interface import CompileOptions, Program
-from plugrt.plugins.selection.backends import get_backend
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)

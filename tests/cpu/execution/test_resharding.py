@@ -11,16 +11,16 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt import device_put, devices, jit, lax, monitoring
 from plugrt.execution.transfers import exchanges, host_assembly
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
+from plugrt.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    PmapSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from support.behaviour import behaviour
 from support.compiles import counting
 from support.effort import seeds

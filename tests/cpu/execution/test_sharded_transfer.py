@@ -8,15 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt import device_get, device_put, device_put_replicated, device_put_sharded, devices
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import gather
-from plugrt.execution.transfers.transfer import device_get, device_put
 from plugrt.execution.transfers.whole_arrays import move
-from plugrt.plugins.selection.backends import devices
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from support.ops import add
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)

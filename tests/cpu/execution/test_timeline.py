@@ -21,7 +21,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
-from plugrt.native.native_core import core
+from support.native_core import IN_C
 
 X = np.ones((8, 8), np.float32)
 
@@ -148,5 +148,5 @@ def test_without_one_a_warm_call_is_what_it_was(tmp_path: Path) -> None:
     recorded(tmp_path / "a.json", calls)
     assert calls() == before
     assert before[-1].endswith("seen_too")
-    assert len(before) <= (5 if core else 24)
+    assert len(before) <= (5 if IN_C else 24)
     assert not [call for call in before if "monitoring" in call or "listeners" in call]

@@ -10,22 +10,26 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt import array_api
+from plugrt import (
+    Array,
+    ShapeDtypeStruct,
+    array_api,
+    backends,
+    block_until_ready,
+    config,
+    device_get,
+    device_put,
+    devices,
+    jit,
+)
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
     NotAnArray,
     ResourceExhausted,
 )
-from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement import default_device
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import block_until_ready, device_get, device_put
-from plugrt.plugins.selection.backends import backends, devices
-from plugrt.settings.declarations import config
-from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.sharding import PmapSharding, SingleDeviceSharding
 from support.distributions import run_python
 from support.ops import add
 from support.platforms import platform_environment
@@ -273,7 +277,7 @@ def test_narrowing_warns_once() -> None:
         """
         import warnings
         import numpy as np
-        from plugrt.execution.transfers.transfer import device_put
+        from plugrt import device_put
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for host in (np.ones(2), np.arange(3), np.ones(1, complex), np.ones(1, np.uint64)):

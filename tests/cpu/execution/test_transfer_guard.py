@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import Array, config, devices, get_backend, jit, pmap
 from plugrt import array_api as xp
 from plugrt.errors import ConfigError, InvalidArgument
-from plugrt.execution.arrays.array import Array
-from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt.settings.declarations import config
 from plugrt.sharding import NamedSharding, PartitionSpec
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 from support.platforms import capabilities
 

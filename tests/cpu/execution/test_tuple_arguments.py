@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import serialize_executable
+from plugrt import get_backend, jit, pmap, serialize_executable
 from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.plan import is_tuple_program
 from plugrt.interface import Capabilities, Client, CompileOptions
-from plugrt.plugins.selection.backends import get_backend
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from support.behaviour import behaviour

@@ -12,7 +12,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
+from plugrt import lax, pmap
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -22,7 +22,6 @@ from plugrt.errors import (
     UnboundAxis,
 )
 from plugrt.sharding import PartitionSpec as P
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 
 Host = npt.NDArray[Any]

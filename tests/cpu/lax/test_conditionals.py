@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import jit, lax
+from plugrt import device_put, jit, lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
-from plugrt.execution.transfers.transfer import device_put
 from support.jax_oracle import same
 
 X = np.arange(3, dtype=np.float32)

@@ -8,9 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from plugrt import jit, lax, monitoring
+from plugrt import device_put, jit, lax, monitoring
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError, StructureError
-from plugrt.execution.transfers.transfer import device_put
 from plugrt.tracing.trace import current_trace
 from support.compiles import counting
 from support.jax_oracle import same

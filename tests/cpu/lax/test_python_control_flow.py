@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import debug_infs, debug_nans, disable_jit, jit, lax
+from plugrt import debug_infs, debug_nans, device_put, disable_jit, jit, lax
 from plugrt.errors import FloatingPointFault
-from plugrt.execution.transfers.transfer import device_put
 from support.jax_oracle import same
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)

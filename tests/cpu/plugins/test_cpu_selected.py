@@ -56,7 +56,7 @@ def test_cpu_is_listed_once_and_chosen_where_nothing_else_works() -> None:
 def test_clear_backends_frees_and_reads_the_settings_anew() -> None:
     code = """
         import plugrt
-        from plugrt.settings.declarations import config
+        from plugrt import config
         first = plugrt.get_backend()
         plugrt.clear_backends()
         config.update("num_cpu_devices", 2)

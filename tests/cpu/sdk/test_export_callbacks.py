@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.capi import library_in
 from plugrt.capi.extensions.ffi import register_handler
-from plugrt.capi.library.capsule import library_in
 from plugrt.errors import AlreadyExists, PjrtError
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins import LibraryPlugin

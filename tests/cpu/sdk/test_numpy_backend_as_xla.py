@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import devices
 from plugrt.interface import Client, CompileOptions, Program
-from plugrt.plugins.selection.backends import devices
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from support.apart import runs_apart

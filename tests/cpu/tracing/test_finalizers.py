@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from plugrt import array_api as xp
+from plugrt import jit
 from plugrt.tracing.trace import current_trace
-from plugrt.transforms.jit import jit
 
 X = np.ones(8, np.float32)
 

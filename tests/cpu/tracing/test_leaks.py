@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import array_api, lax
+from plugrt import array_api, config, device_get, device_put, devices, jit, lax
 from plugrt.errors import ConcretizationError, LeakedTracer
-from plugrt.execution.transfers.transfer import device_get, device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.settings.declarations import config
 from plugrt.tracing.trace import current_trace
-from plugrt.transforms.jit import jit
 from support.ops import add, mul, sin, total
 
 X = np.arange(3, dtype=np.float32)

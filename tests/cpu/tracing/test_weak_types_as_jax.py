@@ -19,10 +19,9 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, tree
+from plugrt import config, lax, tree
 from plugrt import random as plugrt_random
 from plugrt.errors import PlugrtError
-from plugrt.settings.declarations import config
 from support.apart import runs_apart
 from support.effort import EFFORT, seeds
 from support.jax_oracle import jax

@@ -21,9 +21,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import CompileOptions, DeviceDescription, Program
 from plugrt.plugins import Backends, LibraryPlugin
-from plugrt.plugins.record import State
 from plugrt.programs.parsing import parse_program
-from plugrt.settings.declarations import Config
 from plugrt.sharding import AUTO, NamedSharding, PartitionSpec
 from plugrt.stablehlo.modules import parse
 from plugrt.transforms import topology
@@ -32,16 +30,17 @@ from plugrt_sdk import Backend, BackendPlugin
 from plugrt_sdk.export import export_capsule
 from support.behaviour import behaviour
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
+from support.registries import registry
 
 PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
 
 
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[FarPlugin]:
-    """A registry with the fake plugin, in the place of the process's own for topologies."""
-    registry, plugin = Backends(path=[]), FarPlugin()
-    registry.register(plugin)
-    monkeypatch.setattr(topology, "process_backends", lambda: registry)
+    """A made with the fake plugin, in the place of the process's own for topologies."""
+    made, plugin = Backends(path=[]), FarPlugin()
+    made.register(plugin)
+    monkeypatch.setattr(topology, "process_backends", lambda: made)
     yield plugin
     assert plugin.asked_for_clients == 0
 
@@ -61,19 +60,19 @@ def test_a_topology_needs_no_client(far: FarPlugin, asked: tuple[str, ...]) -> N
 
 
 def test_a_plugin_whose_client_failed_still_has_topologies() -> None:
-    registry = Backends(Config({"JAX_PLATFORMS": "far"}), path=[])
-    registry.register(FarPlugin())
+    made = registry(JAX_PLATFORMS="far")
+    made.register(FarPlugin())
     with pytest.raises(plugrt.errors.PluginUnavailable):
-        plugrt.get_backend("far", registry)
-    [row] = [r for r in registry.table.rows if r.name == "far"]
-    assert row.state is State.UNAVAILABLE
-    assert len(registry.topology("far", "2", {}).devices) == 2
+        plugrt.get_backend("far", made)
+    [row] = [r for r in made.table.rows if r.name == "far"]
+    assert row.state == "unavailable"
+    assert len(made.topology("far", "2", {}).devices) == 2
 
 
 def test_jax_platforms_does_not_matter() -> None:
-    registry = Backends(Config({"JAX_PLATFORMS": "cpu"}), path=[])
-    registry.register(FarPlugin())
-    assert registry.topology("far", "1", {}).platform == "far"
+    made = registry(JAX_PLATFORMS="cpu")
+    made.register(FarPlugin())
+    assert made.topology("far", "1", {}).platform == "far"
 
 
 def test_bad_names(far: FarPlugin) -> None:
@@ -86,12 +85,12 @@ def test_bad_names(far: FarPlugin) -> None:
 
 
 def test_a_plugin_that_cannot_be_loaded_says_why() -> None:
-    registry = Backends(path=[])
-    registry.register(FarPlugin())
-    [row] = registry.table.rows
+    made = Backends(path=[])
+    made.register(FarPlugin())
+    [row] = made.table.rows
     row.plugin, row.failure = None, PluginBroken("its import fell over")
     with pytest.raises(PluginBroken, match="fell over"):
-        registry.topology("far", "2", {})
+        made.topology("far", "2", {})
 
 
 def test_a_plugin_without_topologies_says_so() -> None:
@@ -180,9 +179,9 @@ def test_auto_is_chosen_by_the_topology_s_compiler(
     capsule = export_capsule(
         lambda: numpy_plugin.create_client({}), topology_factory=numpy_plugin.create_topology
     )
-    registry = Backends(path=[])
-    registry.register(LibraryPlugin("np", c_api=capsule) if exported else numpy_plugin)
-    monkeypatch.setattr(topology, "process_backends", lambda: registry)
+    made = Backends(path=[])
+    made.register(LibraryPlugin("np", c_api=capsule) if exported else numpy_plugin)
+    monkeypatch.setattr(topology, "process_backends", lambda: made)
     name = "np" if exported else "numpy"
     mesh = plugrt.make_mesh((2, 2), ("x", "y"))
     rows, x = NamedSharding(mesh, PartitionSpec("x")), plugrt.ShapeDtypeStruct((8, 8), np.float32)

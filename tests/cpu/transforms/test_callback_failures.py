@@ -12,9 +12,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
+from plugrt import devices, get_backend, lax
 from plugrt.errors import Internal
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import PartitionSpec as P
 from support import children
 from support.behaviour import behaviour

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import lax
+from plugrt import devices, get_backend, lax
 from plugrt.errors import ArgumentError, Unimplemented
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import jit
 from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument
-from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)

@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import Array, config, jit, lax, monitoring, pmap, xla_computation
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
-from plugrt.execution.arrays.array import Array
 from plugrt.interface import Client, Program
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
-from plugrt.transforms.xla_computation import xla_computation
 from support.behaviour import behaviour
 from support.compiles import counting
 

@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.launches.caches import clear_caches
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.settings.declarations import config
+from plugrt import clear_caches, config, device_put, devices, jit
 from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
 from support.compiles import compilations
 from support.ops import add, mul
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from plugrt import Array, config, device_put, jit, monitoring
 from plugrt import array_api as xp
-from plugrt import monitoring
 from plugrt.errors import (
     ArgumentError,
     ConcretizationError,
@@ -31,11 +31,7 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import pytrees
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.ops import add, mul, sin, total
 

@@ -14,12 +14,8 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import array_api, lax
+from plugrt import Array, array_api, config, device_put, jit, lax
 from plugrt.errors import FloatingPointFault
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
 from support import children
 from support.distributions import run_python
 from support.ops import add, div, log, mul
@@ -241,8 +237,8 @@ def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
 _CHILD = """
 import sys, time
 import numpy as np
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.transforms.jit import jit
+from plugrt import device_put
+from plugrt import jit
 from plugrt.tracing.trace import current_trace
 from support.ops import add, mul, sin
 
@@ -311,7 +307,7 @@ def test_interrupt_while_waiting_for_a_result() -> None:
         """
         import _thread, threading, time
         import numpy as np
-        from plugrt.execution.transfers.transfer import device_put
+        from plugrt import device_put
         from support.ops import add
         x = device_put(np.ones(3))
         add(x, 1)

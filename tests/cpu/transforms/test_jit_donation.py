@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import device_put, devices, jit
 from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
 from plugrt.execution.arrays import array_making
 from plugrt.execution.arrays.array import array_holding
@@ -22,10 +23,7 @@ from plugrt.execution.arrays.array_deletion import Deletable
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.launches import loaded_program
 from plugrt.execution.launches.donation import Donation, Taken, give_back
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
-from plugrt.transforms.jit import jit
 from support.effort import some_of
 from support.ops import add, total
 from support.requirements import needs_jax

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import device_put, jit
 from plugrt.errors import LeakedTracer
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.transforms.jit import jit
 from support.collector import uncollected
 from support.ops import add, mul, sin
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api as xp
+from plugrt import backends, config, device_put, devices, jit, make_mesh
 from plugrt.errors import (
     ArgumentError,
     DeviceMismatch,
@@ -18,14 +19,7 @@ from plugrt.errors import (
     ShapeError,
     UnknownPlatform,
 )
-from plugrt.execution.shardings.mesh import make_mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import backends, devices
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
+from plugrt.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 from support.ops import add
 
 X = np.arange(3, dtype=np.float32)

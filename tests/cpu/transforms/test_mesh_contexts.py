@@ -13,9 +13,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
+from plugrt import devices, get_backend, lax, monitoring
 from plugrt.errors import DeviceMismatch, FailedPrecondition, InvalidArgument
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import (
     AbstractMesh,
     AxisType,

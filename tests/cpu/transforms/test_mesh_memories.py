@@ -11,9 +11,9 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt import devices
 from plugrt.errors import ArgumentMismatch, Unimplemented, UnknownPlatform
 from plugrt.memory import Space
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

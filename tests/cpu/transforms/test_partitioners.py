@@ -10,8 +10,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
-from plugrt.plugins.selection.backends import devices, get_backend
+from plugrt import devices, get_backend, lax, monitoring
 from plugrt.sharding import AUTO, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

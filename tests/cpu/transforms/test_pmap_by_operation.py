@@ -12,13 +12,11 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
+from plugrt import devices, lax, monitoring, pmap
 from plugrt.errors import ConcretizationError, FloatingPointFault, UnboundAxis
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 from support.compiles import counting
 

@@ -14,15 +14,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt import Array, backends, config, device_put, devices, jit, pmap
 from plugrt.errors import FloatingPointFault
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.selection.backends import backends, devices
-from plugrt.settings.declarations import config
+from plugrt.lax import psum
 from plugrt.sharding import PmapSharding
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.jax_oracle import jax
 from support.ops import add, log, mul, total
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import device_put, devices, pmap
 from plugrt.errors import (
     ArgumentError,
     DeletedBuffer,
@@ -20,10 +21,7 @@ from plugrt.errors import (
     UnhashableStaticArgument,
     UnknownPlatform,
 )
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.selection.backends import devices
-from plugrt.transforms.pmap import pmap
+from plugrt.lax import psum
 from support.fake_client import FakeClient
 from support.ops import add
 

@@ -14,17 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import monitoring
+from plugrt import (
+    Array,
+    clear_caches,
+    config,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+    devices,
+    get_backend,
+    monitoring,
+    pmap,
+)
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.launches.caches import clear_caches
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.selection.backends import devices, get_backend
-from plugrt.settings.declarations import config
+from plugrt.lax import psum
 from plugrt.sharding import PmapSharding
-from plugrt.transforms.device_put_sharded import device_put_replicated, device_put_sharded
-from plugrt.transforms.pmap import pmap
 from support.compiles import compilations, counting
 from support.ops import add, mul, total
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from plugrt import ShapeDtypeStruct, device_put, devices, pmap
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.lax.parallel.all_reduce import psum
-from plugrt.plugins.selection.backends import devices
+from plugrt.lax import psum
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, PmapSharding
-from plugrt.transforms.pmap import pmap
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.ops import add
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -14,12 +14,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
+from plugrt import devices, lax, pmap
 from plugrt.errors import DeviceMismatch, InvalidArgument, UnboundAxis, Unimplemented
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 
 X = np.arange(16, dtype=np.float32).reshape(2, 4, 2)

@@ -9,9 +9,8 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import monitoring
+from plugrt import devices, get_backend, monitoring
 from plugrt.errors import ArgumentMismatch, ShapeError
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding, PositionalSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

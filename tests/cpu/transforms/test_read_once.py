@@ -13,7 +13,7 @@ import pytest
 import plugrt
 import plugrt.array_api as xp
 from plugrt.execution.launches import call_object, flat_calls
-from plugrt.native.native_core import core
+from support.native_core import IN_C
 
 X = plugrt.device_put(np.ones(2, np.float32))
 opened: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def test_a_function_reads_a_call_once(name: str, static: bool, readings: Counter
     for n in range(1, 4):
         jitted(*ARGUMENTS[name], **named)
         assert opened["box"] == n * boxes
-        if core is not None:
+        if IN_C:
             assert not readings  # the core's are all
 
 
@@ -121,7 +121,7 @@ def test_a_compiled_program_reads_a_call_once(name: str, readings: Counter[str])
     for n in range(1, 4):
         program(*ARGUMENTS[name])
         assert opened["box"] == n * boxes
-        if core is not None:
+        if IN_C:
             assert not readings
 
 
@@ -150,7 +150,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.skipif(core is None, reason="without the core each call is read in Python")
+@pytest.mark.skipif(not IN_C, reason="without the core each call is read in Python")
 @pytest.mark.parametrize("name", CALLS)
 def test_all_other_calls_are_read_once(name: str, readings: Counter[str]) -> None:
     for _ in range(3):

@@ -10,7 +10,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
+from plugrt import devices, lax, monitoring
 from plugrt.errors import (
     ArgumentError,
     DeviceMismatch,
@@ -19,7 +19,6 @@ from plugrt.errors import (
     StructureError,
     UnboundAxis,
 )
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import AbstractMesh, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

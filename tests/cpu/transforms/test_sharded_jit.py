@@ -11,7 +11,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, monitoring
+from plugrt import devices, get_backend, lax, monitoring
 from plugrt.errors import (
     ArgumentError,
     ArgumentMismatch,
@@ -21,10 +21,9 @@ from plugrt.errors import (
     StructureError,
 )
 from plugrt.execution.placement import chosen_shardings
-from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.interface import Device
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import (
+    GSPMDSharding,
     Mesh,
     NamedSharding,
     PmapSharding,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import devices, get_backend
 from plugrt.debug import draw_array_sharding, draw_sharding
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support import chromium

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import ShapeDtypeStruct, devices, get_backend, jit, monitoring, pmap
 from plugrt import array_api as xp
-from plugrt import monitoring, pmap
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.interface import TensorType
-from plugrt.plugins.selection.backends import devices, get_backend
+from plugrt.sharding import SingleDeviceSharding
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.transforms.compiled_function import Compiled
-from plugrt.transforms.jit import jit
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from plugrt.transforms.stage_info import ArgInfo
 from support.behaviour import behaviour
 from support.compiles import counting

@@ -14,14 +14,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt import array_api, lax, monitoring, pmap
+from plugrt import (
+    ShapeDtypeStruct,
+    array_api,
+    config,
+    device_put,
+    devices,
+    jit,
+    lax,
+    monitoring,
+    pmap,
+)
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.execution.transfers.transfer import device_put
-from plugrt.plugins.selection.backends import devices
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.sharding import SingleDeviceSharding
 from support.behaviour import behaviour
 from support.compiles import counting
 from support.ops import add, mul, total

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import monitoring
+from plugrt import ShapeDtypeStruct, devices, monitoring
 from plugrt.errors import ArgumentMismatch, InvalidArgument, Unimplemented
 from plugrt.layout import Format
-from plugrt.plugins.selection.backends import devices
 from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from plugrt.transforms.compiled_function import Compiled
 from plugrt.transforms.jit_function import JitFunction
 from plugrt.transforms.pmap import PmapFunction
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from plugrt.transforms.stage_info import ArgInfo
 from plugrt.transforms.stages import Lowered, Traced
 from support.behaviour import behaviour

@@ -11,7 +11,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
+from plugrt import config, jit, lax, pmap
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
@@ -23,9 +23,6 @@ from plugrt.errors import (
     ShapeError,
     UnsupportedDtype,
 )
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
-from plugrt.transforms.pmap import pmap
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)

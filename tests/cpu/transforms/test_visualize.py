@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import devices, get_backend
 from plugrt.errors import ArgumentTypeError, NotAnArray, ShapeError
-from plugrt.plugins.selection.backends import devices, get_backend
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from types import FrameType
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,41 +13,22 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
-from plugrt.native.native_core import core, reason
 from support.collector import uncollected
+from support.native_core import IN_C, runs_in_c, warm_calls
 
 
-def python_calls(call: Callable[[], object]) -> list[str]:
-    """Returns the names of the Python functions that a warm call runs, comprehensions aside."""
-    seen: list[str] = []
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        name = frame.f_code.co_name
-        if event == "call" and not name.startswith("<listcomp"):  # no function since Python 3.12
-            seen.append(name)
-
-    for _ in range(3):
-        call()
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return seen[1:]  # without `call` itself
-
-
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 def test_a_warm_call_is_no_python_call() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(np.ones(3, np.float32))
-    assert not python_calls(lambda: add(x, x))
+    assert not warm_calls(lambda: add(x, x))
 
 
 @pytest.mark.parametrize("keys", [["a", "b"], ["b", "a"], [f"k{i}" for i in range(40)], [2, 1]])
 def test_a_warm_call_with_a_dict_of_arrays_is_none(keys: list[Any]) -> None:
     double = plugrt.jit(lambda d: {k: v * 2 for k, v in d.items()})
     arrays = {k: plugrt.device_put(np.full(3, i, np.float32)) for i, k in enumerate(keys)}
-    assert core is None or not python_calls(lambda: double(arrays))
+    assert not IN_C or not warm_calls(lambda: double(arrays))
     for values in (arrays, dict(reversed(arrays.items())), arrays):
         found = double(values)
         assert list(found) == sorted(keys)
@@ -89,7 +68,7 @@ def test_a_call_reads_its_settings_and_arguments_once() -> None:
         (g, (g(host[None]),), {}),
     ]  # fmt: skip
     for called, args, kwargs in forms:
-        seen = python_calls(lambda: called(*args, **kwargs))  # noqa: B023  # called at once
+        seen = warm_calls(lambda: called(*args, **kwargs))  # noqa: B023  # called at once
         assert seen.count("token") <= 1
         assert seen.count("read") <= 1
         for kept in (args[0], args[0][0]["k"] if type(args[0]) is list else None):
@@ -207,17 +186,14 @@ def test_shapes_of_nesting_with_the_same_leaves() -> None:
             np.testing.assert_allclose(f(*call), _weigh([*call, 0.0][:2]), 1e-6)
 
 
-def test_a_warm_call_with_nested_containers_is_not_flattened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_warm_call_with_nested_containers_is_not_flattened() -> None:
     x = plugrt.device_put(np.ones(2, np.float32))
     f = plugrt.jit(lambda t: t["a"]["w"][0] - t["b"]["v"][0])
-    f({"b": {"v": [x]}, "a": {"w": [x, x]}})
-    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
+    assert not IN_C or not warm_calls(lambda: f({"b": {"v": [x]}, "a": {"w": [x, x]}}))
     assert np.asarray(f({"b": {"v": [x]}, "a": {"w": [x, x]}})).tolist() == [0, 0]
 
 
-def test_a_warm_call_with_none_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_call_with_none_is_not_flattened() -> None:
     x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
     f = plugrt.jit(lambda *args, **kwargs: _count(args) * 100 + _count(kwargs))
     calls: list[tuple[Any, dict[str, Any]]] = [
@@ -229,19 +205,21 @@ def test_a_warm_call_with_none_is_not_flattened(monkeypatch: pytest.MonkeyPatch)
     ]  # fmt: skip
     wanted = [np.asarray(f(*args, **kwargs)) for args, kwargs in calls]
     assert len({value.tobytes() for value in wanted}) == len(calls)
-    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
+    for args, kwargs in calls:
+        if all(isinstance(leaf, plugrt.Array) for leaf in plugrt.tree.leaves((args, kwargs))):
+            assert not IN_C or not warm_calls(partial(f, *args, **kwargs))
     for _ in range(3):  # also as the last call
         for (args, kwargs), value in zip(calls, wanted, strict=True):
             np.testing.assert_array_equal(np.asarray(f(*args, **kwargs)), value)
 
 
-def test_a_warm_call_of_a_compiled_function_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_call_of_a_compiled_function_takes_none() -> None:
     x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
     compiled = plugrt.jit(lambda a, b, c: a + c if b is None else b).lower(x, None, y).compile()
     compiled(x, None, y)
     with pytest.raises(plugrt.errors.ArgumentMismatch, match="structure"):
         compiled(None, x, y)
-    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
+    assert not IN_C or not warm_calls(lambda: compiled(x, None, y))
     for _ in range(3):
         assert np.asarray(compiled(x, None, y)).tolist() == [3, 3]
 
@@ -265,7 +243,7 @@ class Unknown(tuple[Any, ...]):
     pass
 
 
-def test_a_warm_call_with_named_tuples_is_not_flattened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_call_with_named_tuples_is_not_flattened() -> None:
     x, y = (plugrt.device_put(np.full(2, i, np.float32)) for i in (1, 2))
     seen: list[Any] = []
 
@@ -280,7 +258,9 @@ def test_a_warm_call_with_named_tuples_is_not_flattened(monkeypatch: pytest.Monk
     ]  # fmt: skip
     wanted = [f(*args, **kwargs) for args, kwargs in calls]
     assert [*map(type, seen)] == [Point, Vector, tuple, list, Point, Point]
-    monkeypatch.setattr("plugrt.execution.trees.pytrees.flatten", None)
+    for args, kwargs in calls:
+        if all(isinstance(leaf, plugrt.Array) for leaf in plugrt.tree.leaves((args, kwargs))):
+            assert not IN_C or not warm_calls(partial(f, *args, **kwargs))
     for _ in range(3):
         for (args, kwargs), value in zip(calls, wanted, strict=True):
             found = f(*args, **kwargs)

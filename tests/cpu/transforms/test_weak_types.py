@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api as xp
-from plugrt import device_put, lax, pmap, tree
-from plugrt.settings.declarations import config
-from plugrt.transforms.jit import jit
+from plugrt import config, device_put, jit, lax, pmap, tree
 from support.effort import WHOLE, seeds, some_of
 from support.jax_oracle import jax
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import ShapeDtypeStruct, lax, xla_computation
 from plugrt import array_api as xp
-from plugrt import lax
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -27,8 +27,6 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Program
-from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
-from plugrt.transforms.xla_computation import xla_computation
 from plugrt.wire.hlo_proto import read_module
 from support.behaviour import behaviour
 

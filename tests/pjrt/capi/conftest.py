@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from plugrt.capi import create_client, load_library
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
-from plugrt.capi.loading.library import Library
+from plugrt.capi import Library, create_client, load_library
+from plugrt.interface import Client, Device
 from support.requirements import cannot
 from support.xla_cpu import library_path
 

@@ -15,8 +15,6 @@ import pytest
 from plugrt.capi.buffers import dlpack, dlpack_import, host_read
 from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
@@ -25,8 +23,8 @@ from plugrt.errors import (
     Unimplemented,
     UnsupportedDtype,
 )
-from plugrt.interface import CompileOptions, HostBufferSemantics, Program
-from plugrt.native.native_core import core
+from plugrt.interface import Client, CompileOptions, Device, HostBufferSemantics, Program
+from support.native_core import IN_C
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 VIEWS = {
@@ -250,7 +248,7 @@ class TestDlpack:
         del capsule
         assert len(dlpack._exported) == before
 
-    @pytest.mark.skipif(core is None, reason="a capsule's end in Python loses the error")
+    @pytest.mark.skipif(not IN_C, reason="a capsule's end in Python loses the error")
     def test_capsule_that_its_consumer_refuses(self, client: Client, device: Device) -> None:
         before = len(dlpack._exported)
         buffer = client.buffer_from_host(np.ones(3, ml_dtypes.bfloat16), device)

@@ -6,12 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, create_topology
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
-from plugrt.capi.loading.library import Library
+from plugrt.capi import Library, create_client, create_topology
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
-from plugrt.interface import CompileOptions, DeviceAssignment
+from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
 from support.xla_cpu import add
 
 DTYPES = [

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client
+from plugrt.capi import Library, create_client
 from plugrt.capi.buffers import dlpack, dlpack_import
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
-from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, UnsupportedDtype
+from plugrt.interface import Client, Device
 from support.clib import compile_c, needs_cc
 from support.distributions import run_python
 from support.gpu_library import FIRST_ID, GpuLibrary

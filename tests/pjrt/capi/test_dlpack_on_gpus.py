@@ -13,10 +13,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.base import dlpack_types
-from plugrt.capi import create_client
+from plugrt.capi import Library, create_client
 from plugrt.capi.buffers import dlpack
-from plugrt.capi.client.client import Client
-from plugrt.capi.loading.library import Library
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -26,10 +24,11 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.native.native_core import core
+from plugrt.interface import Client
 from plugrt.plugins.selection import backends
 from support.clib import needs_cc
 from support.gpu_library import FIRST_ID, STREAM, GpuLibrary
+from support.native_core import IN_C
 
 pytestmark = needs_cc
 ONE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -230,7 +229,7 @@ def test_the_streams_of_other_memory(kind: int) -> None:
             dlpack_types.require_stream(stream, kind)
 
 
-@pytest.mark.skipif(core is None, reason="a capsule's end in Python loses the error")
+@pytest.mark.skipif(not IN_C, reason="a capsule's end in Python loses the error")
 def test_numpy_refuses_memory_on_the_device(on_gpu: Gpu) -> None:
     x = plugrt.device_put(ONE)
     with pytest.raises((BufferError, RuntimeError), match="Unsupported device"):

@@ -30,7 +30,7 @@ import ctypes, json, os, sys
 what, path = int(sys.argv[1]), sys.argv[2]
 control = ctypes.CDLL(path)
 import plugrt
-from plugrt.capi.loading.library import load_library
+from plugrt.capi import load_library
 places = list(load_library(path).slots)
 def arm(name):
     control.arm(ctypes.c_size_t(places.index(name) if name else len(places)), what)

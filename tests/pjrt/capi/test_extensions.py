@@ -11,13 +11,11 @@ import pytest
 from plugrt.capi.buffers.raw_buffer import RawBuffer
 from plugrt.capi.client import async_transfers
 from plugrt.capi.client.async_transfers import AsyncTransfer
-from plugrt.capi.client.client import Client
 from plugrt.capi.client.phase_compile import PhaseCompiler
-from plugrt.capi.devices.devices import Device
 from plugrt.capi.extensions import ffi, layouts, shardings, stream
 from plugrt.capi.extensions.profiler import Profiler
 from plugrt.errors import Internal, InvalidArgument, NotFound, OutOfRange, Unimplemented
-from plugrt.interface import CompileOptions, TensorType
+from plugrt.interface import Client, CompileOptions, Device, TensorType
 from support.xla_cpu import add, program
 
 F4 = np.dtype(np.float32)

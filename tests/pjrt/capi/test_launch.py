@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
 from plugrt.errors import (
     DataLoss,
     DeletedBuffer,
@@ -21,7 +19,9 @@ from plugrt.errors import (
     Unknown,
 )
 from plugrt.interface import (
+    Client,
     CompileOptions,
+    Device,
     DeviceAssignment,
     ExecuteOptions,
     Program,

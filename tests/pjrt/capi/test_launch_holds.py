@@ -14,10 +14,8 @@ import pytest
 
 from plugrt.capi.buffers import launch_holds
 from plugrt.capi.buffers.launch_holds import call_holding_in_python, delete_later_in_python
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
 from plugrt.errors import Internal
-from plugrt.interface import CompileOptions
+from plugrt.interface import Client, CompileOptions, Device
 from plugrt.native.native_core import core
 from support.interruption import Interruption
 from support.library_calls import LibraryCalls

@@ -11,10 +11,9 @@ import pytest
 
 from plugrt.capi import create_client, load_library
 from plugrt.capi.buffers import host_read
-from plugrt.capi.client.client import Client
 from plugrt.capi.library import events
 from plugrt.errors import InvalidReply, PjrtError
-from plugrt.interface import HostBufferSemantics
+from plugrt.interface import Client, HostBufferSemantics
 from support.broken_library import REFUSE, SILENT, ZERO, BrokenLibrary, Case, Control, misbehaviours
 from support.clib import needs_cc
 from support.xla_cpu import library_path, needs_library

@@ -8,8 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client
-from plugrt.capi.loading.library import Library
+from plugrt.capi import Library, create_client
 from support.apart import runs_apart
 from support.native_core import SANITIZED
 from support.requirements import cannot

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plugrt.capi.client.client import Client
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import Client, CompileOptions, Program
 from plugrt.programs.parsing import convert_for_client
 from support.xla_cpu import needs_library
 

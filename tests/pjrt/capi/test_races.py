@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
 from plugrt.errors import DeletedBuffer
-from plugrt.interface import CompileOptions, HostBufferSemantics
+from plugrt.interface import Client, CompileOptions, Device, HostBufferSemantics
 from support.effort import EFFORT
 from support.xla_cpu import DONATED, add
 

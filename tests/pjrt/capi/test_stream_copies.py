@@ -14,13 +14,11 @@ import numpy as np
 import pytest
 
 from plugrt.callbacks.host_callbacks import NumberedCallback
-from plugrt.capi import create_client
-from plugrt.capi.client.client import Client
+from plugrt.capi import Library, create_client
 from plugrt.capi.devices import capabilities
 from plugrt.capi.extensions import ffi_staging
-from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Internal, NotFound, Unavailable, Unimplemented
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import Client, CompileOptions, Program
 from support.made_up_copies import MadeUpCopies
 from support.xla_cpu import program, run_python
 

@@ -21,10 +21,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, load_library
+from plugrt.capi import Library, create_client, load_library
 from plugrt.capi.abi.declarations import functions
 from plugrt.capi.buffers import host_read
-from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.negotiation import QUERIES, WAYS, Ways
 from plugrt.errors import Unimplemented
 from support import broken_steps

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi import proto_wire
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import Client, CompileOptions, Device, Program
 from support import children
 from support.markdown import ROOT
 from support.xla_cpu import library_path, needs_library, program

@@ -89,7 +89,7 @@ LEDGER = """
     import plugrt
     from plugrt.capi.extensions import ffi
     from plugrt.capi.loading.handle_ledger import Ledger
-    from plugrt.capi.loading.library import load_library
+    from plugrt.capi import load_library
 
     library = load_library(os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"].removeprefix("lib:"))
     ledger = Ledger(library)

@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client
+from plugrt.capi import Library, create_client
 from plugrt.capi.client.async_transfers import AsyncTransfer
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
-from plugrt.capi.loading.library import Library
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.interface import CompileOptions, TensorType
+from plugrt.interface import Client, CompileOptions, Device, TensorType
 from support.xla_cpu import DONATED, add, program, run_python
 
 LARGE = np.arange(1 << 16, dtype=np.float32)

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi.client.client import Client
-from plugrt.capi.devices.devices import Device
 from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
-from plugrt.interface import HostBufferSemantics
+from plugrt.interface import Client, Device, HostBufferSemantics
 from support.wrong_backend_calls import run
 
 HOST = np.ones(4, np.float32)

@@ -17,12 +17,12 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer, InvalidReply, NotAnArray, PjrtError
-from plugrt.native.native_core import core, reason
+from support.native_core import runs_in_c
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
     needs_library,
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
 ]
 H = np.arange(4, dtype=np.float32)
 

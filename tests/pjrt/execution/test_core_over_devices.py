@@ -21,16 +21,17 @@ from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtErro
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.client_launches import client_launches
 from plugrt.interface import CompileOptions
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H
+from support.native_core import runs_in_c
 from support.xla_cpu import needs_library, program
 
 pytestmark = [
     needs_cc,
     needs_library,
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
 ]
 
 

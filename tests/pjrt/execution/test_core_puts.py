@@ -22,15 +22,16 @@ from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.host_put import Transfers
 from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
-from plugrt.capi.client.client import Client
 from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
-from plugrt.native.native_core import core, reason
+from plugrt.interface import Client
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
     needs_library,
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
 ]
 H = np.arange(4, dtype=np.float32)
 

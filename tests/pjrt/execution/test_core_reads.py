@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,15 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.native_read import SMALL_BYTES
-from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.native.native_core import core, reason
+from plugrt.interface import Client
+from plugrt.native.native_core import core
+from support.native_core import python_calls, runs_in_c
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
     needs_library,
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
 ]
 H = np.arange(4, dtype=np.float32)
 
@@ -40,17 +39,8 @@ def client() -> Iterator[Client]:
 
 def _read(array: Any, wanted: Any = H) -> list[str]:
     """Reads an array, and returns the names of the Python functions that run meanwhile."""
-    seen: list[str] = []
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            seen.append(frame.f_code.co_name)
-
-    sys.setprofile(note)
-    try:
+    with python_calls() as seen:
         host = np.asarray(array)
-    finally:
-        sys.setprofile(None)
     np.testing.assert_array_equal(host, wanted)
     assert (host.dtype, host.flags.writeable) == (H.dtype, False)
     assert array.__array__() is array.__array__()

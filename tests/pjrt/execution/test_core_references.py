@@ -15,14 +15,15 @@ import pytest
 
 import plugrt
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer
-from plugrt.native.native_core import core, reason
+from plugrt.interface import Client
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
     needs_library,
-    pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}"),
+    runs_in_c,
 ]
 H = np.arange(4, dtype=np.float32)
 _IMMORTAL = 1 << 29

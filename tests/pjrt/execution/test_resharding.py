@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import lax
+from plugrt import jit, lax
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client.client import Client
-from plugrt.transforms.jit import jit
+from plugrt.interface import Client
 from support.effort import seeds
 from support.shardings import check_moves
 from support.traffic import watch

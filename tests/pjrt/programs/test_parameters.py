@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
-from plugrt.capi.client.client import Client
-from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    DeviceAssignment,
+    Executable,
+    Program,
+    TensorType,
+)
 from plugrt.programs.parameters import parameter_types
 from plugrt.wire.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
 from plugrt.wire.protobuf import integer, message, messages
