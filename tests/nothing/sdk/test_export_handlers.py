@@ -13,9 +13,9 @@ import pytest
 
 import plugrt
 from plugrt.callbacks.host_callbacks import NumberedCallback
+from plugrt.capi import library_in
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi import register_c_handler
-from plugrt.capi.library.capsule import library_in
 from plugrt.errors import (
     AlreadyExists,
     Internal,

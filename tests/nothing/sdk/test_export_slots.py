@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, create_topology
+from plugrt.capi import create_client, create_topology, library_in
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import dtype_to_element_type
@@ -22,7 +22,6 @@ from plugrt.capi.client.async_transfers import (
     create_uninitialized,
 )
 from plugrt.capi.client.create import topology_from_bytes
-from plugrt.capi.library.capsule import library_in
 from plugrt.errors import (
     Cancelled,
     DataLoss,

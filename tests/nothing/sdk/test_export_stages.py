@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.capi import library_in
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions import ffi_registration
 from plugrt.capi.extensions.ffi_types import register_type
-from plugrt.capi.library.capsule import library_in
 from plugrt.errors import (
     AlreadyExists,
     FailedPrecondition,

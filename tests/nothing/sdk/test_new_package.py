@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from plugrt import interface
 from plugrt.errors import FileRefused, InvalidArgument, PluginBroken, PluginIncompatible
 from plugrt.plugins.discovery.installed_plugins import discover
-from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
 from plugrt_sdk.conformance.command import command as conform
 from plugrt_sdk.conformance.reports.readme import Slot
@@ -133,7 +132,7 @@ def test_a_package_is_one_plugin_to_plugrt(kind: Kind, tmp_path: Path) -> None:
     assert len(project["entry-points"]) == 3
     install(tmp_path / "site", "deep-chip", project["entry-points"])
     (record,) = discover([str(tmp_path / "site")]).records
-    assert (record.name, record.source) == ("deep-chip", Source.ENTRY_POINT)
+    assert (record.name, record.source) == ("deep-chip", "plugrt.plugins")
 
 
 def test_an_existing_library_is_copied_into_its_package(tmp_path: Path) -> None:

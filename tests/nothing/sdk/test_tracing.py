@@ -32,7 +32,7 @@ HOST = """
 import sys
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
-from plugrt.capi.loading.library import load_library
+from plugrt.capi import load_library
 from plugrt.errors import PlugrtError
 
 library = load_library(sys.argv[1])
@@ -549,7 +549,7 @@ def test_a_host_in_c_on_a_plugin_in_python(
 
 BY_ENVIRONMENT = """
 import plugrt_sdk.tracing as tracing
-from plugrt.capi.library.capsule import library_in
+from plugrt.capi import library_in
 from plugrt_sdk.export import export_capsule
 def make(**options):
     raise ValueError("no client")

@@ -17,11 +17,9 @@ from xml.etree import ElementTree
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from plugrt.base import files
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.command import command
 from plugrt_sdk.conformance.manifest import manifest_hash
 from plugrt_sdk.conformance.provenance import describe_command
 from plugrt_sdk.conformance.reports import outputs
@@ -34,7 +32,9 @@ from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.export.library import export_library
+from support import kit
 from support.apart import runs_apart
+from support.kit import checks
 
 pytestmark = runs_apart("sdk")
 
@@ -57,7 +57,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def conform(*arguments: str) -> Result:
-    return CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    return kit.conform(*arguments)
 
 
 def exit_code(result: Result) -> int:
@@ -236,7 +236,7 @@ def test_a_report_of_a_library_has_its_whole_provenance() -> None:
     assert plugin["library_sha256"] == hashlib.sha256(library.read_bytes()).hexdigest()
     assert re.fullmatch(r"0\.\d+", plugin["api_version"])
     assert (plugin["library"], plugin["options"]) == (str(library), {"num_devices": 2})
-    assert (kit["version"], kit["checks"]) == (version("plugrt-sdk"), len(registry.checks()))
+    assert (kit["version"], kit["checks"]) == (version("plugrt-sdk"), len(checks()))
     assert kit["manifest_sha256"] == manifest_hash()
     assert {"system", "machine", "python", "plugrt", "jaxlib", "numpy"} <= report["machine"].keys()
     assert [device["kind"] for device in report["client"]["devices"]] == ["NumPy", "NumPy"]

@@ -12,14 +12,14 @@ from jaxlib.mlir.dialects import stablehlo
 
 import plugrt.interface as interface
 from plugrt.stablehlo.modules import parse
-from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.collectives import COLLECTIVES
 from plugrt_sdk.conformance.command import PROFILE_NAMES
 from plugrt_sdk.conformance.operation_cases import CASES
 from plugrt_sdk.conformance.operations import SAMPLES, Sample
 from plugrt_sdk.conformance.profiles import PROFILES, checks_of
+from support import kit
 
-CHECKS = registry.checks().values()
+CHECKS = kit.checks().values()
 
 CLASSES = ("Buffer", "Client", "Device", "Event", "Executable", "LoadedExecutable", "Memory",
            "Topology")  # fmt: skip
@@ -75,7 +75,7 @@ def test_each_capability_has_a_check() -> None:
     assert used <= known
     assert not used & set(FIELDS_WITHIN_CHECKS)
     assert known - used == set(FIELDS_WITHIN_CHECKS)
-    assert set(FIELDS_WITHIN_CHECKS.values()) <= set(registry.checks())
+    assert set(FIELDS_WITHIN_CHECKS.values()) <= set(kit.checks())
 
 
 STEPS = {
@@ -105,7 +105,7 @@ STEPS = {
 @pytest.mark.parametrize("steps", STEPS, ids=lambda cls: cls.__name__)
 def test_each_step_has_a_check(steps: type[Any]) -> None:
     assert {f.name for f in fields(steps)} == set(STEPS[steps])
-    assert set(STEPS[steps].values()) <= set(registry.checks())
+    assert set(STEPS[steps].values()) <= set(kit.checks())
 
 
 WITHIN_CHECKS = {
@@ -143,7 +143,7 @@ def test_each_operation_of_the_dialect_has_a_check() -> None:
     assert not tabled & set(WITHIN_CHECKS)
     assert known - tabled - set(WITHIN_CHECKS) <= NEWER, "operations without a check"
     assert not NEWER & (tabled | set(WITHIN_CHECKS))
-    assert set(WITHIN_CHECKS.values()) <= set(registry.checks())
+    assert set(WITHIN_CHECKS.values()) <= set(kit.checks())
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
@@ -169,4 +169,4 @@ def test_profiles_name_checks_that_there_are() -> None:
     for name, patterns in PROFILES.items():
         assert checks_of(name), name
         exact = {pattern for pattern in patterns if "*" not in pattern}
-        assert exact <= set(registry.checks()), name
+        assert exact <= set(kit.checks()), name

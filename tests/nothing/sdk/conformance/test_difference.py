@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from plugrt_sdk.conformance.command import command
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.outputs import Outputs
 from plugrt_sdk.conformance.verdict import Verdict
+from support import kit
 
 GONE = [f"gone.{number}" for number in range(20)]
 
@@ -33,7 +33,7 @@ def compare(before: Any, after: Any) -> Result:
     for name, content in (("a.json", before), ("b.json", after)):
         text = content if isinstance(content, str) else json.dumps(content)
         Path(name).write_text(text)
-    return CliRunner().invoke(command, ["--diff", "a.json", "b.json"], standalone_mode=False)
+    return kit.conform("--diff", "a.json", "b.json")
 
 
 @pytest.fixture(autouse=True)
@@ -125,4 +125,4 @@ def test_a_report_of_attributes_that_are_no_numbers_is_json_and_compares_alike()
     read = json.loads(paths[0].read_text(), parse_constant=pytest.fail)
     assert read["client"] == {"attributes": {"a": "nan"}, "b": ["-inf"]}
     asked = ["--diff", *map(str, paths)]
-    assert CliRunner().invoke(command, asked, standalone_mode=False).return_value == 0
+    assert kit.conform(*asked).return_value == 0

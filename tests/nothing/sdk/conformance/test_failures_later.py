@@ -10,16 +10,12 @@ import pytest
 from plugrt.errors import ResourceExhausted
 from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_sdk import BackendPlugin
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Verdict
 from plugrt_sdk.export import export_capsule
+from support import kit
 from support.markdown import load_script
 
 EXAMPLE = load_script("examples/asynchronous_backend.py")
-CHECKS = [check for name, check in registry.checks().items() if name.startswith("failures.")]
+CHECKS = [*kit.checks("failures.")]
 
 
 class Device(EXAMPLE.Worker):  # type: ignore[name-defined, misc]
@@ -60,16 +56,14 @@ def plugin(exported: bool, worker: Any = Device) -> Plugin:
 
 @pytest.mark.parametrize("exported", [False, True], ids=["in process", "through C"])
 def test_errors_that_come_later_pass_the_checks_of_failures(exported: bool) -> None:
-    subject = PluginSubject(Target("object", "later"), load=lambda: plugin(exported))
-    found = {check.id: judge(check, subject) for check in CHECKS}
-    assert {name: str(result.verdict) for name, result in found.items()} == {
-        check.id: "PASS" for check in CHECKS
-    }, found
+    found = dict(zip(CHECKS, kit.judged(lambda: plugin(exported), *CHECKS), strict=True))
+    assert {name: str(result.verdict) for name, result in found.items()} == dict.fromkeys(
+        CHECKS, "PASS"
+    ), found
 
 
 @pytest.mark.parametrize("exported", [False, True], ids=["in process", "through C"])
 def test_numbers_made_of_what_failed_are_found(exported: bool) -> None:
-    subject = PluginSubject(Target("object", "zeros"), load=lambda: plugin(exported, GivesZeros))
-    found = judge(registry.find("failures.passed_on"), subject)
-    assert found.verdict is Verdict.FAIL
+    [found] = kit.judged(lambda: plugin(exported, GivesZeros), "failures.passed_on")
+    assert found.verdict == "FAIL"
     assert "a launch on the result of one that failed" in found.expected

@@ -9,12 +9,9 @@ import pytest
 
 from mutants.tables import TableFaults, keep
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Needs
+from plugrt_sdk.conformance import Needs
 from plugrt_sdk.conformance.function_table import SLOTS
-from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.target import Target
+from support import kit
 from support.apart import runs_apart
 
 pytestmark = [runs_apart("sdk"), pytest.mark.long]
@@ -72,10 +69,13 @@ def counting(counts: Counter[str]) -> TableFaults:
 @pytest.mark.timeout(0)
 def test_each_function_is_called() -> None:
     counts: Counter[str] = Counter()
-    subject = PluginSubject(Target("object", "counting"), load=counting(counts).plugin_of)
-    for check in registry.checks().values():
-        if check.needs is not Needs.PROCESS and not check.id.startswith(OF_ONE_BODY):
-            assert not judge(check, subject).verdict.is_bad, check.id
+    ids = [
+        name
+        for name, check in kit.checks().items()
+        if check.needs is not Needs.PROCESS and not name.startswith(OF_ONE_BODY)
+    ]
+    found = dict(zip(ids, kit.judged(counting(counts).plugin_of, *ids), strict=True))
+    assert not [name for name, result in found.items() if result.verdict.is_bad]
     uncalled = {name for name in SLOTS if not counts[name]}
     excused = {name for name in SLOTS if name.startswith(tuple(NOT_CALLED))}
     assert uncalled == excused

@@ -20,12 +20,11 @@ from mutants.killers import KILLERS
 from mutants.liars import CAUGHT_BY, LIARS
 from mutants.loans import LENDS
 from mutants.tables import SICK, TableFaults
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Check, Needs
+from plugrt_sdk.conformance import Needs, PluginSubject, registry
+from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.judge import judge
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.conformance.runner import Runner
-from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from support.apart import runs_apart

@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from plugrt.plugins import LibraryPlugin
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
-from plugrt_sdk.conformance.command import command
-from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Verdict
+from plugrt_sdk.conformance import Chapter, Level, Needs
 from plugrt_sdk.export import export_capsule
+from support import kit
 from support.apart import runs_apart
 
 pytestmark = runs_apart("sdk")
 
-CHECKS = registry.checks()
+CHECKS = kit.checks()
 FREE = {name for name, check in CHECKS.items() if not check.needs.has_client}
 OF_INSTALLATIONS = {name for name in FREE if name.startswith("installed.")}
 """They try nothing here: the plugins of this module are objects, which nobody installed."""
@@ -38,10 +32,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def conform(name: str, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Returns the exit code and the report."""
-    found = CliRunner().invoke(
-        command, [f"support.conformance_mutants:{name}", "--report", "r.json", *arguments],
-        standalone_mode=False,
-    )  # fmt: skip
+    found = kit.conform(f"support.conformance_mutants:{name}", "--report", "r.json", *arguments)
     assert found.exception is None, found.exception
     return found.return_value, json.loads(Path("r.json").read_text())
 
@@ -103,9 +94,8 @@ def test_functions_of_a_library_are_called_with_what_it_needs_while_it_starts() 
             self.is_starting = False
 
     plugin = Library("library", c_api=export_capsule(lambda: None))
-    subject = PluginSubject(Target("object", "library"), load=lambda: plugin)
     chapter = Chapter("here", Level.INSTALLS, "this test", needs=Needs.LIBRARY)
     chapter.add("starting", "A statement.", lambda _: seen.append(plugin.is_starting), why="it is")
     [check] = chapter
-    assert judge(check, subject).verdict is Verdict.PASS
+    assert kit.judge_one(lambda: plugin, check).verdict == "PASS"
     assert (seen, plugin.is_starting) == ([True], False)

@@ -6,11 +6,7 @@ import pytest
 
 from mutants.tables import TableFaults
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.judge import judge
-from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Verdict
+from support import kit
 from support.absent_core import needs_sdk_core
 
 NEWER = {
@@ -27,7 +23,6 @@ def test_a_check_does_not_apply_to_a_table_without_its_function(name: str) -> No
     def cut(table: object) -> None:
         table.struct_size = ffi.offsetof("PJRT_Api", NEWER[name])  # type: ignore[attr-defined]
 
-    subject = PluginSubject(Target("object", "older"), load=TableFaults(cut).plugin_of)
-    found = judge(registry.find(name), subject)
-    assert (found.verdict, found.applies) == (Verdict.NOT_RUN, False), found
+    [found] = kit.judged(TableFaults(cut).plugin_of, name)
+    assert (found.verdict, found.applies) == ("NOT-RUN", False), found
     assert f"without PJRT_{NEWER[name].partition('_')[0]}_" in found.got + found.was, found

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Needs
+from plugrt_sdk.conformance import Needs, registry
 from plugrt_sdk.conformance.operations import SAMPLES
 from plugrt_sdk.conformance.profiles import PROFILES, checks_of, missing, sample
 from plugrt_sdk.conformance.verdict import Result, Verdict
+from support import kit
 from support.markdown import ROOT
 
 NEEDS: dict[str, dict[str, list[str]]] = json.loads(
@@ -160,7 +160,7 @@ def test_one_device_is_enough_for_all_profiles_but_one() -> None:
     }
     assert of_two.pop("multi-device") >= {"scales.replicas", "buffers.copy.devices"}
     assert set().union(*of_two.values()) == set()
-    assert "programs.refused.arguments.device" in registry.checks(), "which a pattern would add"
+    assert "programs.refused.arguments.device" in kit.checks(), "which a pattern would add"
 
 
 def test_a_check_that_does_not_apply_is_not_missing() -> None:

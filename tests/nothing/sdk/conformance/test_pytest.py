@@ -126,9 +126,9 @@ def test_a_quick_class_has_one_test_for_all_dtypes(author: pytest.Pytester) -> N
 
 
 def _ids() -> list[str]:
-    from plugrt_sdk.conformance import registry
+    from support import kit
 
-    return list(registry.checks())
+    return list(kit.checks())
 
 
 def test_the_option_runs_the_checks_once_for_all_workers(author: pytest.Pytester) -> None:
