@@ -14,6 +14,7 @@ target's.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,13 +38,18 @@ CALLS = (
 """What has the runtime's core by the API alone; besides it each file that imports the core."""
 PRELOADED = ("libasan.so", "libstdc++.so")  # jaxlib throws exceptions: libasan alone ends it
 
+USES_CORE = re.compile(
+    r"^from (plugrt\.native\.native_core import core|support\.native_core import .*in_c\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
 
 def tests_of_core() -> list[str]:
     """Returns the files of tests that use the core itself; what is in `CALLS` is not repeated."""
     found = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "\nfrom plugrt.native.native_core import core" in path.read_text(encoding="utf-8")
+        if USES_CORE.search(path.read_text(encoding="utf-8"))
     ]
     return [path for path in found if not path.startswith(CALLS)]
 

@@ -1,8 +1,9 @@
 """Runs the tests on the newest release of each jaxlib minor from 0.9 on: ``nox -s jaxlib``.
 
 Each minor that installs on this Python gets a temporary environment with our packages and the JAX
-of the same release, and runs tests/cpu and tests/nothing. Newer ones, which need a newer Python,
-are downloaded and their libraries searched for the private names that the cpu plugin uses.
+of the same release, and runs tests/cpu, tests/nothing and tests/unit. Newer ones, which need a
+newer Python, are downloaded and their libraries searched for the private names that the cpu plugin
+uses.
 
     python tools/test_jaxlib.py [VERSION ...] [-- PYTEST_ARGUMENT ...]
 
@@ -36,7 +37,7 @@ TEST_TOOLS = (
     *("pytest", "pytest-timeout", "pytest-randomly", "pytest-xdist", "hypothesis", "uv"),
     *("setuptools>=77", "pip", "flatbuffers"),  # flatbuffers is what jax.export writes with
 )
-TESTS = ("tests/cpu", "tests/nothing")
+TESTS = ("tests/cpu", "tests/nothing", "tests/unit")
 
 
 def available(*options: str) -> list[str]:

@@ -27,9 +27,9 @@ from release import ABI, IN_C, PROJECTS, build  # noqa: E402
 UV = [sys.executable, "-m", "uv"]
 FIRST = (3, 11)
 TESTS = (
-    "tests/nothing/test_native_core.py", "tests/pjrt/test_native_core.py",
-    "tests/nothing/test_core_objects.py", "tests/nothing/test_core_launches.py",
-    "tests/nothing/test_core_last_calls.py", "tests/nothing/test_core_locks.py",
+    "tests/unit/native/test_native_core.py", "tests/pjrt/test_native_core.py",
+    "tests/unit/core/test_objects.py", "tests/unit/core/test_launches.py",
+    "tests/unit/core/test_last_calls.py", "tests/unit/core/test_locks.py",
     "tests/cpu/client/test_steps.py", "tests/cpu/execution/test_function_reads.py",
     "tests/pjrt/execution", "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",

@@ -11,8 +11,8 @@ from types import FrameType
 import pytest
 
 from plugrt.errors import ConfigError
-from plugrt.settings.declarations import Config
 from support.distributions import run_python
+from support.registries import settings
 
 HEAVY = (
     "jaxlib", "jax", "pytest", "_pytest", "pycparser", "cffi", "_cffi_backend", "rich", "click",
@@ -110,14 +110,14 @@ def test_settings_that_are_not_set_are_not_parsed() -> None:
             calls.append(frame.f_code.co_name)
 
     for environ, most in (({}, 12), ({"JAX_ENABLE_X64": "1", "PLUGRT_PROBE_SECONDS": "3"}, 24)):
-        made = Config(environ)
+        made = settings(**environ)
         sys.setprofile(note)
         made.check()
         sys.setprofile(None)
         assert len(calls) <= most, calls
         calls.clear()
     with pytest.raises(ConfigError, match="JAX_ENABLE_X64"):
-        Config({"JAX_ENABLE_X64": "perhaps"}).check()
+        settings(JAX_ENABLE_X64="perhaps").check()
 
 
 def test_no_native_library_is_mapped() -> None:

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from plugrt import monitoring
+from plugrt import config, monitoring
 from plugrt.base import files
 from plugrt.errors import ArgumentError, FileRefused
-from plugrt.settings.declarations import config
 
 
 def events(path: Path) -> list[dict[str, Any]]:

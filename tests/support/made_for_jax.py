@@ -1,4 +1,4 @@
-"""Plugins made for JAX whose ``initialize()`` has given lines; counts its runs."""
+"""A folder for plugins, and plugins made for JAX whose ``initialize()`` has given lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import builtins
 import ctypes
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 from plugrt.plugins import Backends
 from plugrt.plugins.starting import jax_trial
 from plugrt.processes.run_in_child import Outcome
-from plugrt.settings.declarations import Config
 from support.distributions import install
+from support.registries import registry
 
 REGISTERS = 'xb.register_plugin("chip", library_path="lib.so")'
 START = """
@@ -36,11 +37,26 @@ def made_for_jax(site: Path, body: str, *files: str, **settings: str) -> Backend
     for file in files:
         (site / file).write_bytes(b"no library")
     (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-    return Backends(Config(settings), path=[str(site)])
+    return registry(path=site, **settings)
 
 
-def count_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The runs of the code: the child's side runs in this process, where jax is imported."""
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path, whose modules are forgotten afterwards."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The runs of the code of plugins made for JAX.
+
+    The child's side runs in this process, where jax is imported.
+    """
 
     def run(target: str, argument: Any, seconds: float, **_: Any) -> Outcome:
         lines: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import plugrt.array_api as xp
-from plugrt.execution.arrays.array import Array
+from plugrt import Array
 from plugrt.tracing.tracer import Tracer
 
 STANDARD = {

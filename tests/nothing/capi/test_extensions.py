@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client
+from plugrt.capi import Library, create_client
 from plugrt.capi.buffers.raw_buffer import RawBuffer
 from plugrt.capi.client import callback, cross_host
-from plugrt.capi.client.client import Client
 from plugrt.capi.client.phase_compile import PhaseCompiler
 from plugrt.capi.extensions import abi_version, shardings, stream
 from plugrt.capi.extensions.profiler import Profiler, encode_options
 from plugrt.capi.loading.handle_ledger import Ledger
-from plugrt.capi.loading.library import Library
 from plugrt.errors import (
     FailedPrecondition,
     Internal,
@@ -27,7 +25,7 @@ from plugrt.errors import (
     PjrtError,
     Unimplemented,
 )
-from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.interface import Client, CompileOptions, Program, TensorType
 from plugrt.wire.protobuf import fields, messages
 from support.changed_headers import rewrite_header
 from support.clib import needs_cc, tiny_library

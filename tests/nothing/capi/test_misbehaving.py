@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, load_library
+from plugrt.capi import create_client, library_at, load_library
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.generate import HANDLES_TARGET, handles_module
 from plugrt.capi.abi.process_map import AddressMap, is_memory, read_memory
-from plugrt.capi.loading.library import library_at
 from plugrt.errors import InvalidReply, PjrtError, PluginBroken, PlugrtError, Unimplemented
 from plugrt.interface import CompileOptions, Program
 from support.clib import needs_cc, tiny_library

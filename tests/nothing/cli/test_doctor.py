@@ -11,11 +11,11 @@ import pytest
 from plugrt.capi.loading import exception_guard
 from plugrt.cli.doctor_checks import examine
 from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config
 from support.apart import runs_apart
 from support.distributions import install_plugin, run_cli
 from support.doctor import show
 from support.native_core import needs_core
+from support.registries import settings
 
 
 def doctor(*folders: Path, code: int, **environ: str) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
-    settings = Config({"JAX_PLATFORMS": "hang", "PLUGRT_DOCTOR_SECONDS": "12"})
-    found = examine(Backends(settings, path=[str(tmp_path)]))
+    given = settings(JAX_PLATFORMS="hang", PLUGRT_DOCTOR_SECONDS="12")
+    found = examine(Backends(given, path=[str(tmp_path)]))
     assert "had not ended after 6 s while loading 'hang'" in found.problems[0]
     assert "its last output: No chips detected" in found.problems[0]
     hang, after = found.candidates

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from plugrt.interface import HostBufferSemantics
-from plugrt.settings.declarations import Config
 from plugrt_cpu import CpuPlugin, plugin
+from support.registries import settings
 
 
 def test_describes_itself() -> None:
@@ -46,7 +46,7 @@ def test_importing_does_not_import_jaxlib() -> None:
     ],
 )
 def test_client_options(environ: dict[str, str], options: dict[str, object]) -> None:
-    assert plugin.client_options(Config(environ)) == options
+    assert plugin.client_options(settings(**environ)) == options
 
 
 def test_semantics_are_pjrts() -> None:

@@ -21,10 +21,9 @@ from plugrt.distributed.initialize_arguments import (
     host_and_port,
 )
 from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongType
-from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config
 from support.behaviour import behaviour
 from support.distributions import install
+from support.registries import registry
 
 SLURM = {
     "SLURM_JOB_ID": "5004",
@@ -54,7 +53,7 @@ def found(
 ) -> tuple[Any, ...]:  # fmt: skip
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    table = Backends(Config(environ), path=[str(site)]).table
+    table = registry(path=site, **environ).table
     given = stated or Parameters(None, None, None, None)
     p = find_parameters(given, method, 1, table)
     local = p.local_device_ids
@@ -191,7 +190,7 @@ def test_a_package_adds_its_own_way(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.syspath_prepend(str(tmp_path))
     assert found(monkeypatch, tmp_path, {}) == ("grid0:5", 3, 2, None)
     assert found(monkeypatch, tmp_path, {}, "grid", JAX_COORDINATOR_PORT="8")[0] == "grid0:8"
-    table = Backends(Config({}), path=[str(tmp_path)]).table
+    table = registry(path=tmp_path).table
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert find_environment(table, None).name == "grid"  # type: ignore[union-attr]
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from plugrt_sdk.conformance import registry
+from support import kit
 from support.markdown import load_script
 
 generate = load_script("docs/generate/checks.py")
@@ -14,7 +14,7 @@ generate = load_script("docs/generate/checks.py")
 
 def test_the_page_has_every_check_once() -> None:
     page = generate.page()
-    assert re.findall(r"^\| `([^`]+\.[^`]+)` \|", page, re.M) == list(registry.checks())
+    assert re.findall(r"^\| `([^`]+\.[^`]+)` \|", page, re.M) == list(kit.checks())
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in page.splitlines() if line[:1] == "|"}
     assert widths == {4, 6}, "no text adds a column to its table"
 

@@ -16,8 +16,9 @@ from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
 from plugrt.execution.compilation import cpu_features
 from plugrt.lifetime import forks
+from plugrt.plugins import Record
 from plugrt.plugins.discovery import env_paths
-from plugrt.plugins.record import Record, Source
+from plugrt.plugins.record import Source
 from plugrt.processes import keeper
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import make_mesh
 from plugrt.errors import ArgumentError, ArgumentTypeError, DeviceMismatch, InvalidArgument
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.mesh import Mesh, make_mesh
+from plugrt.sharding import AbstractMesh, Mesh
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
 

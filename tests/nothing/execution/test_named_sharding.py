@@ -11,12 +11,8 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec as P
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.sharding import PmapSharding
+from plugrt.sharding import AbstractMesh, Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
+from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
 

@@ -11,12 +11,10 @@ import pytest
 
 from plugrt.errors import ArgumentTypeError, AxisError, DeviceMismatch, InvalidArgument, ShapeError
 from plugrt.execution.shardings.divided import replicate
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec as P
-from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.programs.saved_header import decode_sharding, encode_sharding
+from plugrt.sharding import Mesh, NamedSharding, PositionalSharding
+from plugrt.sharding import PartitionSpec as P
 from support.fake_client import FakeClient
 
 DEVICES = tuple(FakeClient(count=12).devices())

@@ -12,8 +12,7 @@ import pytest
 
 import plugrt.sharding
 from plugrt.errors import InvalidArgument, ShapeError
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
-from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding
+from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from support.fake_client import FakeClient
 
 

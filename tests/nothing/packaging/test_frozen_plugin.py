@@ -16,10 +16,9 @@ import pytest
 
 from plugrt import interface
 from plugrt.errors import PluginIncompatible
-from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config
 from support.absent_core import needs_sdk_core
 from support.distributions import install, run_python
+from support.registries import registry
 from support.requirements import needs_jax
 
 FROZEN = Path(__file__).parents[2] / "frozen"
@@ -116,7 +115,7 @@ def test_a_later_major_version_refuses_it_with_the_lines_to_type(
 ) -> None:
     monkeypatch.syspath_prepend(str(installed))
     monkeypatch.setattr(interface, "VERSION", (2, 0))
-    backends = Backends(Config({"JAX_PLATFORMS": "frozen-client"}), path=[str(installed)])
+    backends = registry(path=installed, JAX_PLATFORMS="frozen-client")
     try:
         with pytest.raises(PluginIncompatible) as error:
             backends.get()

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+import plugrt
 from plugrt import monitoring
 from plugrt.errors import (
     ConfigError,
@@ -30,10 +31,8 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import Availability, Backends, hookimpl
-from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import Config
+from plugrt.plugins import Availability, Backends, Record, hookimpl
+from plugrt.plugins.record import Source
 from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
 from support.registries import registry
@@ -64,18 +63,18 @@ def raises_twice(call: Callable[[], Any], cls: type[Exception]) -> str:
 def test_only_what_is_named_is_started_the_first_is_the_default() -> None:
     a, b, c = FakePlugin("a"), FakePlugin("b", count=2), FakePlugin("c", priority=900)
     made = registry(a, b, c, JAX_PLATFORMS=" b , a ")
-    assert list(backends.backends(made)) == ["b", "a"]
-    assert backends.default_backend(made) == "b"
-    assert [d.platform for d in backends.devices(of=made)] == ["b", "b"]
+    assert list(plugrt.backends(made)) == ["b", "a"]
+    assert plugrt.default_backend(made) == "b"
+    assert [d.platform for d in plugrt.devices(of=made)] == ["b", "b"]
     assert c.clients == []
-    assert row_of(made, "c").state is State.NOT_SELECTED
+    assert row_of(made, "c").state == "not selected"
 
 
 def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> None:
     """JAX 0.10: the first call raises, the second succeeds with what had been started."""
     a = FakePlugin("a")
     made = registry(a, JAX_PLATFORMS="a,nosuch")
-    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+    message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
     assert "JAX_PLATFORMS=a,nosuch asks for 'nosuch'" in message
     assert a.clients == []
 
@@ -83,7 +82,7 @@ def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> No
 def test_a_later_name_that_cannot_start_fails_each_time_and_closes_the_first() -> None:
     a, b = FakePlugin("a"), FakePlugin("b", error=RuntimeError("broken pipe"))
     made = registry(a, b, JAX_PLATFORMS="a,b")
-    message = raises_twice(lambda: backends.get_backend("a", made), PluginBroken)
+    message = raises_twice(lambda: plugrt.get_backend("a", made), PluginBroken)
     for fact in ("JAX_PLATFORMS=a,b", "'b'", "RuntimeError: broken pipe", "take 'b' out"):
         assert fact in message
     assert [client.closed for client in a.clients] == [1]
@@ -97,7 +96,7 @@ def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
     both raise `PluginUnavailable`, with the cure.
     """
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
-    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
+    message = raises_twice(lambda: plugrt.devices(of=made), PluginUnavailable)
     assert "no such device on the bus" in message
     assert "plug one in" in message
 
@@ -105,41 +104,41 @@ def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
 def test_an_alias_starts_the_first_that_works() -> None:
     rocm, cuda = FakePlugin("rocm"), FakePlugin("cuda", available=ABSENT)
     made = registry(rocm, cuda, JAX_PLATFORMS="gpu")
-    assert backends.default_backend(made) == "rocm"
-    assert backends.get_backend("gpu", made) is rocm.clients[0]
+    assert plugrt.default_backend(made) == "rocm"
+    assert plugrt.get_backend("gpu", made) is rocm.clients[0]
 
 
 def test_an_alias_none_of_which_works_says_why_of_each() -> None:
     made = registry(FakePlugin("rocm", error=ValueError("v")), FakePlugin("cuda", available=ABSENT),
                     JAX_PLATFORMS="gpu")  # fmt: skip
-    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
+    message = raises_twice(lambda: plugrt.devices(of=made), PluginUnavailable)
     assert "no such device" in message
     assert "ValueError: v" in message
 
 
 def test_what_jax_platforms_leaves_out_cannot_be_had() -> None:
     made = registry(FakePlugin("a"), FakePlugin("cpu"), JAX_PLATFORMS="a")
-    message = raises_twice(lambda: backends.get_backend("cpu", made), UnknownPlatform)
+    message = raises_twice(lambda: plugrt.get_backend("cpu", made), UnknownPlatform)
     assert "JAX_PLATFORMS=a leaves 'cpu' out" in message
     assert "set JAX_PLATFORMS=a,cpu" in message
     assert "did you mean 'cpu'" in raises_twice(
-        lambda: backends.get_backend("cpuu", made), UnknownPlatform
+        lambda: plugrt.get_backend("cpuu", made), UnknownPlatform
     )
-    assert list(backends.backends(made)) == ["a"]
+    assert list(plugrt.backends(made)) == ["a"]
 
 
 def test_jax_platform_name_is_a_default_that_excludes_nothing() -> None:
     made = registry(FakePlugin("a"), FakePlugin("b", priority=9000), JAX_PLATFORM_NAME="a")
-    assert backends.default_backend(made) == "a"
-    assert backends.get_backend("b", made).platform == "b"
+    assert plugrt.default_backend(made) == "a"
+    assert plugrt.get_backend("b", made).platform == "b"
 
 
 def test_a_client_that_reports_another_platform_can_be_asked_for_by_it() -> None:
     plugin = FakePlugin("mine")
     plugin.create_client = lambda *_: FakeClient("cpu")  # type: ignore[method-assign]
     made = registry(plugin, JAX_PLATFORMS="mine")
-    assert backends.get_backend("cpu", made) is backends.get_backend("mine", made)
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.get_backend("cpu", made) is plugrt.get_backend("mine", made)
+    assert plugrt.default_backend(made) == "cpu"
 
 
 # --- by priority ------------------------------------------------------------------------------
@@ -148,12 +147,12 @@ def test_a_client_that_reports_another_platform_can_be_asked_for_by_it() -> None
 def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
     cpu, cuda = FakePlugin("cpu", priority=0), FakePlugin("cuda", priority=500)
     made = registry(cpu, cuda)
-    found = backends.backends(made)
+    found = plugrt.backends(made)
     assert list(found) == ["cuda", "cpu"]
     assert cpu.clients == []
     assert found["cpu"] is cpu.clients[0]
-    assert backends.get_backend("cpu", made) is cpu.clients[0]
-    assert backends.get_backend(None, made) is cuda.clients[0]
+    assert plugrt.get_backend("cpu", made) is cpu.clients[0]
+    assert plugrt.get_backend(None, made) is cuda.clients[0]
     with pytest.raises(KeyError):
         found["nosuch"]
 
@@ -166,10 +165,10 @@ def test_the_first_of_equal_priorities_is_chosen(
 
     Same as JAX: of libraries in PJRT_NAMES_AND_LIBRARY_PATHS the first one is the default.
     """
-    made = Backends(Config({}), path=[])
+    made = registry()
     for name in names:
         made.register(FakePlugin(name))
-    assert backends.default_backend(made) == names[0]
+    assert plugrt.default_backend(made) == names[0]
     monkeypatch.setattr(
         "plugrt.plugins.library.LibraryPlugin.create_client",
         lambda plugin, *_: FakePlugin(plugin.name).create_client({}),
@@ -178,21 +177,21 @@ def test_the_first_of_equal_priorities_is_chosen(
     install_plugin(site, "aaa")
     stated = {"PJRT_NAMES_AND_LIBRARY_PATHS": ",".join(f"{name}:{library}" for name in names),
               "PLUGRT_PROBE_LIBRARIES": "0"}  # fmt: skip
-    made = Backends(Config(stated), path=[str(site)])
-    assert backends.default_backend(made) == names[0]
+    made = registry(path=site, **stated)
+    assert plugrt.default_backend(made) == names[0]
     assert [row.name for row in made.table.rows] == [*names, "aaa"]
 
 
 def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     absent = FakePlugin("cuda", priority=500, available=ABSENT)
     made = registry(absent, FakePlugin("cpu", priority=100))
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     assert caplog.messages == []
     row = row_of(made, "cuda")
-    assert (row.state, row.cure) == (State.UNAVAILABLE, "plug one in")
+    assert (row.state, row.cure) == ("unavailable", "plug one in")
     assert "no such device" in row.reason
     assert absent.options == []
-    message = raises_twice(lambda: backends.get_backend("cuda", made), PluginUnavailable)
+    message = raises_twice(lambda: plugrt.get_backend("cuda", made), PluginUnavailable)
     assert "no such device" in message
 
 
@@ -202,8 +201,8 @@ def test_a_broken_plugin_is_one_warning_line_and_the_next_is_used(
     made = registry(FakePlugin("cpu", priority=100))
     made.register(FakePlugin("bad", priority=900, error=Internal("boom\nin two lines")))
     with caplog.at_level(logging.WARNING, "plugrt"):
-        assert backends.default_backend(made) == "cpu"
-        assert backends.default_backend(made) == "cpu"
+        assert plugrt.default_backend(made) == "cpu"
+        assert plugrt.default_backend(made) == "cpu"
     (message,) = caplog.messages
     assert "\n" not in message
     for fact in ("'bad'", "test_backends.py", "INTERNAL: boom", "PLUGRT_PLUGINS_BLOCK=bad"):
@@ -213,12 +212,12 @@ def test_a_broken_plugin_is_one_warning_line_and_the_next_is_used(
 def test_strict_makes_a_broken_plugin_fail() -> None:
     broken = FakePlugin("bad", priority=900, error=ValueError("v"))
     made = registry(broken, FakePlugin("cpu", priority=0), PLUGRT_STRICT_PLUGINS="1")
-    assert "ValueError: v" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    assert "ValueError: v" in raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
 
 
 def test_nothing_that_works_lists_each_with_its_reason() -> None:
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("b", error=ValueError("v")))
-    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
+    message = raises_twice(lambda: plugrt.devices(of=made), PluginUnavailable)
     for fact in ("'a'", "no such device", "'b'", "ValueError: v", 'pip install "plugrt[cpu]"'):
         assert fact in message
 
@@ -226,20 +225,20 @@ def test_nothing_that_works_lists_each_with_its_reason() -> None:
 def test_a_platform_asked_for_by_name_needs_no_default() -> None:
     mine, other = FakePlugin("mychip", priority=-5), FakePlugin("b", priority=-1)
     made = registry(mine, other, FakePlugin("cuda", available=ABSENT))
-    assert [d.client for d in backends.devices("mychip", made)] == mine.clients
-    assert backends.get_backend("mychip", made) is mine.clients[0]
+    assert [d.client for d in plugrt.devices("mychip", made)] == mine.clients
+    assert plugrt.get_backend("mychip", made) is mine.clients[0]
     assert (len(mine.clients), other.clients, made.started_names) == (1, [], ("mychip",))
     with pytest.raises(RegistrationError, match=r"comes too late.*\(mychip\)"):
         made.register(FakePlugin("late"))
     with pytest.raises(RuntimeError, match="mychip started"):
         made.config.update("num_cpu_devices", 3)
-    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
+    message = raises_twice(lambda: plugrt.devices(of=made), PluginUnavailable)
     for fact in ("'mychip'", "its priority (-1) is negative: it is used only if asked for; JAX_P"):
         assert fact in message
-    backends.clear_backends(made)
+    plugrt.clear_backends(made)
     made.register(FakePlugin("cpu", priority=0))
-    assert backends.default_backend(made) == "cpu"
-    assert backends.get_backend("mychip", made) is mine.clients[1]
+    assert plugrt.default_backend(made) == "cpu"
+    assert plugrt.get_backend("mychip", made) is mine.clients[1]
 
 
 @pytest.mark.parametrize("strict", ["0", "1"])
@@ -247,19 +246,19 @@ def test_the_name_of_one_that_works_beside_those_that_do_not(strict: str) -> Non
     broken, mine = FakePlugin("bad", error=ValueError("v")), FakePlugin("mychip", priority=-5)
     made = registry(broken, mine, PLUGRT_STRICT_PLUGINS=strict)
     if strict == "1":
-        raises_twice(lambda: backends.devices("mychip", made), PluginBroken)
+        raises_twice(lambda: plugrt.devices("mychip", made), PluginBroken)
     else:
-        assert backends.devices("mychip", made)
-        assert "ValueError: v" in raises_twice(lambda: backends.devices("bad", made), PluginBroken)
-        message = raises_twice(lambda: backends.devices("mychap", made), UnknownPlatform)
+        assert plugrt.devices("mychip", made)
+        assert "ValueError: v" in raises_twice(lambda: plugrt.devices("bad", made), PluginBroken)
+        message = raises_twice(lambda: plugrt.devices("mychap", made), UnknownPlatform)
         assert "did you mean 'mychip'?" in message
     strictly = registry(FakePlugin("mychip", priority=-5), PLUGRT_STRICT_PLUGINS="1")
-    assert backends.devices("mychip", strictly)
+    assert plugrt.devices("mychip", strictly)
 
 
 def test_what_jax_platforms_asks_for_must_work() -> None:
     made = registry(FakePlugin("mychip", priority=-5), JAX_PLATFORMS="nosuch")
-    raises_twice(lambda: backends.devices("mychip", made), UnknownPlatform)
+    raises_twice(lambda: plugrt.devices("mychip", made), UnknownPlatform)
 
 
 @pytest.mark.parametrize("default", ["nosuch", "bad", "other"])
@@ -278,24 +277,24 @@ def test_a_default_that_is_not_there_fails_calls_without_a_name_alone(
     environ = {"JAX_PLATFORMS": platforms, "PLUGRT_STRICT_PLUGINS": strict}
     made = registry(*plugins, JAX_PLATFORM_NAME=default, **environ)
     if default == "other" and not platforms:
-        assert backends.default_backend(made) == "other"
+        assert plugrt.default_backend(made) == "other"
         return
     cls = PluginUnavailable if default == "bad" and not platforms else UnknownPlatform
     for _ in range(2):
-        message = raises_twice(lambda: backends.devices(of=made), cls)
+        message = raises_twice(lambda: plugrt.devices(of=made), cls)
         assert f"JAX_PLATFORM_NAME={default}" in message
-        assert backends.devices("mychip", made) == mine.clients[0].devices()
+        assert plugrt.devices("mychip", made) == mine.clients[0].devices()
     assert len(mine.clients) == 1
     assert not mine.clients[0].closed
     with pytest.raises(RuntimeError, match="started"):
         made.config.update("num_cpu_devices", 3)
     if platforms:
-        message = raises_twice(lambda: backends.devices("other", made), UnknownPlatform)
+        message = raises_twice(lambda: plugrt.devices("other", made), UnknownPlatform)
         assert f"JAX_PLATFORMS={platforms} leaves 'other' out" in message
 
 
 def test_nothing_installed_says_what_to_install() -> None:
-    message = raises_twice(lambda: backends.devices(of=registry()), UnknownPlatform)
+    message = raises_twice(lambda: plugrt.devices(of=registry()), UnknownPlatform)
     assert message == 'no plugin is installed; pip install "plugrt[cpu]"'
 
 
@@ -304,16 +303,16 @@ def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
 ) -> None:
     variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": "nonsense"}
     made = registry(FakePlugin("a"), **variable)
-    assert "item 1, 'nonsense'" in raises_twice(lambda: backends.devices(of=made), ConfigError)
+    assert "item 1, 'nonsense'" in raises_twice(lambda: plugrt.devices(of=made), ConfigError)
     made = registry(FakePlugin("a"), JAX_PLATFORMS="a", **variable)
-    assert backends.default_backend(made) == "a"
+    assert plugrt.default_backend(made) == "a"
     assert len(caplog.messages) == 1
     assert "item 1, 'nonsense'" in caplog.messages[0]
 
 
 def test_an_unknown_name_shows_the_item_that_may_have_meant_it() -> None:
     made = registry(FakePlugin("a"), JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS="mine")
-    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+    message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
     assert "asks for 'mine'" in message
     assert "item 1, 'mine', is not of the form name:path" in message
 
@@ -324,10 +323,10 @@ def test_a_missing_library_costs_nothing_where_it_is_not_asked_for(
     """JAX 0.10: a bad path aborts everything, even with JAX_PLATFORMS=cpu."""
     variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/such.so"}
     made = registry(FakePlugin("cpu", priority=1), JAX_PLATFORMS="cpu", **variable)
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     assert caplog.messages == []
     made = registry(FakePlugin("cpu", priority=1), **variable)
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     assert "/no/such.so" in caplog.messages[0]
 
 
@@ -346,7 +345,7 @@ def test_two_threads_get_the_same_client() -> None:
 
     def work() -> None:
         barrier.wait()
-        found.append(backends.get_backend(None, made))
+        found.append(plugrt.get_backend(None, made))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -369,16 +368,16 @@ def test_two_threads_get_the_same_client() -> None:
 )
 def test_what_starting_raises(error: BaseException, cls: type[PluginError], fact: str) -> None:
     made = registry(FakePlugin("a", error=error), JAX_PLATFORMS="a")
-    assert fact in raises_twice(lambda: backends.devices(of=made), cls)
+    assert fact in raises_twice(lambda: plugrt.devices(of=made), cls)
 
 
 def test_ctrl_c_while_starting_leaves_a_usable_registry() -> None:
     plugin = FakePlugin("a", error=KeyboardInterrupt())
     made = registry(plugin)
     with pytest.raises(KeyboardInterrupt):
-        backends.devices(of=made)
+        plugrt.devices(of=made)
     plugin._error = None
-    assert backends.default_backend(made) == "a"
+    assert plugrt.default_backend(made) == "a"
 
 
 class Timeout(Exception):
@@ -416,9 +415,9 @@ def test_what_a_signal_handler_raises_is_the_programs(
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         with pytest.raises(error):
-            backends.devices(of=made)
+            plugrt.devices(of=made)
         signal.signal(signal.SIGUSR1, lambda *_: None)
-        assert backends.default_backend(made) == "a"
+        assert plugrt.default_backend(made) == "a"
     finally:
         signal.signal(signal.SIGUSR1, before)
 
@@ -427,37 +426,37 @@ def test_a_start_that_returns_no_client_or_no_devices() -> None:
     plugin = FakePlugin("a")
     plugin.create_client = lambda *_: None  # type: ignore[method-assign,assignment,return-value]
     made = registry(plugin, JAX_PLATFORMS="a")
-    assert "NoneType" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    assert "NoneType" in raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
     empty = FakePlugin("b", count=0)
     made = registry(empty, JAX_PLATFORMS="b")
-    assert "no devices" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    assert "no devices" in raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
     assert empty.clients[0].closed == 1
 
 
 def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
     class Recursive(FakePlugin):
         def create_client(self, options: Any, distributed: Any = None) -> Client:
-            backends.devices(of=made)
+            plugrt.devices(of=made)
             return super().create_client(options, distributed)
 
     made = registry(Recursive("r"), JAX_PLATFORMS="r")
-    message = raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    message = raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
     assert message.count("asks for devices while it is imported or started") == 1
 
 
 def test_a_plugin_that_asks_for_devices_when_it_is_imported_is_told(tmp_path: Path) -> None:
-    asks = "import plugrt.plugins.selection.backends as b\nb.devices(of=b.asked_of)\n"
+    asks = "import plugrt, asked_of\nplugrt.devices(of=asked_of)\n"
     install_plugin(tmp_path, "asking", asks + PLUGIN.format(name="asking", priority=9))
     calls: list[Callable[[Backends], Any]] = [
-        lambda of: backends.devices(of=of),
+        lambda of: plugrt.devices(of=of),
         lambda of: of.topology("asking", "2", {}),
     ]
     for call in calls:
         for environ in ({"JAX_PLATFORMS": "asking"}, {"PLUGRT_STRICT_PLUGINS": "1"}):
-            made = Backends(Config(environ), path=[str(tmp_path)])
+            made = registry(path=tmp_path, **environ)
             made.register(FakePlugin("good", priority=1))
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(backends, "asked_of", made, raising=False)
+                patch.setitem(sys.modules, "asked_of", made)
                 patch.syspath_prepend(str(tmp_path))
                 message = raises_twice(lambda call=call, made=made: call(made), PluginBroken)
             assert message.count("asks for devices while it is imported or started") == 1
@@ -487,7 +486,7 @@ def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCapture
             return super().create_client(options, distributed)
 
     made = registry(Slow("slow"), PLUGRT_INIT_WARN_SECONDS="0.05")
-    backends.devices(of=made)
+    plugrt.devices(of=made)
     (message,) = caplog.messages
     for fact in ("starting 'slow'", "0.05 s", "create_client", "on all hosts?"):
         assert fact in message
@@ -495,9 +494,9 @@ def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCapture
 
 def test_an_experimental_plugin_warns_once(caplog: pytest.LogCaptureFixture) -> None:
     made = registry(FakePlugin("x", experimental=True))
-    backends.devices(of=made)
-    backends.clear_backends(made)
-    backends.devices(of=made)
+    plugrt.devices(of=made)
+    plugrt.clear_backends(made)
+    plugrt.devices(of=made)
     (message,) = caplog.messages
     assert "experimental" in message
     assert "'x'" in message
@@ -505,11 +504,11 @@ def test_an_experimental_plugin_warns_once(caplog: pytest.LogCaptureFixture) -> 
 
 def test_client_options_come_from_the_plugin_and_the_registrys_settings() -> None:
     class Options(FakePlugin):
-        def client_options(self, config: Config) -> dict[str, Any]:
+        def client_options(self, config: Any) -> dict[str, Any]:
             return {"count": config.num_cpu_devices or 0}
 
     plugin = Options("o")
-    backends.devices(of=registry(plugin, JAX_NUM_CPU_DEVICES="3"))
+    plugrt.devices(of=registry(plugin, JAX_NUM_CPU_DEVICES="3"))
     assert plugin.options == [{"count": 3}]
 
 
@@ -521,7 +520,7 @@ def test_starting_is_monitored() -> None:
 
     monitoring.register_event_duration_secs_listener(listener)
     try:
-        backends.devices(of=registry(FakePlugin("a")))
+        plugrt.devices(of=registry(FakePlugin("a")))
     finally:
         monitoring.unregister_event_duration_listener(listener)
     assert heard == [(monitoring.CLIENT_CREATED, {"platform": "a"})]
@@ -533,16 +532,16 @@ def test_devices_and_counts() -> None:
             return FakeClient("many", 4, processes=2)
 
     made = registry(Many("many"))
-    assert [d.id for d in backends.devices("many", made)] == [0, 1, 2, 3]
-    assert [d.id for d in backends.local_devices(of=made)] == [0, 2]
-    assert [d.id for d in backends.local_devices(1, of=made)] == [1, 3]
-    assert (backends.device_count(of=made), backends.local_device_count(of=made)) == (
+    assert [d.id for d in plugrt.devices("many", made)] == [0, 1, 2, 3]
+    assert [d.id for d in plugrt.local_devices(of=made)] == [0, 2]
+    assert [d.id for d in plugrt.local_devices(1, of=made)] == [1, 3]
+    assert (plugrt.device_count(of=made), plugrt.local_device_count(of=made)) == (
         4,
         2,
     )
-    assert (backends.process_index(of=made), backends.process_count(of=made)) == (0, 2)
-    client = backends.get_backend("many", made)
-    assert backends.get_backend(client, made) is client
+    assert (plugrt.process_index(of=made), plugrt.process_count(of=made)) == (0, 2)
+    client = plugrt.get_backend("many", made)
+    assert plugrt.get_backend(client, made) is client
 
 
 # --- the end ----------------------------------------------------------------------------------
@@ -551,24 +550,24 @@ def test_devices_and_counts() -> None:
 def test_clear_backends_closes_clients_and_starts_anew() -> None:
     plugin = FakePlugin("a")
     made = registry(plugin)
-    first = backends.get_backend(None, made)
-    backends.clear_backends(made)
-    backends.clear_backends(made)
+    first = plugrt.get_backend(None, made)
+    plugrt.clear_backends(made)
+    plugrt.clear_backends(made)
     assert plugin.clients[0].closed == 1
-    assert backends.get_backend(None, made) is not first
+    assert plugrt.get_backend(None, made) is not first
     assert len(plugin.clients) == 2
 
 
 def test_clear_backends_forgets_failures_and_reads_the_settings_anew() -> None:
     plugin = FakePlugin("a", error=RuntimeError("once"))
     made = registry(plugin, FakePlugin("b"), JAX_PLATFORMS="a")
-    raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
     plugin._error = None
-    backends.clear_backends(made)
-    assert backends.default_backend(made) == "a"
-    backends.clear_backends(made)
+    plugrt.clear_backends(made)
+    assert plugrt.default_backend(made) == "a"
+    plugrt.clear_backends(made)
     made.config.update("platforms", "b")
-    assert backends.default_backend(made) == "b"
+    assert plugrt.default_backend(made) == "b"
 
 
 def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureFixture) -> None:
@@ -579,8 +578,8 @@ def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureF
     bad, good = FakePlugin("bad"), FakePlugin("good")
     bad.create_client = lambda *_: Stubborn("bad")  # type: ignore[method-assign]
     made = registry(bad, good, JAX_PLATFORMS="bad,good")
-    backends.devices(of=made)
-    backends.clear_backends(made)
+    plugrt.devices(of=made)
+    plugrt.clear_backends(made)
     assert good.clients[0].closed == 1
     assert "stuck" in caplog.text
 
@@ -600,7 +599,7 @@ def warnings_of_fork(name: str) -> list[str]:
 def test_fork_warns_once_while_backends_live() -> None:
     made = registry(FakePlugin("forking"))
     assert warnings_of_fork("forking") == []
-    backends.devices(of=made)
+    plugrt.devices(of=made)
     (message,) = warnings_of_fork("forking")
     for fact in ("os.fork()", "started forking", "spawn"):
         assert fact in message
@@ -610,8 +609,8 @@ def test_fork_warns_once_while_backends_live() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_fork_does_not_warn_after_clear_backends() -> None:
     made = registry(FakePlugin("cleared"))
-    backends.devices(of=made)
-    backends.clear_backends(made)
+    plugrt.devices(of=made)
+    plugrt.clear_backends(made)
     assert warnings_of_fork("cleared") == []
 
 
@@ -627,39 +626,39 @@ class Many(FakePlugin):
 def test_a_process_that_there_is_not(index: int) -> None:
     """JAX: ``ValueError: Unknown process_index 7``; these gave an empty list."""
     with pytest.raises(ValueError, match=f"Unknown process_index {index}; .* 0 to 1"):
-        backends.local_devices(index, of=registry(Many("many")))
+        plugrt.local_devices(index, of=registry(Many("many")))
 
 
 @pytest.mark.parametrize("index", ["cpu", 1.0, True, [0]])
 def test_what_is_no_process_index(index: Any) -> None:
     with pytest.raises(TypeError, match=r"process_index is .*backend="):
-        backends.local_devices(index, of=registry(Many("many")))
+        plugrt.local_devices(index, of=registry(Many("many")))
 
 
 def test_host_id_is_the_old_name() -> None:
     with pytest.warns(UserWarning, match="host_id .* process_index"):
-        found = backends.local_devices(host_id=1, of=registry(Many("many")))
+        found = plugrt.local_devices(host_id=1, of=registry(Many("many")))
     assert [d.id for d in found] == [1, 3]
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5, ["a"], ("a",), {}, object(), b"a"])
 def test_a_backend_is_asked_for_by_name_or_client(wrong: Any) -> None:
-    for call in (backends.get_backend, backends.devices, backends.device_count):
+    for call in (plugrt.get_backend, plugrt.devices, plugrt.device_count):
         with pytest.raises(TypeError, match="asked for by name, or by a client"):
             call(wrong, of=registry(FakePlugin("a")))
 
 
 def test_a_device_is_no_backend_but_has_one() -> None:
     made = registry(FakePlugin("a"))
-    (device,) = backends.devices(of=made)
+    (device,) = plugrt.devices(of=made)
     with pytest.raises(TypeError, match=r"device\.client"):
-        backends.get_backend(device, made)  # type: ignore[arg-type]
-    assert backends.get_backend(device.client, made) is backends.get_backend("a", made)
+        plugrt.get_backend(device, made)  # type: ignore[arg-type]
+    assert plugrt.get_backend(device.client, made) is plugrt.get_backend("a", made)
 
 
 def test_no_name_at_all_is_the_default() -> None:
     made = registry(FakePlugin("a"))
-    assert backends.get_backend("", made) is backends.get_backend(None, made)
+    assert plugrt.get_backend("", made) is plugrt.get_backend(None, made)
 
 
 @pytest.mark.parametrize(
@@ -676,21 +675,21 @@ def test_jax_platform_name_says_which_is_the_default(
 ) -> None:
     """JAX lower-cases it, and lets it choose among those of JAX_PLATFORMS."""
     made = registry(*map(FakePlugin, ("a", "b", "cuda", "cpu")), **environ)
-    assert list(backends.backends(made)) == expected
-    assert backends.default_backend(made) == expected[0]
+    assert list(plugrt.backends(made)) == expected
+    assert plugrt.default_backend(made) == expected[0]
 
 
 def test_a_default_that_jax_platforms_leaves_out() -> None:
     a, b = FakePlugin("a"), FakePlugin("b")
     made = registry(a, b, JAX_PLATFORMS="a", JAX_PLATFORM_NAME="b")
-    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+    message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
     assert "JAX_PLATFORM_NAME=b asks for a default that JAX_PLATFORMS=a leaves out" in message
     assert a.clients == []
 
 
 def test_a_name_in_other_letters_gets_a_suggestion() -> None:
     made = registry(FakePlugin("FOO"), JAX_PLATFORMS="foo")
-    assert "did you mean 'FOO'?" in raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+    assert "did you mean 'FOO'?" in raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
 
 
 # --- once backends are started ------------------------------------------------------------------
@@ -700,7 +699,7 @@ def test_a_setting_that_was_read_at_the_start_cannot_change_until_the_end() -> N
     """JAX: a RuntimeError for jax_num_cpu_devices; here the change was ignored."""
     made = registry(FakePlugin("a"), JAX_NUM_CPU_DEVICES="2")
     made.config.update("num_cpu_devices", 3)
-    backends.devices(of=made)
+    plugrt.devices(of=made)
     made.config.update("num_cpu_devices", 3)
     made.config.update("debug_nans", True)
     for change in (
@@ -712,31 +711,31 @@ def test_a_setting_that_was_read_at_the_start_cannot_change_until_the_end() -> N
             change()
         assert isinstance(error.value, ConfigError)
     assert made.config.num_cpu_devices == 3
-    backends.clear_backends(made)
+    plugrt.clear_backends(made)
     made.config.update("num_cpu_devices", 8)
     assert made.config.num_cpu_devices == 8
 
 
 def test_clear_backends_has_the_environment_read_anew() -> None:
     environ = {"JAX_PLATFORMS": "a", "JAX_NUM_CPU_DEVICES": "3"}
-    made = Backends(Config(environ), path=[])
+    made = Backends(type(plugrt.config)(environ), path=[])
     for name in "ab":
         made.register(FakePlugin(name))
-    assert backends.default_backend(made) == "a"
+    assert plugrt.default_backend(made) == "a"
     assert made.config.num_cpu_devices == 3
     environ.update(JAX_PLATFORMS="b", JAX_NUM_CPU_DEVICES="4")
     assert made.config.num_cpu_devices == 3
-    backends.clear_backends(made)
-    assert backends.default_backend(made) == "b"
+    plugrt.clear_backends(made)
+    assert plugrt.default_backend(made) == "b"
     assert made.config.num_cpu_devices == 4
 
 
 def test_a_cure_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for folder in ("one", "two"):
         install_plugin(tmp_path, "x", distribution=folder)
-    made = Backends(Config({}), path=[str(tmp_path)])
+    made = registry(path=tmp_path)
     made.register(FakePlugin("cpu", priority=0))
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     (message,) = caplog.messages
     assert message.count("choose with JAX_PLATFORMS=x@one") == 1
 
@@ -750,10 +749,10 @@ def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
             row.reset()
             row.client, row.plugin = None, FakePlugin("x")
             made.table.add(row)
-        found = backends.backends(made)
+        found = plugrt.backends(made)
         assert list(found) == expected
         assert len({id(client) for client in found.values()}) == len(expected)
-        assert [backends.get_backend(name, made) for name in expected] == list(found.values())
+        assert [plugrt.get_backend(name, made) for name in expected] == list(found.values())
 
 
 # --- once it is known what a name means ---------------------------------------------------------
@@ -764,16 +763,16 @@ def test_a_known_name_is_looked_up_in_a_dictionary(monkeypatch: pytest.MonkeyPat
     made = registry(FakePlugin("a", aliases=("other",)), FakePlugin("b", priority=1))
     names = (None, "", "a", "b", "other")
     for _ in range(2):  # each start has names looked up anew: they may mean others now
-        found = [backends.get_backend(name, made) for name in names]
+        found = [plugrt.get_backend(name, made) for name in names]
 
     def refuse(*_: object) -> None:
         raise AssertionError("the table was asked again")
 
     monkeypatch.setattr(made.table, "find", refuse)
-    assert [backends.get_backend(name, made) for name in names] == found
+    assert [plugrt.get_backend(name, made) for name in names] == found
     monkeypatch.undo()
-    backends.clear_backends(made)
-    anew = [backends.get_backend(name, made) for name in names]
+    plugrt.clear_backends(made)
+    anew = [plugrt.get_backend(name, made) for name in names]
     assert not {id(client) for client in anew} & {id(client) for client in found}
 
 
@@ -787,17 +786,17 @@ def test_a_backend_that_starts_slowly_keeps_nobody_from_the_others() -> None:
             return super().create_client(options, distributed)
 
     made = registry(FakePlugin("a"), Slow("slow", priority=1))
-    first = backends.get_backend("a", made)
+    first = plugrt.get_backend("a", made)
     found: list[Client] = []
-    thread = threading.Thread(target=lambda: found.append(backends.get_backend("slow", made)))
+    thread = threading.Thread(target=lambda: found.append(plugrt.get_backend("slow", made)))
     thread.start()
     try:
         assert begun.wait(60)
-        asked = threading.Thread(target=lambda: found.append(backends.get_backend("a", made)))
+        asked = threading.Thread(target=lambda: found.append(plugrt.get_backend("a", made)))
         asked.start()
         asked.join(30)
         assert found == [first], "it waited for the other"
-        assert backends.get_backend(None, made) is first
+        assert plugrt.get_backend(None, made) is first
         assert list(made.table.rows)
     finally:
         go_on.set()

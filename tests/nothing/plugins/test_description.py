@@ -8,14 +8,11 @@ from unittest.mock import Mock
 
 import pytest
 
+import plugrt
 from plugrt.capi import ProbeResult
 from plugrt.errors import Internal, PluginIncompatible, PluginUnavailable, Unimplemented
-from plugrt.plugins import Backends, vendors
-from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.record import State
-from plugrt.plugins.selection import backends
+from plugrt.plugins import Backends, LibraryPlugin, vendors
 from plugrt.plugins.starting.loading import load
-from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc
 from support.distributions import install
 from support.fake_client import FakePlugin
@@ -35,7 +32,7 @@ def made_for_jax(site: Path, source: str, files: dict[str, bytes], name: str = "
     for file, content in files.items():
         (site / file).write_bytes(content)
     (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-    return Backends(Config({}), path=[str(site)])
+    return registry(path=site)
 
 
 def namespace_module(site: Path, path: str, *distributions: str, quoted: bool = False) -> None:
@@ -60,12 +57,12 @@ def test_a_module_of_a_namespace_package_has_the_distribution_that_lists_it(
     """intel-extension-for-openxla had neither distribution nor version in its row."""
     namespace_module(site, f"{group}/{path}", "intel-for-xla", quoted=quoted)
     namespace_module(site, f"{group}/intel2.py", "other")
-    rows = {row.name: row for row in Backends(Config({}), path=[str(site)]).table.rows}
+    rows = {row.name: row for row in registry(path=site).table.rows}
     assert {name: row.who for name, row in rows.items()} == {
         "intel": "intel-for-xla 0.7.0", "intel2": "other 0.7.0"
     }  # fmt: skip
     assert (rows["intel"].value, str(rows["intel"].source)) == (f"{group}.intel", group)
-    blocked = Backends(Config({"PLUGRT_PLUGINS_BLOCK": "intel-for-xla"}), path=[str(site)])
+    blocked = registry(path=site, PLUGRT_PLUGINS_BLOCK="intel-for-xla")
     assert [row.blocked for row in blocked.table.rows] == [True, False]
     assert blocked.table.find("intel2@other", "the test")
 
@@ -76,7 +73,7 @@ def test_its_name_and_its_library_are_found_as_with_an_entry_point(site: Path) -
     (site / "lib.so").write_bytes(b"")
     with next(site.glob("*.dist-info")).joinpath("RECORD").open("a") as record:
         record.write("lib.so,,\n")
-    made = Backends(Config({}), path=[str(site)])
+    made = registry(path=site)
     (row,) = made.table.find("sycl", "the test")
     assert (row.name, row.description.library) == ("intel", str(site / "lib.so"))
     assert row.as_dict()["platform"] == "sycl"
@@ -85,7 +82,7 @@ def test_its_name_and_its_library_are_found_as_with_an_entry_point(site: Path) -
 def test_a_module_that_no_distribution_lists_has_none(site: Path) -> None:
     namespace_module(site, "jax_plugins/own.py")
     install(site, "other", {})
-    (row,) = Backends(Config({}), path=[str(site)]).table.rows
+    (row,) = registry(path=site).table.rows
     assert (row.distribution, row.who) == ("", "module jax_plugins.own")
 
 
@@ -120,7 +117,7 @@ def test_a_library_for_another_system_is_refused_before_code_runs(
     made = made_for_jax(site, MUST_NOT_RUN, file)
     with pytest.raises(PluginIncompatible, match=rf"pjrt_chip.* {system}"):
         load(made.table.rows[0], made.table)
-    assert made.table.rows[0].state is State.INCOMPATIBLE
+    assert made.table.rows[0].state == "incompatible"
 
 
 @needs_cc
@@ -162,10 +159,10 @@ def test_what_fails_without_its_device_is_unavailable(
         monkeypatch.setattr(LibraryPlugin, "create_client", Mock(side_effect=fault))
         monkeypatch.setattr(LibraryPlugin, "try_in_child", lambda *_, **__: ProbeResult("ok"))
     with pytest.raises(PluginUnavailable, match=str(fault) if fault else "not a shared library"):
-        backends.devices(of=made)
+        plugrt.devices(of=made)
     (row,) = [row for row in made.table.rows if row.name != "cpu"]
     absent = bool(kinds) and not card and not ours
-    assert row.state is (State.UNAVAILABLE if absent else State.BROKEN)
+    assert row.state == ("unavailable" if absent else "broken")
     assert ("this machine shows no sign of" in row.reason) == absent
     assert any("left out" in message for message in caplog.messages) != absent
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import plugrt
 from plugrt.errors import PluginBroken
 from plugrt.plugins import Backends
-from plugrt.plugins.record import State
-from plugrt.plugins.selection import backends
 from plugrt.plugins.starting.loading import load
-from plugrt.settings.declarations import Config
 from support.distributions import install
+from support.registries import registry
 
 OFFERS = """
     from plugrt.plugins import hookimpl
@@ -32,18 +31,18 @@ OFFERS = """
 """
 
 
-def registry(site: Path, source: str, names: Sequence[str] = ("one", "two")) -> Backends:
+def hooked(site: Path, source: str, names: Sequence[str] = ("one", "two")) -> Backends:
     entries = {"plugrt.plugins": dict.fromkeys(names, "pair_hooks")}
     install(site, "pair-dist", entries, {"pair_hooks": source})
-    return Backends(Config({}), path=[str(site)])
+    return registry(path=site)
 
 
 def test_one_package_offers_two_plugins_each_with_its_entry_point(site: Path) -> None:
-    made = registry(site, OFFERS)
-    assert backends.default_backend(made) == "one"
+    made = hooked(site, OFFERS)
+    assert plugrt.default_backend(made) == "one"
     assert [r.name for r in made.table.rows] == ["one", "two"]
     assert {r.who for r in made.table.rows} == {"pair-dist 1.0"}
-    assert backends.get_backend("two", made).platform == "two"
+    assert plugrt.get_backend("two", made).platform == "two"
     assert sys.modules["pair_hooks"].heard == ["one", "two"]
 
 
@@ -51,8 +50,8 @@ def test_a_plugin_that_no_entry_point_names_is_left_out_with_a_warning(
     site: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It could not be named before the package's code ran; choosing it anyway was a trap."""
-    made = registry(site, OFFERS.replace('"two", priority=1', '"third", priority=900'), ["one"])
-    assert backends.default_backend(made) == "one"
+    made = hooked(site, OFFERS.replace('"two", priority=1', '"third", priority=900'), ["one"])
+    assert plugrt.default_backend(made) == "one"
     (message,) = caplog.messages
     for fact in ("pair-dist 1.0", "'third'", "third = 'pair_hooks'", "plugrt.plugins"):
         assert fact in message
@@ -62,8 +61,8 @@ def test_a_plugin_that_no_entry_point_names_is_left_out_with_a_warning(
 def test_a_listener_that_raises_is_named_and_costs_nothing(
     site: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = registry(site, OFFERS.replace("heard.append(name)", "1 / 0"))
-    assert backends.default_backend(made) == "one"
+    made = hooked(site, OFFERS.replace("heard.append(name)", "1 / 0"))
+    assert plugrt.default_backend(made) == "one"
     assert "plugrt_client_created of pair-dist 1.0 raised ZeroDivisionError" in caplog.text
 
 
@@ -81,10 +80,10 @@ def test_a_listener_that_raises_is_named_and_costs_nothing(
 def test_misuse_names_distribution_and_hook(
     site: Path, change: tuple[str, str], facts: list[str]
 ) -> None:
-    made = registry(site, OFFERS.replace(*change))
+    made = hooked(site, OFFERS.replace(*change))
     record, _ = made.table.rows
     with pytest.raises(PluginBroken) as error:
         load(record, made.table)
     for fact in ("pair-dist 1.0", *facts):
         assert fact in str(error.value)
-    assert record.state is State.BROKEN
+    assert record.state == "broken"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Backends
-from plugrt.settings.declarations import Config
 from plugrt_sdk.conformance.installed_checks import installed_chapters
 from support.distributions import install
+from support.registries import registry
 
 CHECKS = """
     from plugrt.plugins import hookimpl
@@ -31,7 +30,7 @@ def ids(site: Path, source: str, name: str, copies: int = 1) -> list[str]:
     for i in range(copies):
         module = f"checks_{name}_{i}"
         install(site, f"c{i}-dist", {"plugrt.conformance": {name: module}}, {module: source})
-    table = Backends(Config({}), path=[str(site)]).table
+    table = registry(path=site).table
     return [c.id for chapter in installed_chapters({"buffers"}, table) for c in chapter]
 
 

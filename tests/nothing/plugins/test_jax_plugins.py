@@ -20,14 +20,12 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.plugins import Backends
-from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.selection.platform_names import expand_platform_alias, known_platforms
+from plugrt.plugins import Backends, LibraryPlugin, Record, expand_platform_alias, known_platforms
+from plugrt.plugins.record import Source
 from plugrt.plugins.starting import jax_plugins
 from plugrt.plugins.starting.loading import load, load_for_names
-from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
+from support.registries import registry, settings
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
@@ -40,7 +38,7 @@ def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins")
     """Installs a plugin made for JAX in a top-level module of its own."""
     module = f"made_{name}"
     install(site, f"{name}-pjrt", {group: {name: module}}, {module: source})
-    return Backends(Config(HERE), path=[str(site)])
+    return registry(path=site, **HERE)
 
 
 REGISTERS = """
@@ -60,7 +58,7 @@ def test_initialize_runs_with_the_recorder_and_jax_learns_nothing(site: Path) ->
     plugin = load(record, made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert (plugin.name, plugin.library(), plugin.priority) == ("xla_chip12", "/x/chip.so", 512)
-    assert plugin.client_options(Config({})) == {"a": 1}
+    assert plugin.client_options(settings()) == {"a": 1}
     assert (record.library, record.platform) == ("/x/chip.so", "chip")
     assert bridge.register_plugin is real
     assert "chip" not in bridge._backend_factories
@@ -78,7 +76,7 @@ def test_options_that_are_a_function_are_called_late(site: Path) -> None:
     source = REGISTERS.replace('{"a": 1}', 'lambda: {"late": True}')
     made = made_for_jax(site, "lazy", source)
     plugin = load(made.table.rows[0], made.table)
-    assert plugin.client_options(Config({})) == {"late": True}
+    assert plugin.client_options(settings()) == {"late": True}
 
 
 @needs_jax
@@ -150,7 +148,7 @@ def test_each_registration_has_a_row(site: Path) -> None:
     assert list(rows) == ["chip", "second", "third"]
     assert {row.who for row in rows.values()} == {"chip-pjrt 1.0"}
     assert rows["second"].library == "/x/two.so"
-    assert rows["third"].state is State.INCOMPATIBLE
+    assert rows["third"].state == "incompatible"
     assert "only jax can use it" in rows["third"].reason
     with pytest.raises(PluginIncompatible, match="only jax"):
         load(rows["third"], made.table)
@@ -165,11 +163,11 @@ def test_each_registration_has_a_row(site: Path) -> None:
 def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None:
     """Case matters, as for JAX: the entry point says chip, the code CHIP."""
     install(site, "chip-pjrt", {"jax_plugins": {"chip_plugin": "made_chip"}}, {"made_chip": TWO})
-    made = Backends(Config({**HERE, "JAX_PLATFORMS": name}), path=[str(site)])
+    made = registry(path=site, **HERE, JAX_PLATFORMS=name)
     with pytest.raises(PluginBroken, match=r"the library /x/\w+.so does not exist"):
         made.get()
     with pytest.raises(UnknownPlatform, match=r"installed: .*chip"):
-        Backends(Config({**HERE, "JAX_PLATFORMS": "Chip"}), path=[str(site)]).get()
+        registry(path=site, **HERE, JAX_PLATFORMS="Chip").get()
 
 
 @needs_jax
@@ -195,7 +193,7 @@ def test_whoever_asks_for_a_name_hears_why_it_is_not_there(
     """
     install(site, "metal-pjrt", {"jax_plugins": {"metal_plugin": "made_metal"}},
             {"made_metal": source})  # fmt: skip
-    made = Backends(Config({**HERE, "JAX_PLATFORMS": "METAL"}), path=[str(site)])
+    made = registry(path=site, **HERE, JAX_PLATFORMS="METAL")
     with pytest.raises(PluginError) as error:
         made.get()
     assert type(error.value) is cls
@@ -207,7 +205,7 @@ def test_make_topology_costs_topologies_only(site: Path) -> None:
     source = REGISTERS.replace("priority=512", "make_topology=print")
     made = made_for_jax(site, "chip", source)
     plugin = load(made.table.rows[0], made.table)
-    assert plugin.client_options(Config({})) == {"a": 1}
+    assert plugin.client_options(settings()) == {"a": 1}
     with pytest.raises(Unimplemented, match=r"'chip' registers make_topology=.*only jax"):
         plugin.create_topology("x", {})
 
@@ -290,7 +288,7 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('must not run')")
     (folder / "lib.so").write_bytes(PJRT)
-    made = Backends(Config(HERE), path=[str(site)])
+    made = registry(path=site, **HERE)
     plugin = load(made.table.rows[0], made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.library() == str(folder / "lib.so")
@@ -374,7 +372,7 @@ def initialize():
         if form == "package":
             (site / "made_odd" / "__init__.py").write_text("raise RuntimeError('must not run')")
         libraries(site, "odd-pjrt", {"m/one.so": PJRT})
-    made = Backends(Config(HERE), path=[str(site)])
+    made = registry(path=site, **HERE)
     (row,) = made.table.rows
     known = known_platforms(made)
     assert (name in known) == bool(name)
@@ -409,12 +407,12 @@ def test_two_packages_that_register_one_name_are_rivals(
     rows = {row.name: row for row in made.table.rows}
     assert made.table.find("chip@two-pjrt", "the test") == [rows["two"]]
     assert made.table.find("two", "the test") == [rows["two"]]
-    blocked = Backends(Config({**HERE, "PLUGRT_PLUGINS_BLOCK": "two-pjrt"}), path=[str(site)])
+    blocked = registry(path=site, **HERE, PLUGRT_PLUGINS_BLOCK="two-pjrt")
     assert [row.name for row in blocked.table.find("chip", "the test")] == [
         entries[entries[0] == "two"]
     ]
     ours = install_plugin(site, "chip", distribution="ours")
-    with_ours = Backends(Config(HERE), path=[str(site)])
+    with_ours = registry(path=site, **HERE)
     assert [row.who for row in with_ours.table.find("chip", "the test")] == ["ours 1.0"], ours
 
 

@@ -17,13 +17,13 @@ import plugrt_cuda.library
 import plugrt_tpu.library
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken, RegistrationError
-from plugrt.plugins import Backends, LibraryPlugin, Plugin
+from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt.plugins.discovery.env_paths import VARIABLE, explain_missing, parse_libraries
-from plugrt.settings.declarations import Config
 from plugrt_sdk import BackendPlugin
 from support.clib import needs_cc, tiny_library
 from support.distributions import run_warm
 from support.fake_client import FakePlugin
+from support.registries import registry, settings
 
 
 def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_what_is_no_file_is_named(
     with pytest.raises(PluginBroken, match=says):
         LibraryPlugin("x", path).probe()
     set_here = {"TPU_LIBRARY_PATH": str(path), "PLUGRT_CUDA_LIBRARY_PATH": str(path)}
-    monkeypatch.setattr("plugrt.plugins.library.config", Config(set_here))
+    monkeypatch.setattr("plugrt.plugins.library.config", settings(**set_here))
     for find in (plugrt_tpu.library.find_library, plugrt_cuda.library.find_library):
         with pytest.raises(PluginBroken, match=says):
             find()
@@ -104,19 +104,17 @@ def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
 
 
 def test_options_are_merged_and_the_users_win() -> None:
-    config = Config({"JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:3;c:x"})
+    config = settings(JAX_PJRT_CLIENT_CREATE_OPTIONS="b:3;c:x")
     assert LibraryPlugin("x", "l", {"a": 1, "b": 2}).client_options(config) == {
         "a": 1, "b": 3, "c": "x"
     }  # fmt: skip
-    assert LibraryPlugin("x", "l", lambda: {"z": True}).client_options(Config({})) == {"z": True}
+    assert LibraryPlugin("x", "l", lambda: {"z": True}).client_options(settings()) == {"z": True}
 
 
 def test_options_can_be_given_to_one_plugin() -> None:
-    config = Config(
-        {
-            "JAX_PJRT_CLIENT_CREATE_OPTIONS": "a:1;b:1",
-            "PLUGRT_CLIENT_CREATE_OPTIONS": "x:b:2;y:b:3;second:c:4",
-        }
+    config = settings(
+        JAX_PJRT_CLIENT_CREATE_OPTIONS="a:1;b:1",
+        PLUGRT_CLIENT_CREATE_OPTIONS="x:b:2;y:b:3;second:c:4",
     )
     found = LibraryPlugin("x", "l", {"b": 0}, aliases=["second"]).client_options(config)
     assert found == {"a": 1, "b": 2, "c": 4}
@@ -163,7 +161,7 @@ def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
     )
     theirs = json.loads(done.stdout or done.stderr)
     for environ, expected in zip(GPU_SETTINGS, theirs, strict=True):
-        ours = {n: LibraryPlugin(n, "l.so").client_options(Config(environ)) for n in names}
+        ours = {n: LibraryPlugin(n, "l.so").client_options(settings(**environ)) for n in names}
         for options in expected.values():
             if options.get("enable_mock_nccl") is False:  # the default, which old libraries refuse
                 del options["enable_mock_nccl"]
@@ -186,7 +184,7 @@ def test_what_is_no_capsule_of_a_table_is_refused(not_a_table: object) -> None:
 
 def test_it_is_a_well_formed_plugin() -> None:
     plugin = LibraryPlugin("x", "/l.so", priority=5, platform="p", aliases=["q"], experimental=True)
-    record = Backends(Config({}), path=[]).register(plugin)
+    record = registry().register(plugin)
     assert (record.name, record.priority, record.platform) == ("x", 5, "p")
     assert plugin.experimental
     assert plugin.aliases == ("q",)
@@ -212,12 +210,12 @@ def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
     library = type("Declares", (LibraryPlugin,), DECLARED)()
     assert {name: getattr(library, name) for name in DECLARED} == DECLARED
     assert library.library() == "/declared.so"
-    assert library.client_options(Config({})) == {"a": 1}
+    assert library.client_options(settings()) == {"a": 1}
     backend = type("Declares", (BackendPlugin,), {**DECLARED, "factory": dict})()
     assert {name: getattr(backend, name) for name in DECLARED} == DECLARED
     given = type("Declares", (LibraryPlugin,), DECLARED)(**GIVEN)
     assert {name: getattr(given, name) for name in GIVEN} == GIVEN
-    assert given.client_options(Config({})) == {}
+    assert given.client_options(settings()) == {}
     table = type("Declares", (LibraryPlugin,), DECLARED)(c_api=object())
     assert table.library_path == ""
     capsule = object()
@@ -235,13 +233,13 @@ def test_options_of_a_subclass_may_be_a_method() -> None:
         def options(self) -> dict[str, int]:
             return {"queues": len(self.name)}
 
-    assert Computes().client_options(Config({})) == {"queues": 4}
-    assert Computes(options={"a": 1}).client_options(Config({})) == {"a": 1}
+    assert Computes().client_options(settings()) == {"queues": 4}
+    assert Computes(options={"a": 1}).client_options(settings()) == {"a": 1}
 
 
 def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:
     plugin = FakePlugin("chip")
-    made = Backends(Config({"PLUGRT_CLIENT_CREATE_OPTIONS": "chip:size:3;other:size:4"}), path=[])
+    made = registry(PLUGRT_CLIENT_CREATE_OPTIONS="chip:size:3;other:size:4")
     made.register(plugin)
     made.get("chip")
     assert plugin.options == [{"size": 3}]
@@ -284,11 +282,11 @@ def test_a_value_of_a_wrong_type_is_named_with_what_is_asked_for(attribute: str)
             made = type("Declares", bases, {**usual, "factory": dict})()
             setattr(made, attribute, value)
             with pytest.raises(RegistrationError, match=f"register: {says}"):
-                Backends(Config({}), path=[]).register(made)
+                registry().register(made)
 
 
 @pytest.mark.parametrize("returned", [5, "a", [("a", 1)]])
 def test_a_function_that_returns_no_options_is_named(returned: object) -> None:
     plugin = LibraryPlugin("chip", "/l.so", lambda: returned)  # type: ignore[arg-type,return-value]
     with pytest.raises(PluginBroken, match=re.escape(f"options() returned {returned!r}, which")):
-        plugin.client_options(Config({}))
+        plugin.client_options(settings())

@@ -12,35 +12,34 @@ import pytest
 
 from plugrt import monitoring
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
-from plugrt.plugins import Backends
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins import Backends, LibraryPlugin
 from plugrt.plugins.record import State
 from plugrt.plugins.starting.loading import load
-from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
+from support.registries import registry
 
 
 def load_only(site: Path, **environ: str) -> tuple[Backends, PluginError]:
-    registry = Backends(Config(environ), path=[str(site)])
-    (record,) = registry.table.rows
+    made = registry(path=site, **environ)
+    (record,) = made.table.rows
     with pytest.raises(PluginError) as error:
-        load(record, registry.table)
+        load(record, made.table)
     with pytest.raises(type(error.value)) as second:
-        load(record, registry.table)
+        load(record, made.table)
     assert str(second.value) == str(error.value), "a failure must stay the same"
     assert record.failure is not None
-    return registry, error.value
+    return made, error.value
 
 
 def test_a_healthy_plugin(site: Path) -> None:
     install_plugin(site, "chip", priority=5)
-    registry = Backends(Config({}), path=[str(site)])
-    (record,) = registry.table.rows
-    plugin = load(record, registry.table)
+    made = registry(path=site)
+    (record,) = made.table.rows
+    plugin = load(record, made.table)
     assert isinstance(plugin, FakePlugin)
-    assert load(record, registry.table) is plugin
-    assert (record.state, record.priority) == (State.LOADED, 5)
+    assert load(record, made.table) is plugin
+    assert (record.state, record.priority) == ("loaded", 5)
     assert record.elapsed_ms > 0
 
 
@@ -53,8 +52,8 @@ def test_loading_is_monitored(site: Path) -> None:
 
     monitoring.register_event_duration_secs_listener(listener)
     try:
-        registry = Backends(Config({}), path=[str(site)])
-        load(registry.table.rows[0], registry.table)
+        made = registry(path=site)
+        load(made.table.rows[0], made.table)
     finally:
         monitoring.unregister_event_duration_listener(listener)
     ((event, seconds, kwargs),) = heard
@@ -80,19 +79,19 @@ def test_loading_is_monitored(site: Path) -> None:
 )  # fmt: skip
 def test_a_broken_plugin(site: Path, source: str, facts: list[str]) -> None:
     install_plugin(site, "chip", source, version="3.2")
-    registry, error = load_only(site)
+    made, error = load_only(site)
     assert isinstance(error, PluginBroken)
     for fact in ("'chip'", "chip-dist 3.2", *facts):
         assert fact in str(error)
-    (record,) = registry.table.rows
-    assert record.state is State.BROKEN
+    (record,) = made.table.rows
+    assert record.state == "broken"
     assert facts[0] in record.reason
 
 
 def test_the_traceback_is_kept(site: Path) -> None:
     install_plugin(site, "chip", "def boom():\n    raise RuntimeError('deep')\nboom()")
-    registry, error = load_only(site)
-    assert "in boom" in registry.table.rows[0].traceback
+    made, error = load_only(site)
+    assert "in boom" in made.table.rows[0].traceback
     assert isinstance(error.__cause__, RuntimeError)
 
 
@@ -113,8 +112,8 @@ def test_a_sick_distribution_is_broken(site: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "cls", "state"),
     [
-        ("PluginIncompatible", PluginIncompatible, State.INCOMPATIBLE),
-        ("PluginUnavailable", PluginUnavailable, State.UNAVAILABLE),
+        ("PluginIncompatible", PluginIncompatible, "incompatible"),
+        ("PluginUnavailable", PluginUnavailable, "unavailable"),
     ],
 )
 def test_a_plugin_may_say_itself_what_is_wrong(
@@ -122,20 +121,20 @@ def test_a_plugin_may_say_itself_what_is_wrong(
 ) -> None:
     source = f"from plugrt.errors import {name}\nraise {name}('needs driver 12')"
     install_plugin(site, "chip", source)
-    registry, error = load_only(site)
+    made, error = load_only(site)
     assert type(error) is cls
     assert str(error) == "'chip' (chip-dist 1.0): needs driver 12"
-    assert registry.table.rows[0].state is state
+    assert made.table.rows[0].state == state
 
 
 def test_ctrl_c_during_an_import_is_the_users(site: Path) -> None:
     install_plugin(site, "chip", "raise KeyboardInterrupt")
-    registry = Backends(Config({}), path=[str(site)])
-    (record,) = registry.table.rows
+    made = registry(path=site)
+    (record,) = made.table.rows
     with pytest.raises(KeyboardInterrupt):
-        load(record, registry.table)
+        load(record, made.table)
     assert record.failure is None
-    assert record.state is State.FOUND
+    assert record.state == "found"
 
 
 def test_a_slow_import_is_named_with_what_it_waits_for(
@@ -155,9 +154,9 @@ def test_a_slow_import_is_named_with_what_it_waits_for(
         plugin = FakePlugin("chip")
     """
     install(site, "chip-dist", {"plugrt.plugins": {"chip": "m_slow:plugin"}}, {"m_slow": source})
-    registry = Backends(Config({"PLUGRT_LOAD_WARN_SECONDS": "0.05"}), path=[str(site)])
+    made = registry(path=site, PLUGRT_LOAD_WARN_SECONDS="0.05")
     with caplog.at_level(logging.WARNING, "plugrt"):
-        load(registry.table.rows[0], registry.table)
+        load(made.table.rows[0], made.table)
     (message,) = caplog.messages
     for fact in ("importing", "'chip' (chip-dist 1.0)", "poll_metadata_server", "m_slow.py"):
         assert fact in message
@@ -166,8 +165,8 @@ def test_a_slow_import_is_named_with_what_it_waits_for(
 
 def test_a_quick_import_is_not_warned_about(site: Path, caplog: pytest.LogCaptureFixture) -> None:
     install_plugin(site, "chip")
-    registry = Backends(Config({"PLUGRT_LOAD_WARN_SECONDS": "30"}), path=[str(site)])
-    load(registry.table.rows[0], registry.table)
+    made = registry(path=site, PLUGRT_LOAD_WARN_SECONDS="30")
+    load(made.table.rows[0], made.table)
     assert caplog.messages == []
 
 
@@ -175,27 +174,27 @@ def test_a_library_of_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
     file.write_bytes(b"")
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}
-    registry = Backends(Config(names), path=[])
-    (record,) = registry.table.rows
-    plugin = load(record, registry.table)
+    made = registry(**names)
+    (record,) = made.table.rows
+    plugin = load(record, made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.probe().available
     assert plugin.library() == str(file)
 
 
 def test_a_library_that_does_not_exist_names_the_variable() -> None:
-    registry = Backends(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/lib.so"}), path=[])
-    (record,) = registry.table.rows
+    made = registry(PJRT_NAMES_AND_LIBRARY_PATHS="mine:/no/lib.so")
+    (record,) = made.table.rows
     with pytest.raises(PluginBroken) as error:
-        load(record, registry.table)
+        load(record, made.table)
     for fact in ("'mine'", "/no/lib.so", "PJRT_NAMES_AND_LIBRARY_PATHS", "does not exist"):
         assert fact in str(error.value)
 
 
 def test_steps_are_traced(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
     install_plugin(site, "chip")
-    registry = Backends(Config({"PLUGRT_TRACE_PLUGINS": "1"}), path=[str(site)])
-    load(registry.table.rows[0], registry.table)
+    made = registry(path=site, PLUGRT_TRACE_PLUGINS="1")
+    load(made.table.rows[0], made.table)
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].startswith("plugrt: found 1 candidates in")
     assert lines[1] == "plugrt: found 'chip' (chip-dist 1.0) in plugrt.plugins: found"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import pytest
 
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
+from plugrt.plugins import Record
 from plugrt.plugins.plugin_table import Table
-from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.record import Source
 from plugrt.plugins.selection.platform_choice import parse_request
-from plugrt.settings.declarations import Config
+from support.registries import settings
 
 
 def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "") -> Record:
@@ -39,7 +40,7 @@ def test_parse_request(
 
 
 def table(*rows: Record, **environ: str) -> Table:
-    made = Table(Config(environ), path=[])
+    made = Table(settings(**environ), path=[])
     assert made.rows == []
     for row in rows:
         row.reset()
@@ -97,13 +98,13 @@ def test_two_distributions_of_one_name_conflict_only_when_asked_for() -> None:
     for fact in ("one 1.0", "two 1.0", "JAX_PLATFORMS=x@one", "PLUGRT_PLUGINS_BLOCK=two"):
         assert fact in str(error.value)
     assert candidates("x@two", one, two, cpu) == [two]
-    assert {one.state, two.state} == {State.DUPLICATE}
+    assert {one.state, two.state} == {"duplicate"}
 
 
 def test_blocking_one_of_two_resolves_the_conflict() -> None:
     one, two = record("x", distribution="one"), record("x", distribution="two")
     assert candidates("x", one, two, PLUGRT_PLUGINS_BLOCK="Two") == [one]
-    assert two.state is State.NOT_SELECTED
+    assert two.state == "not selected"
     assert "PLUGRT_PLUGINS_BLOCK" in two.reason
 
 
@@ -118,7 +119,7 @@ def test_allow_list_blocks_the_rest_and_the_error_says_so() -> None:
 def test_sources_take_precedence_in_order() -> None:
     in_order = [record("x", source, f"d{i}") for i, source in enumerate(list(Source)[:4])]
     assert candidates("x", *reversed(in_order)) == [in_order[0]]
-    assert [r.state for r in in_order] == [State.FOUND, *[State.DUPLICATE] * 3]
+    assert [r.state for r in in_order] == ["found", *["duplicate"] * 3]
     assert "hidden by d0" in in_order[3].reason
     assert not any(row.rivalled for row in in_order)
 

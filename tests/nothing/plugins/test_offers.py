@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
+import plugrt
 from plugrt.errors import PluginBroken
 from plugrt.execution.compilation.compiler import installed_rewriters
-from plugrt.plugins import Backends, hookspecs
+from plugrt.plugins import Record, hookspecs
 from plugrt.plugins.discovery.installed_plugins import HOOK_GROUPS
 from plugrt.plugins.offers.offers import Kept, collect_offers
-from plugrt.plugins.record import Record
-from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import Config
 from support.distributions import install
 from support.registries import registry
 
@@ -30,7 +28,7 @@ FACTS = """
 
 
 def table_of(site: Path, **environ: str) -> Any:
-    return Backends(Config(environ), path=[str(site)]).table
+    return registry(path=site, **environ).table
 
 
 def collect(table: Any, name: str = "") -> list[Any]:
@@ -105,7 +103,7 @@ def test_a_package_is_imported_when_it_is_asked_and_once(site: Path) -> None:
     assert kept.get(table, "lazy") == ("lazy",)
     del sys.modules["lazy_facts"].plugrt_doctor_facts
     assert kept.get(table, "lazy") == ("lazy",), "what was offered is kept"
-    backends.clear_backends(registry())
+    plugrt.clear_backends(registry())
     assert kept.get(table, "lazy") == (), "until backends are cleared"
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plugrt
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import Backends
-from plugrt.plugins.selection import backends
 from plugrt.plugins.vendors import ALIASES
 from support.fake_client import FakeClient, FakePlugin
 from support.registries import registry
@@ -66,7 +66,7 @@ def test_what_jax_platforms_names_is_what_a_name_gives(
     plugins = [Reporting(n, p, priority=r, aliases=tuple(a)) for n, p, r, a in rows]
     names = data.draw(st.lists(st.sampled_from([p.name for p in plugins]), min_size=1, unique=True))
     of = registry(*plugins, JAX_PLATFORMS=",".join(names))
-    found = backends.backends(of)
+    found = plugrt.backends(of)
     assert list(found) == names
     assert len({id(client) for client in found.values()}) == len(names)
     for plugin in plugins:
@@ -83,7 +83,7 @@ def test_in_an_automatic_choice_too_whatever_was_asked_for_before(
     of.initialise()
     for name in data.draw(st.lists(st.sampled_from([p.name for p in plugins]), unique=True)):
         (plugin,) = [p for p in plugins if p.name == name]
-        assert [backends.get_backend(name, of)] == plugin.clients
+        assert [plugrt.get_backend(name, of)] == plugin.clients
         _every_name_gives_what_it_means(of, plugins, start=False)
 
 
@@ -95,7 +95,7 @@ def _every_name_gives_what_it_means(
         if not start and (word not in names or any(word in p.aliases for p in plugins)):
             continue  # asking would start something
         try:
-            client = backends.get_backend(word, of)
+            client = plugrt.get_backend(word, of)
         except PluginError:
             continue
         assert means(client, word, plugins)
@@ -104,24 +104,24 @@ def _every_name_gives_what_it_means(
 def test_a_platform_that_two_report_means_neither() -> None:
     plugins = [Reporting("a", "p"), Reporting("b", "p"), Reporting("c", "q")]
     of = registry(*plugins, JAX_PLATFORMS="a,b,c")
-    assert backends.get_backend("q", of) is plugins[2].clients[0]
+    assert plugrt.get_backend("q", of) is plugins[2].clients[0]
     with pytest.raises(UnknownPlatform, match=r"'p'.* a, b all report it"):
-        backends.get_backend("p", of)
+        plugrt.get_backend("p", of)
 
 
 def test_a_platform_becomes_ambiguous_when_another_starts() -> None:
     plugins = [Reporting("a", "p", priority=900), Reporting("b", "p")]
     of = registry(*plugins)
-    assert backends.get_backend("p", of) is plugins[0].clients[0]
-    assert backends.get_backend("b", of) is plugins[1].clients[0]
+    assert plugrt.get_backend("p", of) is plugins[0].clients[0]
+    assert plugrt.get_backend("b", of) is plugins[1].clients[0]
     with pytest.raises(UnknownPlatform, match="a, b all report it"):
-        backends.get_backend("p", of)
+        plugrt.get_backend("p", of)
 
 
 def test_what_is_excluded_or_blocked_is_not_replaced_by_who_reports_its_name() -> None:
     """JAX: ``Unknown backend cpu. Available backends are ['mychip']``."""
     for environ in ({"JAX_PLATFORMS": "mychip"}, {"PLUGRT_PLUGINS_BLOCK": "cpu"}):
         of = registry(Reporting("mychip", "cpu"), Reporting("cpu", "cpu", priority=0), **environ)
-        assert backends.default_backend(of) == "cpu"
+        assert plugrt.default_backend(of) == "cpu"
         with pytest.raises(PluginError, match=r"leaves 'cpu' out|blocked"):
-            backends.get_backend("cpu", of)
+            plugrt.get_backend("cpu", of)

@@ -7,10 +7,11 @@ import inspect
 
 import pytest
 
+import plugrt
 from plugrt import plugins
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.plugins import Availability
-from plugrt.plugins.selection import backends, platform_names
+from plugrt.plugins.selection import platform_names
 from support.fake_client import FakePlugin
 from support.registries import registry
 
@@ -52,17 +53,17 @@ def test_known_platforms() -> None:
 def test_whether_backends_are_initialized() -> None:
     of = registry(FakePlugin("chip"))
     assert not platform_names.backends_are_initialized(of)
-    backends.devices(of=of)
+    plugrt.devices(of=of)
     assert platform_names.backends_are_initialized(of)
-    backends.clear_backends(of)
+    plugrt.clear_backends(of)
     assert not platform_names.backends_are_initialized(of)
 
 
 def test_the_backend_of_a_device() -> None:
     of = registry(FakePlugin("chip", priority=900), FakePlugin("chop"))
-    (device, *_) = backends.devices("chop", of)
+    (device, *_) = plugrt.devices("chop", of)
     assert platform_names.get_device_backend(device, of) is device.client
-    assert platform_names.get_device_backend(of=of) is backends.get_backend("chip", of)
+    assert platform_names.get_device_backend(of=of) is plugrt.get_backend("chip", of)
 
 
 def test_a_backend_that_is_no_library_has_no_versions() -> None:
@@ -71,7 +72,7 @@ def test_a_backend_that_is_no_library_has_no_versions() -> None:
     assert platform_names.backend_pjrt_c_api_version("chip", of) is None
     assert platform_names.backend_xla_version("chip", of) is None
     assert platform_names.backend_stablehlo_version("chip", of) is None
-    assert backends.process_indices("chip", of) == [0]
+    assert plugrt.process_indices("chip", of) == [0]
 
 
 def test_the_functions_take_what_jax_s_take() -> None:

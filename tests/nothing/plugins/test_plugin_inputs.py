@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Backends
+from plugrt import config
 from plugrt.plugins.starting.loading import load
 from plugrt.plugins.starting.plugin_inputs import describe_jax
 from plugrt.plugins.starting.probe_cache import cache_folder
-from plugrt.settings.declarations import Config, config
 from support.made_for_jax import REGISTERS, made_for_jax
+from support.registries import registry
 from support.requirements import needs_jax
 
 
@@ -25,7 +25,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def start(site: Path) -> object:
     """Returns what a start of a program registers."""
-    made = Backends(Config({}), path=[str(site)])
+    made = registry(path=site)
     (row,) = made.table.rows
     return load(row, made.table)
 

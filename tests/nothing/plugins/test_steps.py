@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Availability, Backends
-from plugrt.plugins.record import Record
-from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import Config
+import plugrt
+from plugrt.plugins import Availability, Backends, Record
 from support.distributions import install_plugin, run_warm
 from support.fake_client import FakePlugin
+from support.registries import registry
 
 
 def made(site: Path) -> Backends:
     install_plugin(site, "broken", "1 / 0", priority=700)
-    found = Backends(Config({}), path=[str(site)])
+    found = registry(path=site)
     found.register(FakePlugin("absent", priority=900, available=Availability.no("no chip")))
     found.register(FakePlugin("chip", priority=500))
     return found
@@ -29,7 +28,7 @@ def test_at_debug_each_step_is_told_in_order_with_its_row_and_the_state_that_it_
 ) -> None:
     of = made(tmp_path)
     with caplog.at_level(logging.DEBUG, "plugrt.plugins"):
-        backends.devices(of=of)
+        plugrt.devices(of=of)
     steps = [r for r in caplog.records if r.levelno == logging.DEBUG]
     expected = [
         ("choosing: JAX_PLATFORMS unset", None),
@@ -57,7 +56,7 @@ def test_at_debug_each_step_is_told_in_order_with_its_row_and_the_state_that_it_
 def test_above_debug_nothing_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     of = made(tmp_path)
     with caplog.at_level(logging.INFO, "plugrt.plugins"):
-        backends.devices(of=of)
+        plugrt.devices(of=of)
     assert [r.levelname for r in caplog.records] == ["WARNING"]
 
 
@@ -87,10 +86,10 @@ def test_a_program_that_logs_everything_sees_the_steps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_distributed_debug_logs_each_start(caplog: pytest.LogCaptureFixture, asked: bool) -> None:
-    of = Backends(Config({"JAX_DISTRIBUTED_DEBUG": str(int(asked))}), path=[])
+    of = registry(JAX_DISTRIBUTED_DEBUG=str(int(asked)))
     of.register(FakePlugin("chip"))
     with caplog.at_level(logging.WARNING, "plugrt.distributed_debug"):
-        count = len(backends.devices(of=of))
+        count = len(plugrt.devices(of=of))
     logged = [r.getMessage() for r in caplog.records if r.name == "plugrt.distributed_debug"]
     ids = [*range(count)]
     assert (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import plugrt.plugins
+from plugrt import clear_backends, get_backend
 from plugrt.errors import PluginError, RegistrationError
-from plugrt.plugins import Plugin
-from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.selection.backends import clear_backends, get_backend
+from plugrt.plugins import Plugin, Record
+from plugrt.plugins.record import Source, State
 from support.distributions import install, install_plugin, run_warm
 from support.fake_client import FakePlugin
 from support.registries import registry
@@ -25,8 +25,8 @@ def test_a_registered_plugin_is_a_row() -> None:
     (row,) = made.table.rows
     assert (row.name, row.source, row.state, row.priority) == (
         "a",
-        Source.REGISTERED,
-        State.FOUND,
+        "registered",
+        "found",
         7,
     )
     assert row.plugin is plugin
@@ -64,8 +64,8 @@ def test_a_registered_plugin_hides_an_installed_one(tmp_path: Path) -> None:
             assert made.table.rows
         made.register(FakePlugin("x"))
         assert [(r.source, r.state) for r in made.table.rows] == [
-            (Source.REGISTERED, State.FOUND),
-            (Source.ENTRY_POINT, State.DUPLICATE),
+            ("registered", "found"),
+            ("plugrt.plugins", "duplicate"),
         ]
 
 
@@ -143,7 +143,7 @@ def test_the_public_names() -> None:
         plugrt.plugins.nosuch  # noqa: B018
 
 
-USABLE = {State.FOUND, State.LOADED, State.INITIALISED}
+USABLE = {"found", "loaded", "initialised"}
 
 
 @pytest.mark.parametrize("source", list(Source))

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from plugrt import capi
-from plugrt.capi.probing.trial_computation import ProbeResult
+from plugrt import capi, config
+from plugrt.capi import ProbeResult
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin, vendors
 from plugrt.plugins.library import set_start_variables, set_variables
-from plugrt.plugins.record import State
 from plugrt.plugins.starting.loading import load
-from plugrt.settings.declarations import Config, config
 from support.fake_topology import FakeTopology, FarPlugin
+from support.registries import registry
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ class Calls:
 
 
 def of(library: Path) -> Backends:
-    return Backends(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{library}"}), path=[])
+    return registry(PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{library}")
 
 
 def test_no_client_is_tried_and_the_opening_is_remembered(
@@ -64,7 +63,7 @@ def test_no_client_is_tried_and_the_opening_is_remembered(
     for _ in range(2):
         made = of(library)
         assert str(made.topology("mine", "2x2", {})) == f"topology 2x2 of {library}"
-        assert made.table.rows[0].state is State.LOADED
+        assert made.table.rows[0].state == "loaded"
     assert calls.trials == [False]
     with pytest.raises(PluginUnavailable, match="no chip"):
         made.get("mine")
@@ -118,7 +117,7 @@ def test_libtpu_asks_no_metadata_server_where_there_is_no_tpu(
 
 
 def test_a_topology_is_known_by_its_plugin_and_its_platform() -> None:
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(FarPlugin("mine"))
     assert made.platforms_of(made.topology("mine", "2", {})) == ("mine", "far")
     assert made.platforms_of(FakeTopology(2, {})) == ("far",), "one that no plugin here has made"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken, PluginUnavailable
-from plugrt.plugins import Backends
-from plugrt.plugins.record import Record, Source
+from plugrt.plugins import Record
+from plugrt.plugins.record import Source
 from plugrt.plugins.starting import loading as torch_plugins
-from plugrt.settings.declarations import Config
 from support.distributions import install, run_cli, run_warm
+from support.registries import registry, settings
 
 RECORD = Record("chip", Source.TORCH, "chip-torch", "1.0", "chip_torch:Chip")
 
@@ -44,11 +44,11 @@ class Absent(Bare):
 def test_path_and_options(offered: Any) -> None:
     plugin = torch_plugins.make_plugin(RECORD, offered)
     assert (plugin.name, plugin.library()) == ("chip", "/x/chip.so")
-    assert plugin.client_options(Config({})) == {"a": 1}
+    assert plugin.client_options(settings()) == {"a": 1}
 
 
 def test_options_are_no_duty() -> None:
-    assert torch_plugins.make_plugin(RECORD, Bare).client_options(Config({})) == {}
+    assert torch_plugins.make_plugin(RECORD, Bare).client_options(settings()) == {}
 
 
 def test_an_os_error_means_absence_as_for_torch_xla() -> None:
@@ -101,7 +101,9 @@ def test_of_one_package_the_plugin_for_jax_comes_first(tmp_path: Path) -> None:
         "torch_xla.plugins": {"tt": "torch_plugin_tt:TTPlugin"},
     }
     install(tmp_path, "pjrt-plugin-tt", groups)
-    table = Backends(Config({}), path=[str(tmp_path)]).table
-    assert [(row.name, row.source) for row in table.rows if not row.hidden] == [("tt", Source.JAX)]
+    table = registry(path=tmp_path).table
+    assert [(row.name, row.source) for row in table.rows if not row.hidden] == [
+        ("tt", "jax_plugins")
+    ]
     for name in ("tt", "pjrt_plugin_tt"):
         assert [row.value for row in table.find(name, "the test")] == ["jax_plugin_tt"]

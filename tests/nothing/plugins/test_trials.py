@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 
 import plugrt_cuda.hardware
-from plugrt import capi
+from plugrt import capi, config
 from plugrt.errors import PluginBroken, PluginError
-from plugrt.plugins import Backends, vendors
+from plugrt.plugins import Availability, Backends, LibraryPlugin, vendors
 from plugrt.plugins.coordination import Membership
-from plugrt.plugins.library import ALONE, LibraryPlugin
-from plugrt.plugins.plugin import Availability
+from plugrt.plugins.library import ALONE
 from plugrt.plugins.starting.starting import start
-from plugrt.settings.declarations import Config, config
 from plugrt_cuda.plugin import CudaPlugin
 from plugrt_tpu.plugin import TpuPlugin
 from support.clib import linked, needs_cc, tiny_library
 from support.distributions import install, run_cli
+from support.registries import registry
 
 pytestmark = needs_cc
 CREATE = "api.Client_Create=f;"
@@ -63,7 +62,7 @@ INITIALIZES = """
         xb.register_plugin("chip", library_path={library!r})
 """
 OFFERS = """
-    from plugrt.plugins.library import LibraryPlugin
+    from plugrt.plugins import LibraryPlugin
     plugin = LibraryPlugin("chip", {library!r})
 """
 TORCH = """
@@ -87,11 +86,11 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def by_environment(site: Path, library: Path) -> Backends:
-    return Backends(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": f"chip:{library}"}), path=[])
+    return registry(PJRT_NAMES_AND_LIBRARY_PATHS=f"chip:{library}")
 
 
 def by_registration(site: Path, library: Path) -> Backends:
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(LibraryPlugin("chip", str(library)))
     return made
 
@@ -100,7 +99,7 @@ def by_entry_point(group: str, value: str, source: str) -> Callable[[Path, Path]
     def make(site: Path, library: Path) -> Backends:
         text = source.format(library=str(library))
         install(site, "chip-dist", {group: {"chip": value}}, {"chip_module": text})
-        return Backends(Config({}), path=[str(site)])
+        return registry(path=site)
 
     return make
 
@@ -114,7 +113,7 @@ def by_namespace(group: str, source: str = "") -> Callable[[Path, Path], Backend
         shutil.copy(library, site / group / "chip/pjrt_chip.so")
         files = (f"{group}/chip/__init__.py", f"{group}/chip/pjrt_chip.so")
         (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-        return Backends(Config({}), path=[str(site)])
+        return registry(path=site)
 
     return make
 
@@ -126,7 +125,7 @@ def by_files(group: str) -> Callable[[Path, Path], Backends]:
         info = install(site, "chip-dist", {group: {"chip": "chip_module"}}, {"chip_module": ""})
         shutil.copy(library, site / "pjrt_chip.so")
         (info / "RECORD").write_text("chip_module.py,,\npjrt_chip.so,,\n")
-        return Backends(Config({}), path=[str(site)])
+        return registry(path=site)
 
     return make
 
@@ -167,7 +166,7 @@ def test_a_library_of_a_plugin_of_ours_is_tried(
     monkeypatch.setattr(plugrt_cuda.hardware, "detect", lambda: Availability.yes())
     plugin = of_ours()
     library = str(tiny_library(site, "", ENDS_WHERE_OPENED))
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(plugin)
     named = {f"{plugin.name}_library_path": library}
     with (
@@ -249,7 +248,7 @@ def test_no_client_is_created_in_the_child(why: str, site: Path, log: Path) -> N
         library = library.rename(site / "libtpu.so")
     plugin = LibraryPlugin("chip", str(library), {"node_id": 5})
     plugin.exclusive = why == "exclusive"
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(plugin)
     together: Any = Together() if why == "several processes" else None
     if together:
@@ -325,7 +324,7 @@ def test_the_child_gets_the_options_of_the_start(
         "JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:2",
         "PLUGRT_CLIENT_CREATE_OPTIONS": "cuda:c:3",
     }
-    made = Backends(Config(settings), path=[])
+    made = registry(**settings)
     made.register(LibraryPlugin("cuda", str(tiny_library(site)), {"a": 1, "c": 0}))
     with pytest.raises(PluginBroken, match="not now"):
         made.get("cuda")
@@ -337,7 +336,7 @@ def test_the_child_gets_the_options_of_the_start(
 def test_doctor_says_that_a_capsule_is_not_tried(site: Path) -> None:
     pytest.importorskip("plugrt_sdk")
     source = """
-        from plugrt.plugins.library import LibraryPlugin
+        from plugrt.plugins import LibraryPlugin
         from plugrt_sdk.export import export_capsule
         plugin = LibraryPlugin("chip", c_api=export_capsule(lambda: None))
     """
@@ -354,7 +353,7 @@ def test_doctor_says_that_a_capsule_is_not_tried(site: Path) -> None:
 
 
 def test_setting_off_opens_without_a_trial(site: Path, log: Path) -> None:
-    made = Backends(Config({"PLUGRT_PROBE_LIBRARIES": "0"}), path=[])
+    made = registry(PLUGRT_PROBE_LIBRARIES="0")
     made.register(LibraryPlugin("chip", str(tiny_library(site, CREATE, NOTES))))
     made.get("chip")
     assert len(log.read_text().split("\n")[:-1]) == 1

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.plugins import Availability, Backends, LibraryPlugin, vendors
+import plugrt
+from plugrt.plugins import Availability, LibraryPlugin, vendors
 from plugrt.plugins.library import set_start_variables
-from plugrt.plugins.record import State
-from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import Config
 from support.clib import compile_c, linked, needs_cc
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
@@ -154,9 +152,9 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
     kind = vendors.find_hardware((), [needs])[0]
     monkeypatch.setattr(vendors, "hardware_seen", lambda *_: [kind] if card else [])
     made = registry(LibraryPlugin("chip", path), FakePlugin("cpu", priority=0))
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     (row,) = [row for row in made.table.rows if row.name == "chip"]
-    assert row.state is (State.BROKEN if card else State.UNAVAILABLE)
+    assert row.state == ("broken" if card else "unavailable")
     assert (kind.label in row.reason) == (not card)
     assert needs in row.reason
     left_out = [message for message in caplog.messages if "left out" in message]
@@ -212,13 +210,13 @@ def test_said_once_where_only_cpu_could_be_chosen(
     priority: int,
     expected: int,
 ) -> None:
-    made = Backends(Config({}), path=[])
+    made = registry()
     monkeypatch.setattr(made.table, "missing_plugins", lambda: ["no plugin"])
     made.register(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):
-        backends.devices(of=made)
-        backends.clear_backends(made)
-        backends.devices(of=made)
+        plugrt.devices(of=made)
+        plugrt.clear_backends(made)
+        plugrt.devices(of=made)
     assert len(caplog.messages) == expected
 
 
@@ -235,18 +233,18 @@ def test_a_plugin_made_for_jax_that_drives_the_hardware_is_named(
     install_plugin(tmp_path, "xla_cuda12", group="jax_plugins")
     gpu = next(h for h in vendors.HARDWARE if "cuda" in h.plugins)
     monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": [gpu])
-    made = Backends(Config({}), path=[str(tmp_path)])
+    made = registry(path=tmp_path)
     made.register(FakePlugin("cpu", priority=0))
-    assert backends.default_backend(made) == "cpu"
+    assert plugrt.default_backend(made) == "cpu"
     (sentence,) = caplog.messages
     for fact in ("an NVIDIA GPU", "JAX_PLATFORMS=xla_cuda12", "plugrt[cuda12]"):
         assert fact in sentence
     caplog.clear()
-    beside_ours = Backends(Config({}), path=[str(tmp_path)])
+    beside_ours = registry(path=tmp_path)
     for plugin in (
         FakePlugin("cpu", priority=0),
         FakePlugin("cuda", available=Availability.no("")),
     ):
         beside_ours.register(plugin)
-    assert backends.default_backend(beside_ours) == "cpu"
+    assert plugrt.default_backend(beside_ours) == "cpu"
     assert caplog.messages == []

@@ -10,8 +10,6 @@ from plugrt import interface
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, RegistrationError
 from plugrt.plugins import Backends
 from plugrt.plugins.packages import distributions
-from plugrt.plugins.record import State
-from plugrt.settings.declarations import Config
 from support.distributions import install_plugin
 from support.fake_client import FakePlugin
 from support.registries import registry
@@ -28,7 +26,7 @@ def installed(site: Path, source: str, *requirements: str) -> Backends:
     info = install_plugin(site, "chip", source, version="3.2")
     lines = "".join(f"Requires-Dist: {requirement}\n" for requirement in requirements)
     (info / "METADATA").write_text((info / "METADATA").read_text() + lines)
-    return Backends(Config({"JAX_PLATFORMS": "chip"}), path=[str(site)])
+    return registry(path=site, JAX_PLATFORMS="chip")
 
 
 def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) -> str:
@@ -37,7 +35,7 @@ def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) ->
         backends.get("chip")
     assert type(error.value) is kind
     (row,) = backends.table.rows
-    assert row.state is (State.INCOMPATIBLE if kind is PluginIncompatible else State.BROKEN)
+    assert row.state == ("incompatible" if kind is PluginIncompatible else "broken")
     assert row.reason in str(error.value)
     assert row.cure in str(error.value) or kind is PluginBroken
     return str(error.value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import plugrt
 from plugrt.errors import (
     ConfigError,
     Internal,
@@ -20,14 +21,13 @@ from plugrt.errors import (
     PluginUnavailable,
     Unimplemented,
 )
-from plugrt.plugins import Backends
-from plugrt.plugins.record import Record, Source
-from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import Config
+from plugrt.plugins import Record
+from plugrt.plugins.record import Source
 from support import fake_client
 from support.clib import needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_warm
 from support.fake_client import FakePlugin
+from support.registries import registry
 
 DEVICES = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
 ONLY = {"PLUGRT_PLUGINS_ALLOW": "good,foo,nolib"}
@@ -133,7 +133,7 @@ NONSENSE = ("x", "?", "nonsense", "cpu:x", "inf", "-7")
 def malformed() -> list[tuple[str, str]]:
     """Each variable that admits not every text, with one that it does not admit."""
     found = []
-    for option in Config.declared().values():
+    for option in type(plugrt.config).declared().values():
         for text in NONSENSE:
             try:
                 option.read({option.env: text})
@@ -147,12 +147,12 @@ def malformed() -> list[tuple[str, str]]:
 def test_a_malformed_setting_raises_whatever_is_chosen(variable: str, text: str) -> None:
     """Some changed the backend instead: the plugin that read them was left out."""
     for platforms in ({}, {"JAX_PLATFORMS": "b"}, {"JAX_PLATFORM_NAME": "b"}):
-        made = Backends(Config({variable: text, **platforms}), path=[])
+        made = registry(**{variable: text, **platforms})
         made.register(FakePlugin("a", priority=9))
         made.register(FakePlugin("b", priority=1))
         calls: list[Any] = [
-            lambda made=made: backends.devices(of=made),
-            lambda made=made: backends.get_backend("a", made),
+            lambda made=made: plugrt.devices(of=made),
+            lambda made=made: plugrt.get_backend("a", made),
             lambda made=made: made.topology("b", "2", {}),
         ]
         for call in [*calls, *calls]:
@@ -183,15 +183,15 @@ def test_a_program_with_a_malformed_setting_stops(tmp_path: Path, variable: str,
 
 def test_a_setting_that_a_plugin_refuses_is_the_users() -> None:
     class Picky(FakePlugin):
-        def client_options(self, config: Config) -> dict[str, Any]:
+        def client_options(self, config: Any) -> dict[str, Any]:
             raise ConfigError("CHIP_MODE='seven' cannot be understood")
 
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(Picky("picky", priority=9))
     made.register(FakePlugin("good", priority=1))
     for _ in range(2):
         with pytest.raises(ConfigError, match="CHIP_MODE"):
-            backends.devices(of=made)
+            plugrt.devices(of=made)
 
 
 @pytest.mark.parametrize(
@@ -309,16 +309,16 @@ def test_whatever_a_plugin_raises_it_is_left_out_and_the_next_is_used(error: Any
             raise error
 
     for bad in (FakePlugin("bad", priority=99, error=error), AtImport("bad", priority=99)):
-        made = Backends(Config({}), path=[])
+        made = registry()
         row = Record("bad", Source.ENTRY_POINT, "bad-dist", "1", "support.fake_client:bad")
         assert made.table.rows == []
         made.table.add(row)
         made.register(FakePlugin("good", priority=1))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fake_client, "bad", bad, raising=False)
-            assert backends.default_backend(made) == "good"
+            assert plugrt.default_backend(made) == "good"
             with pytest.raises(PluginError, match=r"'bad' \(bad-dist 1\)"):
-                backends.get_backend("bad", made)
+                plugrt.get_backend("bad", made)
         assert row.failure is not None
         assert row.reason
 
@@ -343,21 +343,21 @@ class Stubborn(FakePlugin):
 def test_a_failing_close_or_an_error_of_ours_without_words(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = Backends(Config({}), path=[])
+    made = registry()
     made.register(Stubborn("stubborn", error, priority=9))
     made.register(FakePlugin("bad", priority=99, error=error))
-    assert backends.default_backend(made) == "stubborn"
-    backends.clear_backends(made)
+    assert plugrt.default_backend(made) == "stubborn"
+    plugrt.clear_backends(made)
     assert "closing the backend of 'stubborn'" in caplog.text
     assert "cannot be read" in caplog.text
 
 
 def test_a_close_that_fails_does_not_hide_why_a_choice_failed() -> None:
-    made = Backends(Config({"JAX_PLATFORMS": "first,second,bad"}), path=[])
+    made = registry(JAX_PLATFORMS="first,second,bad")
     made.register(Stubborn("first", RuntimeError("it will not")))
     second = FakePlugin("second")
     made.register(second)
     made.register(FakePlugin("bad", error=RuntimeError("out of order")))
     with pytest.raises(PluginError, match="out of order"):
-        backends.get_backend(None, made)
+        plugrt.get_backend(None, made)
     assert second.clients[0].closed == 1

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from plugrt.errors import ConfigError, InvalidArgument
-from plugrt.settings.declarations import Config
 from plugrt_cuda import create_options, gpu_targets, topologies
 from plugrt_cuda.plugin import CudaPlugin
+from support.registries import settings
 
 DEFAULTS = {
     "platform_name": "cuda", "allocator": "default", "abort_collectives_on_failure": False,
@@ -41,7 +41,7 @@ DEFAULTS = {
     ],
 )  # fmt: skip
 def test_settings_become_options(environ: dict[str, str], expected: dict[str, Any]) -> None:
-    found = CudaPlugin().client_options(Config(environ))
+    found = CudaPlugin().client_options(settings(**environ))
     assert found == {**DEFAULTS, **expected}
     for name, value in found.items():
         assert type(value) is create_options.OPTION_TYPES.get(name, type(value))
@@ -50,7 +50,7 @@ def test_settings_become_options(environ: dict[str, str], expected: dict[str, An
 @pytest.mark.parametrize("shape", ["4", "2x2", "0x1x1", "axbxc", "1x1x1x1", "9999999999x1x1"])
 def test_a_mock_topology_has_three_numbers(shape: str) -> None:
     with pytest.raises(ConfigError, match="slices x hosts"):
-        create_options.from_config(Config({"JAX_MOCK_GPU_TOPOLOGY": shape}))
+        create_options.from_config(settings(JAX_MOCK_GPU_TOPOLOGY=shape))
 
 
 def test_an_option_of_a_wrong_type_never_reaches_the_library() -> None:

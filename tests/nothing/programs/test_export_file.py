@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from plugrt import load_program
 from plugrt.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -37,7 +38,6 @@ from plugrt.export import (
     register_pytree_node_serialization,
 )
 from plugrt.programs import export_file
-from plugrt.programs.loading import load_program
 from plugrt.wire.flatbuffers import Table, root_table
 from support.behaviour import behaviour
 

@@ -111,7 +111,7 @@ def test_what_shares_a_fixture() -> None:
     checkers = "tests/nothing/typing/test_type_checkers.py"
     names = [f"{checkers}::test_right_calls_are_taken[{n}]" for n in ("mypy", "pyright")]
     assert {scope_of(name) for name in names} == {checkers}
-    alone = "tests/nothing/test_protobuf.py::test_fields"
+    alone = "tests/unit/wire/test_protobuf.py::test_fields"
     assert scope_of(alone) == alone
     areas = TESTS / "pjrt/test_suite_on_xla_cpu.py"
     assert not shares_a_fixture(areas), "its parts run beside each other"

@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt import config
 from plugrt.errors import DtypeError
-from plugrt.settings.declarations import config
 from plugrt.tracing.promotion import promote_dtypes, result_dtype, scalar_result
 
 NAMES = [

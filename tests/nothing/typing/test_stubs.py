@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 import plugrt
-from plugrt import array_api, lax, random
+from plugrt import Array, array_api, lax, random
 from plugrt.array_api.indexing.at import IndexUpdateRef
 from plugrt.array_api.methods import METHODS
 from plugrt.execution.arrays import array_methods, array_operators
-from plugrt.execution.arrays.array import Array
 from plugrt.tracing.operation import Operation, operation
 from plugrt.tracing.tracer import Tracer
 from support.import_graph import PACKAGES

@@ -9,12 +9,10 @@ import pytest
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
 from plugrt.execution.placement.chosen_shardings import find_spec
-from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.op_sharding import read_op_sharding, write_op_sharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec as P
 from plugrt.execution.shardings.tiling import Tiling
+from plugrt.sharding import GSPMDSharding, Mesh, NamedSharding
+from plugrt.sharding import PartitionSpec as P
 from plugrt.wire.protobuf import integer, message, varint
 from support.fake_client import FakeClient
 

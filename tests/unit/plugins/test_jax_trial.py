@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken, PluginError
-from plugrt.plugins import Backends
-from plugrt.plugins.library import ALONE, LibraryPlugin
-from plugrt.plugins.record import State
+from plugrt.plugins import LibraryPlugin
+from plugrt.plugins.library import ALONE
 from plugrt.plugins.starting import jax_trial
 from plugrt.plugins.starting.loading import load
-from plugrt.settings.declarations import Config
 from support.clib import compile_c, needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_python
 from support.made_for_jax import REGISTERS, made_for_jax
 from support.markdown import ROOT
+from support.registries import registry, settings
 from support.requirements import needs_jax
 
 PLAIN = [  # (what initialize() does, the options)
@@ -49,7 +48,7 @@ def test_what_only_registers_strings_and_numbers_does_not_run_here(
     (row,) = made.table.rows
     plugin = load(row, made.table)
     assert isinstance(plugin, LibraryPlugin)
-    assert (plugin.library(), plugin.client_options(Config({}))) == ("lib.so", options or {})
+    assert (plugin.library(), plugin.client_options(settings())) == ("lib.so", options or {})
     assert plugin.priority == (512 if "512" in body else 3 if " 3," in body else 400)
     assert (row.registers, row.platform) == ("chip", "chip")
     assert runs == [1]
@@ -166,7 +165,7 @@ def test_what_does_more_runs_here(
         try:
             load(row, made.table)
         except PluginError:
-            assert row.state in (State.INCOMPATIBLE, State.UNAVAILABLE)
+            assert row.state in ("incompatible", "unavailable")
     assert runs == [1, 1]
     (said,) = [text for text in caplog.messages if "initialize() runs in the program" in text]
     assert reason in said
@@ -213,14 +212,14 @@ def test_what_a_child_does_not_have_leaves_no_trial(
     for variable in ALONE:
         with monkeypatch.context() as patch:
             patch.setenv(variable, "1")
-            assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial(), variable
+            assert jax_trial.try_initialize(row, settings()) == jax_trial.Trial(), variable
         assert f"`{variable}`" in page
     with monkeypatch.context() as patch:
         patch.setattr(jax_trial, "_has_jax", lambda: "jax" in sys.modules)
-        assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
+        assert jax_trial.try_initialize(row, settings()) == jax_trial.Trial()
     (site / "made_chip.py").write_text("def (")
-    (row,) = Backends(Config({}), path=[str(site)]).table.rows
-    assert jax_trial.try_initialize(row, Config({})) == jax_trial.Trial()
+    (row,) = registry(path=site).table.rows
+    assert jax_trial.try_initialize(row, settings()) == jax_trial.Trial()
     assert runs == []
 
 

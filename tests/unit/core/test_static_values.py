@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from plugrt import (
+    config,
+    jit,  # tells the core what the keys are
+)
 from plugrt.execution.arrays.arguments import quick_avals
+from plugrt.native.native_core import core
 from plugrt.execution.launches.flat_calls import static_key
-from plugrt.native.native_core import core, reason
-from plugrt.settings.declarations import config
-from plugrt.tracing import traceable  # tells the core what the keys are
+from support.native_core import runs_in_c
 
-assert traceable
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+assert jit
+pytestmark = runs_in_c
 CallsOfCore: Any = object if core is None else core.Calls
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from plugrt import config
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.plugins.selection import backends
-from plugrt.settings.declarations import config
 from support.fake_client import FakeClient
 
 

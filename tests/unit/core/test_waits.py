@@ -15,9 +15,10 @@ from plugrt.execution.arrays import array_contents
 from plugrt.execution.arrays.array import blank
 from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.monitoring.listeners import listening
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 if core is not None:
     from support.library_calls import LibraryCalls
 

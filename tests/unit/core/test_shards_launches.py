@@ -12,16 +12,16 @@ from weakref import WeakSet
 
 import pytest
 
-from plugrt.execution.arrays.array import Array
-from plugrt.native.native_core import core, reason
-from plugrt.tracing import (
-    traceable,  # tells the core which class NumPy's arrays are of
+from plugrt import (
+    Array,
+    jit,  # tells the core which class NumPy's arrays are of
 )
+from plugrt.native.native_core import core, reason
 
 if core is None:
     pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
 
-assert traceable
+assert jit
 _GIVEN: tuple[Any, ...] = (
     None, int, (), None, ((1, 2),), ((1, 2, 3),), *[None] * 6, (), None, None,
 )  # fmt: skip

@@ -12,20 +12,21 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from plugrt import config
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.host_data import accepted_dtypes, scalar_dtypes
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
 from plugrt.settings import options
-from plugrt.settings.declarations import config
 from plugrt.settings.options import Token, surroundings
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing import traceable
 from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing import traceable
+from support.native_core import runs_in_c
 
 assert traceable  # tells the core which threads trace
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 def test_the_core_sees_each_change_at_the_next_call() -> None:
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:
@@ -106,7 +107,7 @@ def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(
     assert config.token() is before
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -> None:
     """The core took what the finaliser's own call had found for what surrounds that call."""
 
@@ -166,7 +167,7 @@ def test_what_is_cached_for_a_token_is_made_of_its_settings() -> None:
             assert (np.dtype(np.float64) in accepted_dtypes.__wrapped__(token)) is (bits == 64)
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     class Held:
         """What a thread has beside its settings."""
@@ -207,7 +208,7 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     assert len(held) <= 64
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 @pytest.mark.parametrize("late", [False, True])
 def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) -> None:
     class Function(core.Calls):  # type: ignore[misc]

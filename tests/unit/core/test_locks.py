@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from plugrt.native.native_core import core, reason
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 needs_signals = pytest.mark.skipif(
     not hasattr(signal, "pthread_kill"), reason="signals as POSIX has them"
 )

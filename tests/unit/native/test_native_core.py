@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from plugrt import config
 from plugrt.errors import ConfigError, SettingInUse
 from plugrt.native import native_core
 from plugrt.native.native_core import choose_core
-from plugrt.settings.declarations import Config, config
 from support import children
 from support.native_core import needs_core
+from support.registries import settings
 
 IMPORTS = """
 import sys, _testcapi
@@ -133,7 +134,7 @@ def test_the_doctor_says_that_the_core_is_of_other_sources(
 
 def test_a_value_that_is_neither_names_the_variable() -> None:
     with pytest.raises(ConfigError, match=r"PLUGRT_CORE='rust'.*c \| python"):
-        _ = Config({"PLUGRT_CORE": "rust"}).core
+        _ = settings(PLUGRT_CORE="rust").core
 
 
 def test_the_choice_is_made_once() -> None:

@@ -15,7 +15,7 @@ pytestmark = needs_cc
 CHILD = """
 import gc, sys
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.loading.library import load_library
+from plugrt.capi import load_library
 
 library, more_objects = sys.argv[1], int(sys.argv[2])
 if library:

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import clear_backends
 from plugrt.callbacks.host_callbacks import NumberedCallback, take_failure
 from plugrt.errors import Internal
 from plugrt.execution.executables import blocking_launches, client_launches
 from plugrt.execution.executables.client_launches import calling_launches
 from plugrt.interface import Capabilities, Device
-from plugrt.plugins.selection.backends import clear_backends
 from plugrt_sdk import BackendClient
 from support.distributions import run_python
 from support.late_launches import LateLaunches

@@ -14,12 +14,12 @@ import plugrt
 from plugrt.capi.library.callback_threads import mark_callback
 from plugrt.interface import CompileOptions, Program
 from plugrt.native.finalizers import is_collecting_here, running
-from plugrt.native.native_core import core, reason
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import export_capsule
 from support.distributions import run_python
 from support.late_client import Adder
+from support.native_core import runs_in_c
 
 
 class Cycle:
@@ -168,7 +168,7 @@ print(wrong or "right", interrupts > 8)
 """
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
 def test_what_a_signal_handler_raises_in_a_finalizer_arrives(backend: str) -> None:
@@ -181,7 +181,7 @@ AT_THE_LIMIT = """
 import sys
 import numpy as np
 import plugrt
-from plugrt.native.native_core import core
+
 from plugrt_sdk import BackendClient
 from support.late_client import Adder
 
@@ -220,7 +220,7 @@ print(lost or "right", made)
 """
 
 
-@pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+@runs_in_c
 def test_what_ends_at_the_recursion_limit_is_freed() -> None:
     """The finaliser failed there: its message was printed, and the memory was never freed."""
     done = run_python(AT_THE_LIMIT)

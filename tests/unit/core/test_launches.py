@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import (
+    Array,
+    config,
+    jit,  # tells the core which class NumPy's arrays are of
+)
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.execution.arrays.array import Array
 from plugrt.native.native_core import core, reason
-from plugrt.settings.declarations import config
-from plugrt.tracing import (
-    traceable,  # tells the core which class NumPy's arrays are of
-)
 
 if core is None:
     pytest.skip(f"no compiled core here: {reason}", allow_module_level=True)
@@ -36,7 +36,7 @@ if core is None:
 from support.alone import alone
 from support.library_calls import BYTES, LibraryCalls
 
-assert traceable
+assert jit
 
 TAKE, RELEASE = _REFERENCES
 WAIT, *LOOK = _FUNCTIONS

@@ -10,17 +10,13 @@ import pytest
 from plugrt.errors import DeviceMismatch, Internal, PjrtError, ShapeError
 from plugrt.execution.arrays.array_making import array_of_shards
 from plugrt.execution.shardings.index_boxes import device_boxes
-from plugrt.execution.shardings.mesh import Mesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers import exchange_plan
 from plugrt.execution.transfers.exchanges import exchange
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move
 from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
-from plugrt.sharding import PmapSharding
+from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from support.fake_client import FakeClient, FakeDevice
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from plugrt import config
 from plugrt.plugins.starting import probe_cache
-from plugrt.settings.declarations import config
 
 
 @pytest.fixture

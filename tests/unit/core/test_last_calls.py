@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import (
+    config,
+    jit,  # tells the core which threads trace
+)
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.launches.caches import RunnerCache
-from plugrt.native.native_core import core, reason
-from plugrt.settings.declarations import config
-from plugrt.tracing import traceable  # tells the core which threads trace
+from plugrt.native.native_core import core
+from support.native_core import runs_in_c
 
-assert traceable
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+assert jit
+pytestmark = runs_in_c
 CallsOfCore: Any = object if core is None else core.Calls
 Run = Callable[[Sequence[Any]], Any]
 

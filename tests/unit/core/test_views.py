@@ -11,10 +11,10 @@ import pytest
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.owned_handles import free_group
-from plugrt.native.native_core import core, reason
 from support.library_calls import BYTES, LibraryCalls
+from support.native_core import runs_in_c
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 
 
 def _with_handle(library: LibraryCalls) -> Any:

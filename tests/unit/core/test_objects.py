@@ -12,19 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import (
+    config,
+    jit,  # tells the core which threads trace
+)
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers import buffer as class_of_buffers  # tells the core of cffi's pointers
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.native.native_core import core, reason
-from plugrt.settings.declarations import config
-from plugrt.tracing import traceable  # tells the core which threads trace
+from plugrt.native.native_core import core
 from support.alone import alone
 from support.distributions import run_python
+from support.native_core import runs_in_c
 
 assert class_of_buffers
-assert traceable
+assert jit
 
-pytestmark = pytest.mark.skipif(core is None, reason=f"no compiled core here: {reason}")
+pytestmark = runs_in_c
 
 
 class Held:

@@ -1,0 +1,6 @@
+"""Fixtures for tests of plugins: a folder to install them in, and counted runs."""
+
+from __future__ import annotations
+
+from support.made_for_jax import runs as runs
+from support.made_for_jax import site as site
