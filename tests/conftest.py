@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,12 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     """Hides what the tests since have left in caches: JAX's, plugrt's, pytest's own reports."""
     if nextitem is not None and time.process_time() > hidden_at + BETWEEN_HIDING:
         hide_what_lives_on()
+
+
+@pytest.fixture
+def unraisable() -> Iterator[list[Any]]:
+    """Collects what Python reports as unraisable during a test, instead of pytest's warnings."""
+    before, found = sys.unraisablehook, list[Any]()
+    sys.unraisablehook = found.append
+    yield found
+    sys.unraisablehook = before

@@ -27,10 +27,10 @@ from release import ABI, IN_C, PROJECTS, build  # noqa: E402
 UV = [sys.executable, "-m", "uv"]
 FIRST = (3, 11)
 TESTS = (
-    "tests/unit/native/test_native_core.py", "tests/pjrt/test_native_core.py",
+    "tests/unit/native/test_native_core.py", "tests/unit/core/library/test_calls.py",
     "tests/unit/core/test_objects.py", "tests/unit/core/test_launches.py",
     "tests/unit/core/test_last_calls.py", "tests/unit/core/test_locks.py",
-    "tests/cpu/client/test_steps.py", "tests/cpu/execution/test_function_reads.py",
+    "tests/cpu/client/test_steps.py", "tests/unit/core/test_function_reads.py",
     "tests/pjrt/execution", "tests/cpu/transforms/test_jit_calls.py",
     "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
 )  # fmt: skip

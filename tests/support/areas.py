@@ -4,7 +4,7 @@ from __future__ import annotations
 
 FEWEST = {
     "array_api": (290, 1300),
-    "execution": (270, 220),
+    "execution": (234, 184),
     "lax": (200, 350),
     "programs": (10, 25),
     "random": (15, 50),

@@ -7,7 +7,6 @@ import errno
 import json
 import random
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -89,11 +88,9 @@ def test_another_number_of_processes_is_refused(address: str) -> None:
         claim(member(address, 2, 3))
 
 
-def test_strangers_do_not_end_the_coordinator(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Garbage may be collected where a line is nested too deep: pytest's own hook needs more frames.
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+# Garbage may be collected where a line is nested too deep: pytest's own hook needs more frames.
+@pytest.mark.usefixtures("unraisable")
+def test_strangers_do_not_end_the_coordinator(address: str) -> None:
     hello = write(Hello("x"))
     for said in (
         b"", b"GET / HTTP/1.1\r\n\r\n", b"[1]\n", b"x" * 10_000, b"{}\n", b"[" * 4000 + b"\n",

@@ -92,13 +92,10 @@ def test_a_fault_after_the_checks_does_not_blame_the_caller(
     assert failing.called
 
 
+@pytest.mark.usefixtures("unraisable")  # pytest's own hook needs more frames than are left
 @pytest.mark.parametrize("spare", range(60, 180, 7))
-def test_functions_that_are_nested_too_deep_are_no_wrong_argument(
-    spare: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_that_are_nested_too_deep_are_no_wrong_argument(spare: int) -> None:
     """`RecursionError` arrives as it is, wherever it comes: it was an `ArgumentTypeError`."""
-    # pytest's own hook needs more frames than are left.
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
 
     def nested(x: Any) -> Any:
         return lax.cond(x[0] > 0, nested, nested, x)

@@ -314,20 +314,18 @@ def test_a_signal_at_any_time_leaves_nothing_held(path: Any) -> None:
     assert interrupted > 100
 
 
-def test_a_deletion_that_fails_is_reported_and_the_others_are_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_deletion_that_fails_is_reported_and_the_others_are_made(unraisable: Any) -> None:
     def refuse() -> None:
         raise Internal("no deletion")
 
-    told = list[Any]()
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
     make, deleted = _in_python([])
     x, y = make(), make()
     x._delete_now = refuse
     call_holding_in_python((x, y), (), lambda: (x.delete(), y.delete()))
     assert deleted == [y]
-    assert [(report.object, report.exc_value.message) for report in told] == [(x, "no deletion")]
+    assert [(report.object, report.exc_value.message) for report in unraisable] == [
+        (x, "no deletion")
+    ]
 
 
 _FORK = """

@@ -329,11 +329,8 @@ def test_an_interrupt_while_donated_arguments_are_marked_is_raised_when_all_are(
     assert library.alive["buffer"] == 1
 
 
-def test_an_error_of_marking_is_reported_where_another_is_raised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    told, library = list[Any](), LibraryCalls()
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: told.append(report.exc_type))
+def test_an_error_of_marking_is_reported_where_another_is_raised(unraisable: Any) -> None:
+    library = LibraryCalls()
 
     def fail(given: Any) -> None:
         raise ValueError("mark")
@@ -345,7 +342,7 @@ def test_an_error_of_marking_is_reported_where_another_is_raised(
     library.silent = {"first result"}
     with pytest.raises(LookupError, match="missing"):
         runner((x,))
-    assert told == [ValueError]
+    assert [report.exc_type for report in unraisable] == [ValueError]
 
 
 def test_donated_arguments_are_marked_as_the_library_says() -> None:
@@ -650,9 +647,7 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where
     assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are let go
 
 
-def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(unraisable: Any) -> None:
     library, lock = LibraryCalls(), Lock()
     raised: list[BaseException] = [KeyboardInterrupt()]
     held: list[str] = []
@@ -667,11 +662,11 @@ def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(
         acquire()
 
     lock.acquire = interrupted  # type: ignore[method-assign]
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: told.append(report.exc_type))
     try:  # a pending call raises it: here, or in the next function of the library, which is Python
         library.reader(lock, lambda *_: True, views=True)(library.buffer())
     except KeyboardInterrupt as error:
         told.append(type(error))
+    told += [report.exc_type for report in unraisable]
     assert told == [KeyboardInterrupt]
     assert (held, lock.held, library.alive["reference"]) == ([TAKE, RELEASE], False, 0)
 

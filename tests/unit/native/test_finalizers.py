@@ -376,16 +376,14 @@ def test_what_a_callback_drops_waits_for_the_next_call() -> None:
     assert backend.alive == 0
 
 
-def test_what_an_authors_method_raises_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_authors_method_raises_is_reported_once(unraisable: Any) -> None:
     backend, _, put = _told()
-    reported: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda found: reported.append(found.exc_value))
     error = ValueError("no such handle")
     backend.delete = lambda handle: _raise(error)  # type: ignore[method-assign]
     x = put()
     del x
     int("0")
-    assert reported == [error]
+    assert [report.exc_value for report in unraisable] == [error]
 
 
 def _raise(error: Exception) -> None:
