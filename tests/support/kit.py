@@ -17,10 +17,15 @@ from plugrt_sdk.conformance.target import Target
 
 
 class Run(NamedTuple):
-    """The results of a run by check, and the notes on its processes."""
+    """The results of a run by check, notes on its processes, and what its client states.
+
+    ``heard`` has the checks in the order in which they ended.
+    """
 
     results: dict[str, Any]
     notes: Mapping[str, str]
+    facts: Mapping[str, Any]
+    heard: list[str]
 
     @property
     def verdicts(self) -> list[str]:
@@ -46,9 +51,13 @@ def select(*args: Any, **kwargs: Any) -> list[str]:
 def run(kind: str, name: str, ids: Iterable[str], seconds: float = 60.0, *, jobs: int = 1,
         options: Mapping[str, Any] | None = None, argument: str = "") -> Run:  # fmt: skip
     """Runs checks in processes of their own on a plugin, a library or an object, by its name."""
+    heard: list[str] = []
     target = Target(kind, name, options or {}, argument)
-    runner = Runner(target, [registry.find(check) for check in ids], seconds, jobs=jobs)
-    return Run(runner.run(), runner.notes)
+    runner = Runner(
+        target, [registry.find(check) for check in ids], seconds, jobs=jobs,
+        on_result=lambda check, _: heard.append(check.id),
+    )  # fmt: skip
+    return Run(runner.run(), runner.notes, runner.facts, heard)
 
 
 def judged(load: Callable[[], Plugin], *ids: str) -> list[Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from plugrt.plugins import Backends, Plugin
+from plugrt.plugins import Backends, Plugin, Record
+from plugrt.plugins.record import Source
 from plugrt.settings.declarations import Config
 
 
@@ -19,3 +21,8 @@ def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Back
     for plugin in plugins:
         made.register(plugin)
     return made
+
+
+def record(name: str, source: str = "plugrt.plugins", *fields: str, **more: Any) -> Record:
+    """Returns a row of the table for a candidate of that name, found in ``source``."""
+    return Record(name, Source(source), *fields, **more)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from plugrt.cli.doctor_jax import explain, explain_missing_jax
-from plugrt.plugins.record import State
 from support.distributions import install, install_plugin, run_cli, run_python
 from support.doctor import show
 from support.registries import registry
@@ -137,9 +136,7 @@ def test_a_plugin_that_is_blocked_here_is_there_for_jax(folder: Path) -> None:
         ("both", "unavailable", True),
     ],
 )
-def test_what_does_not_work_is_not_found(
-    folder: Path, name: str, state: State, found: bool
-) -> None:
+def test_what_does_not_work_is_not_found(folder: Path, name: str, state: str, found: bool) -> None:
     row = rows(folder)[name] | {"state": state}
     answer = explain(row, (), {})
     assert answer["found"] is found

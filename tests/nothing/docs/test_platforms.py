@@ -16,18 +16,17 @@ from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
 from plugrt.execution.compilation import cpu_features
 from plugrt.lifetime import forks
-from plugrt.plugins import Record
 from plugrt.plugins.discovery import env_paths
-from plugrt.plugins.record import Source
 from plugrt.processes import keeper
+from support.registries import record
 
 
 @pytest.mark.parametrize("name", ["libmine.so", "libmine.dylib", "mine.dll"])
 def test_libraries_of_other_systems_are_recognised(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"GetPjrtApi")
     (tmp_path / "readme.txt").write_text("no library")
-    record = Record("mine", Source.XLA, location=str(tmp_path))
-    assert record.description.library == str(tmp_path / name)
+    row = record("mine", "xla_plugins", location=str(tmp_path))
+    assert row.description.library == str(tmp_path / name)
 
 
 def test_paths_of_windows_hold_colons() -> None:

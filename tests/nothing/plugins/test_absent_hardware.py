@@ -17,7 +17,6 @@ from plugrt.errors import (
     Unavailable,
 )
 from plugrt.plugins import Availability, Backends
-from plugrt.plugins.record import State
 from support.fake_client import FakePlugin
 
 
@@ -41,7 +40,7 @@ class Failing(FakePlugin):
         (Internal("a bug"), "broken"),
     ],
 )
-def test_absence_is_told_from_fault(error: Exception, state: State) -> None:
+def test_absence_is_told_from_fault(error: Exception, state: str) -> None:
     registry = Backends(path=[])
     registry.register(Failing(error))
     with pytest.raises(PluginError, match=str(error)):

@@ -32,10 +32,9 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client
 from plugrt.plugins import Availability, Backends, Record, hookimpl
-from plugrt.plugins.record import Source
 from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
-from support.registries import registry
+from support.registries import record, registry
 
 ABSENT = Availability.no("no such device on the bus", "plug one in")
 
@@ -741,7 +740,7 @@ def test_a_cure_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
 
 
 def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
-    one, two = (Record("x", Source.ENTRY_POINT, d, "1", f"{d}_module:plugin") for d in "pq")
+    one, two = (record("x", "plugrt.plugins", d, "1", f"{d}_module:plugin") for d in "pq")
     for names, expected in (("x@q", ["x"]), ("x@p,x@q", ["x@p", "x@q"])):
         made = registry(JAX_PLATFORMS=names)
         assert made.table.rows == []

@@ -13,7 +13,6 @@ import plugrt
 from plugrt.errors import PluginBroken
 from plugrt.plugins import Record
 from plugrt.plugins.discovery.installed_plugins import discover
-from plugrt.plugins.record import Source
 from support.distributions import PLUGIN, install, install_plugin
 from support.fake_client import FakePlugin
 from support.registries import registry
@@ -230,7 +229,7 @@ def test_what_is_installed_here_is_found_once() -> None:
     ],
 )
 def test_a_package_for_several_programs_is_one_row(
-    tmp_path: Path, groups: list[str], taken: Source, reverse: bool
+    tmp_path: Path, groups: list[str], taken: str, reverse: bool
 ) -> None:
     """Its other entry points were rows of the state duplicate, as if something were wrong."""
     groups = groups[::-1] if reverse else groups

@@ -20,12 +20,11 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
-from plugrt.plugins import Backends, LibraryPlugin, Record, expand_platform_alias, known_platforms
-from plugrt.plugins.record import Source
+from plugrt.plugins import Backends, LibraryPlugin, expand_platform_alias, known_platforms
 from plugrt.plugins.starting import jax_plugins
 from plugrt.plugins.starting.loading import load, load_for_names
 from support.distributions import install, install_plugin
-from support.registries import registry, settings
+from support.registries import record, registry, settings
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
@@ -417,6 +416,6 @@ def test_two_packages_that_register_one_name_are_rivals(
 
 
 def test_the_group_for_xla_is_never_initialized(site: Path) -> None:
-    record = Record("x", Source.XLA, value="not_there", location=str(site))
+    row = record("x", "xla_plugins", value="not_there", location=str(site))
     with pytest.raises(PluginIncompatible):
-        jax_plugins.collect_registrations(record)
+        jax_plugins.collect_registrations(row)

@@ -13,7 +13,6 @@ import pytest
 from plugrt import monitoring
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin
-from plugrt.plugins.record import State
 from plugrt.plugins.starting.loading import load
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
@@ -117,7 +116,7 @@ def test_a_sick_distribution_is_broken(site: Path) -> None:
     ],
 )
 def test_a_plugin_may_say_itself_what_is_wrong(
-    site: Path, name: str, cls: type[PluginError], state: State
+    site: Path, name: str, cls: type[PluginError], state: str
 ) -> None:
     source = f"from plugrt.errors import {name}\nraise {name}('needs driver 12')"
     install_plugin(site, "chip", source)

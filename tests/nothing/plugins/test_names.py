@@ -11,13 +11,13 @@ import pytest
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
 from plugrt.plugins import Record
 from plugrt.plugins.plugin_table import Table
-from plugrt.plugins.record import Source
 from plugrt.plugins.selection.platform_choice import parse_request
+from support import registries
 from support.registries import settings
 
 
-def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "") -> Record:
-    return Record(name, source, distribution or f"{name}-dist", "1.0")
+def record(name: str, source: str = "plugrt.plugins", distribution: str = "") -> Record:
+    return registries.record(name, source, distribution or f"{name}-dist", "1.0")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_alias_means_all_that_are_there_in_its_order() -> None:
 
 
 def test_an_alias_reaches_plugins_made_for_jax() -> None:
-    jax = Record("xla_cuda12", Source.JAX, aliases=("cuda", "cuda12"))
+    jax = registries.record("xla_cuda12", "jax_plugins", aliases=("cuda", "cuda12"))
     assert candidates("gpu", jax) == [jax]
     assert candidates("cuda", jax) == [jax]
     ours = record("cuda")
@@ -117,7 +117,8 @@ def test_allow_list_blocks_the_rest_and_the_error_says_so() -> None:
 
 
 def test_sources_take_precedence_in_order() -> None:
-    in_order = [record("x", source, f"d{i}") for i, source in enumerate(list(Source)[:4])]
+    sources = ("registered", "environment", "plugrt.plugins", "jax_plugins")
+    in_order = [record("x", source, f"d{i}") for i, source in enumerate(sources)]
     assert candidates("x", *reversed(in_order)) == [in_order[0]]
     assert [r.state for r in in_order] == ["found", *["duplicate"] * 3]
     assert "hidden by d0" in in_order[3].reason
@@ -126,12 +127,12 @@ def test_sources_take_precedence_in_order() -> None:
 
 def test_of_two_entry_points_of_one_package_the_first_is_taken() -> None:
     """``xla_x`` and ``x_plugin``, say, mean the same name."""
-    jax, xla = record("x", Source.JAX, "d"), record("x", Source.XLA, "d")
+    jax, xla = record("x", "jax_plugins", "d"), record("x", "xla_plugins", "d")
     assert candidates("x", jax, xla) == [jax]
 
 
 def test_automatic_leaves_out_what_cannot_be_chosen() -> None:
     good, blocked, twice = record("a"), record("b"), [record("c", distribution=d) for d in "pq"]
-    sick = Record("item 1", Source.ENVIRONMENT, named=False)
+    sick = registries.record("item 1", "environment", named=False)
     made = table(good, blocked, *twice, sick, PLUGRT_PLUGINS_BLOCK="b")
     assert [row for row in made.rows if row.is_eligible] == [good]

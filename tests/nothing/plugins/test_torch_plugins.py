@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken, PluginUnavailable
-from plugrt.plugins import Record
-from plugrt.plugins.record import Source
 from plugrt.plugins.starting import loading as torch_plugins
 from support.distributions import install, run_cli, run_warm
-from support.registries import registry, settings
+from support.registries import record, registry, settings
 
-RECORD = Record("chip", Source.TORCH, "chip-torch", "1.0", "chip_torch:Chip")
+RECORD = record("chip", "torch_xla_plugins", "chip-torch", "1.0", "chip_torch:Chip")
 
 
 class Chip:

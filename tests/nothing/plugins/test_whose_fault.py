@@ -21,13 +21,11 @@ from plugrt.errors import (
     PluginUnavailable,
     Unimplemented,
 )
-from plugrt.plugins import Record
-from plugrt.plugins.record import Source
 from support import fake_client
 from support.clib import needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_warm
 from support.fake_client import FakePlugin
-from support.registries import registry
+from support.registries import record, registry
 
 DEVICES = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
 ONLY = {"PLUGRT_PLUGINS_ALLOW": "good,foo,nolib"}
@@ -310,7 +308,7 @@ def test_whatever_a_plugin_raises_it_is_left_out_and_the_next_is_used(error: Any
 
     for bad in (FakePlugin("bad", priority=99, error=error), AtImport("bad", priority=99)):
         made = registry()
-        row = Record("bad", Source.ENTRY_POINT, "bad-dist", "1", "support.fake_client:bad")
+        row = record("bad", "plugrt.plugins", "bad-dist", "1", "support.fake_client:bad")
         assert made.table.rows == []
         made.table.add(row)
         made.register(FakePlugin("good", priority=1))

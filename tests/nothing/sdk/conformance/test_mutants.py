@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import pytest
 
@@ -20,20 +21,16 @@ from mutants.killers import KILLERS
 from mutants.liars import CAUGHT_BY, LIARS
 from mutants.loans import LENDS
 from mutants.tables import SICK, TableFaults
-from plugrt_sdk.conformance import Needs, PluginSubject, registry
-from plugrt_sdk.conformance.check import Check
-from plugrt_sdk.conformance.judge import judge
+from plugrt_sdk.conformance import Needs
 from plugrt_sdk.conformance.mutants.faults import Faults
-from plugrt_sdk.conformance.runner import Runner
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Result, Verdict
+from support import kit
 from support.apart import runs_apart
 from support.effort import WHOLE, some_of
 from support.markdown import ROOT
 
 pytestmark = runs_apart("sdk")
 
-CHECKS = registry.checks()
+CHECKS = kit.checks()
 OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError|error)\b")
 """A mutant that is wrong by mistake: it is killed, but shows nothing."""
 
@@ -54,15 +51,15 @@ SAMPLE = 4
 """How many mutants of a chapter are tried of those that a recorded run has killed."""
 
 
-def chapters() -> Mapping[str, list[Check]]:
+def chapters() -> Mapping[str, list[Any]]:
     """Returns the checks that are tried here: of operations one dtype each, by turns.
 
     `nox -s kill_matrix` tries all, and those that need a process of their own or 100 MB.
     """
     runs = json.loads((ROOT / "docs/data/kill_matrix.json").read_text())
     recorded = {name for run in runs for name in run["mutants"]}
-    found: dict[str, list[Check]] = {}
-    variants: dict[str, list[Check]] = {}
+    found: dict[str, list[Any]] = {}
+    variants: dict[str, list[Any]] = {}
     for check in CHECKS.values():
         if check.needs is Needs.PROCESS:
             continue
@@ -82,9 +79,10 @@ def chapters() -> Mapping[str, list[Check]]:
 CHAPTERS = chapters()
 
 
-def try_on(check: Check, faults: Mutant) -> Result:
-    """Returns the verdict of a check on a mutant, in this process."""
-    return judge(check, PluginSubject(Target("object", "mutant"), load=faults.plugin_of))
+def try_on(check: str, faults: Mutant) -> Any:
+    """Returns the result of a check on a mutant, in this process."""
+    [found] = kit.judged(faults.plugin_of, check)
+    return found
 
 
 def test_each_check_has_a_mutant() -> None:
@@ -104,31 +102,28 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
         if check.id in ELSEWHERE:
             continue
         monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # undone, also what the mutant sets
-        found = try_on(check, mutants()[check.id])
-        assert found.verdict is Verdict.FAIL, check.id
+        found = try_on(check.id, mutants()[check.id])
+        assert found.verdict == "FAIL", check.id
         assert not OWN_FAULT.match(found.got), (check.id, found.got)
         assert found.got, check.id
 
 
 @pytest.mark.parametrize("name", some_of(sorted(CHANGE_THEIR_PROCESS), 2))
 def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "mutants:mutant", argument=name)
-    chapter = [CHECKS[other] for other in sorted(CHANGE_THEIR_PROCESS)]
-    found = Runner(target, chapter, seconds=60.0).run()
-    assert {key for key, result in found.items() if result.verdict is Verdict.FAIL} == {name}
+    found = kit.run("object", "mutants:mutant", sorted(CHANGE_THEIR_PROCESS), argument=name)
+    assert {key for key, result in found.results.items() if result.verdict == "FAIL"} == {name}
 
 
 @pytest.mark.parametrize("name", some_of(sorted(MEASURE_THEIR_PROCESS), 1))
 def test_what_measures_its_process_is_found_in_one_of_its_own(name: str) -> None:
-    target = Target("object", "mutants:mutant", argument=name)
-    found = Runner(target, [CHECKS[name]], seconds=60.0).run()
-    assert found[name].verdict is Verdict.FAIL
+    found = kit.run("object", "mutants:mutant", [name], argument=name)
+    assert found.verdicts == ["FAIL"]
 
 
 @pytest.mark.parametrize("name", LIARS)
 def test_what_declares_too_much_or_denies_is_caught(name: str) -> None:
-    found = try_on(CHECKS[CAUGHT_BY[name]], LIARS[name])
-    assert found.verdict is Verdict.FAIL, found
+    found = try_on(CAUGHT_BY[name], LIARS[name])
+    assert found.verdict == "FAIL", found
     assert not OWN_FAULT.match(found.got), found.got
 
 
@@ -137,8 +132,8 @@ def test_the_sound_plugin_passes(chapter: str) -> None:
     sound: Mutant = Faults(devices=4, backend=COMPILES, plugin=SOUND, loaded=LENDS)
     if CHAPTERS[chapter][0].needs.has_table:
         sound = TableFaults(lambda table: None, devices=2)
-    subject = PluginSubject(Target("object", "sound"), load=sound.plugin_of)
-    for check in CHAPTERS[chapter]:
-        found = judge(check, subject)
+    checks = CHAPTERS[chapter]
+    results = kit.judged(sound.plugin_of, *(check.id for check in checks))
+    for check, found in zip(checks, results, strict=True):
         assert found.verdict.is_good, (check.id, found)
-        assert found.verdict is Verdict.PASS or check.capability or check.refusable, check.id
+        assert found.verdict == "PASS" or check.capability or check.refusable, check.id

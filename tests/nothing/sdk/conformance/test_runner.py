@@ -9,13 +9,6 @@ from typing import Any
 import pytest
 
 from mutants.killers import AT
-from plugrt.processes.run_in_child import Outcome
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Check
-from plugrt_sdk.conformance.journal import Journal
-from plugrt_sdk.conformance.runner import Runner
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Result
 from support import kit
 from support.apart import runs_apart
 from support.distributions import install_plugin
@@ -146,24 +139,9 @@ def test_the_end_of_the_process_is_part_of_a_check() -> None:
 
 
 def test_jobs_give_the_same_results_in_the_same_order() -> None:
-    checks = registry.select(words="buffers.put_get.dtypes")
-    heard: list[str] = []
-
-    def hear(check: Check, result: Result) -> None:
-        heard.append(check.id)
-
-    runner = Runner(Target("plugin", "numpy"), checks, jobs=2, seed=3, on_result=hear)
-    found = runner.run()
-    assert list(found) == [check.id for check in checks]
-    assert sorted(heard) == sorted(found)
-    assert {result.verdict for result in found.values()} == {"PASS"}
-    assert runner.facts["platform"] == "numpy"
-
-
-@pytest.mark.parametrize("how", ["deadline", "signal"])
-def test_a_verdict_shows_the_last_output(how: str) -> None:
-    """A library wrote why it gave up, and the verdict said only that it had not ended."""
-    outcome = Outcome(how, 6, 15.0, ({"begin": AT},), errors="device 0\nNo chips detected\n")
-    result = Journal.of(outcome, [AT]).blame(outcome, 15.0)
-    assert result.verdict == ("TIMEOUT" if how == "deadline" else "CRASH")
-    assert result.got.endswith("; its last output: device 0 No chips detected")
+    checks = kit.select(words="buffers.put_get.dtypes")
+    found = kit.run("plugin", "numpy", checks, jobs=2)
+    assert list(found.results) == checks
+    assert sorted(found.heard) == sorted(checks)
+    assert {*found.verdicts} == {"PASS"}
+    assert found.facts["platform"] == "numpy"

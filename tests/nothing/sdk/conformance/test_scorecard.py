@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from plugrt_sdk.conformance import provenance, registry
+from plugrt_sdk.conformance import provenance
 from plugrt_sdk.conformance.reports.badge import badge
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import Slot
@@ -22,7 +22,7 @@ from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.waivers import Waivers
-from support import chromium
+from support import chromium, kit
 from support.apart import runs_apart
 
 pytestmark = runs_apart("sdk")
@@ -40,7 +40,7 @@ PLUGIN = {
 def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
     """Returns the report of a run that found these verdicts, and PASS everywhere else."""
     results = {
-        check: Result(verdicts.get(check, Verdict.PASS), got=HOSTILE) for check in registry.checks()
+        check: Result(verdicts.get(check, Verdict.PASS), got=HOSTILE) for check in kit.checks()
     }
     facts = {
         "kit": provenance.describe_kit_for_storage(), "plugin": PLUGIN,
@@ -50,7 +50,7 @@ def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
     return make_report(Runner(Target("object", HOSTILE), []), results, Waivers(), facts)
 
 
-REFUSED = {check: Verdict.REFUSED for check, found in registry.checks().items() if found.level == 4}
+REFUSED = {check: Verdict.REFUSED for check, found in kit.checks().items() if found.level == 4}
 """What a client of one device makes of level 4, if nothing is wrong with it."""
 BAD = {FAILED: Verdict.FAIL, CRASHED: Verdict.CRASH}
 
@@ -107,7 +107,7 @@ def test_what_many_checks_found_is_said_once() -> None:
 def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:
     html = scorecard(make(BAD))
     assert Tags(html).found["script"] == 1
-    assert Tags(html).found["details"] == len(registry.checks())
+    assert Tags(html).found["details"] == len(kit.checks())
     assert html.count('open="open"') == len(BAD), "what failed is unfolded"
     assert not re.search(r"(src|href)=", html)
     assert "&lt;/td&gt;&lt;script&gt;" in html
@@ -117,8 +117,8 @@ def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:
 def test_the_filters_of_the_page(tmp_path: Path) -> None:
     file = tmp_path / "card.html"
     file.write_text(scorecard(make(BAD)), "utf-8")
-    total = len(registry.checks())
-    level_1 = sum(check.level == 1 for check in registry.checks().values())
+    total = len(kit.checks())
+    level_1 = sum(check.level == 1 for check in kit.checks().values())
     with chromium.page(tmp_path / "profile") as page:
         for width in (390, 1200):
             page.open(file, width)

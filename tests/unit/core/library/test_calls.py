@@ -271,9 +271,7 @@ def test_donated_arguments_are_taken_in_the_core_and_say_who_took_them(client: C
         state, _ = step(state, other)
         assert (taken.is_deleted(), buffer.is_deleted()) == (True, True), i
         assert buffer.deletion_reason == "was donated to a launch of 'jit__lambda_'"
-        with pytest.raises(
-            DeletedBuffer, match=r"donated to '<lambda>', called at .*\.py:\d+"
-        ):
+        with pytest.raises(DeletedBuffer, match=r"donated to '<lambda>', called at .*\.py:\d+"):
             step(taken, other)
     assert type(_runner(step)) is core.Runner
     np.testing.assert_array_equal(np.asarray(state), 4 * H)
