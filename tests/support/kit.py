@@ -17,9 +17,9 @@ from plugrt_sdk.conformance.target import Target
 
 
 class Run(NamedTuple):
-    """The results of a run by check, notes on its processes, and what its client states.
+    """The results of a run by check, notes on its processes, facts of its client.
 
-    ``heard`` has the checks in the order in which they ended.
+    ``heard`` lists the checks in the order of their ends.
     """
 
     results: dict[str, Any]

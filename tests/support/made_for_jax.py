@@ -7,14 +7,16 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plugrt.plugins import Backends
+from plugrt import interface
+from plugrt.plugins import Backends, vendors
 from plugrt.plugins.starting import jax_trial
+from plugrt.plugins.vendors import Hardware
 from plugrt.processes.run_in_child import Outcome
 from support.distributions import install
 from support.registries import registry
@@ -49,6 +51,18 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - before:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
+
+
+@pytest.fixture
+def show_hardware(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Hardware]], None]:
+    """Has this machine show these accelerators."""
+    return lambda seen: monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": seen)
+
+
+@pytest.fixture
+def be_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[int, int]], None]:
+    """Gives plugrt's interface another version."""
+    return lambda version: monkeypatch.setattr(interface, "VERSION", version)
 
 
 @pytest.fixture

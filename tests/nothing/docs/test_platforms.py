@@ -34,20 +34,15 @@ def test_paths_of_windows_hold_colons() -> None:
     assert (record.name, record.library) == ("mine", r"C:\chip\mine.dll")
 
 
-def test_without_proc_addresses_other_than_0_are_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_proc_addresses_other_than_0_are_trusted(tmp_path: Path) -> None:
     assert not process_map.AddressMap().readable(0x10, 8), "here a wild pointer is seen"
-    monkeypatch.setattr(process_map, "_MAPS", tmp_path / "absent")
-    without = process_map.AddressMap()
+    without = process_map.AddressMap(tmp_path / "absent")
     assert without.readable(0x10, 8)
     assert not without.readable(0, 8)
 
 
 @pytest.mark.parametrize("unknown", [len(EXTENSION_NAMES), 4711, 2**31 - 1])
-def test_without_proc_unknown_extensions_are_not_followed(
-    unknown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_proc_unknown_extensions_are_not_followed(unknown: int, tmp_path: Path) -> None:
     nodes = [ffi.new("PJRT_Extension_Base*") for _ in range(3)]
     kinds = [EXTENSION_NAMES.index("Layouts"), unknown, EXTENSION_NAMES.index("FFI")]
     for node, kind, after in zip(nodes, kinds, [*nodes[1:], ffi.NULL], strict=True):
@@ -55,8 +50,8 @@ def test_without_proc_unknown_extensions_are_not_followed(
         node.type, node.next = kind, after
     followed = read_chain(nodes[0], "lib.so", process_map.AddressMap())
     assert list(followed) == ["Layouts", f"type {unknown}", "FFI"]
-    monkeypatch.setattr(process_map, "_MAPS", tmp_path / "absent")
-    assert list(read_chain(nodes[0], "lib.so", process_map.AddressMap())) == ["Layouts"]
+    without = process_map.AddressMap(tmp_path / "absent")
+    assert list(read_chain(nodes[0], "lib.so", without)) == ["Layouts"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a system with user ids")
@@ -73,11 +68,10 @@ def test_without_user_ids_ownership_is_not_checked(
 def test_without_cpuinfo_the_processor_is_told_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_features, "_DESCRIPTION", str(tmp_path / "absent"))
     words = set()
     for name in ("arm", "i386", "arm"):
         monkeypatch.setattr(cpu_features.platform, "processor", lambda name=name: name)
-        words.add(cpu_features.features.__wrapped__())
+        words.add(cpu_features.features.__wrapped__(tmp_path / "absent"))
     assert len(words) == 2
 
 

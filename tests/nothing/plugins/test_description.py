@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -142,8 +143,8 @@ def test_of_libraries_for_several_systems_that_of_this_one_is_found(
 @pytest.mark.parametrize("platform", ["tt", "rocm", "oneapi", "unheard_of"])
 @pytest.mark.parametrize("fault", [None, Internal("no chips"), Unimplemented("no"), SystemExit(1)])
 def test_what_fails_without_its_device_is_unavailable(
-    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, platform: str,
-    ours: bool, card: bool, fault: BaseException | None,
+    site: Path, show_hardware: Any, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, platform: str, ours: bool, card: bool, fault: BaseException | None,
 ) -> None:  # fmt: skip
     """jax-tt-plugin was broken, with a warning, on every machine without a Tenstorrent card."""
     (site / "lib.so").write_bytes(b"no library")
@@ -154,7 +155,7 @@ def test_what_fails_without_its_device_is_unavailable(
     made.register(FakePlugin("cpu", priority=-1))
     kinds = vendors.find_hardware([platform], ())
     assert bool(kinds) == (platform != "unheard_of")
-    monkeypatch.setattr(vendors, "hardware_seen", lambda *_: kinds if card else [])
+    show_hardware(kinds if card else [])
     if fault is not None:
         monkeypatch.setattr(LibraryPlugin, "create_client", Mock(side_effect=fault))
         monkeypatch.setattr(LibraryPlugin, "try_in_child", lambda *_, **__: ProbeResult("ok"))

@@ -106,10 +106,10 @@ def test_variables_are_set_while_a_library_starts_and_are_the_users_if_he_set_th
     [("/x/libtpu.so", False, True), ("/x/libtpu.so", True, False), ("/x/other.so", False, False)],
 )
 def test_libtpu_asks_no_metadata_server_where_there_is_no_tpu(
-    file: str, device: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+    file: str, device: bool, expected: bool, show_hardware: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = [h for h in vendors.HARDWARE if "tpu" in h.plugins] if device else []
-    monkeypatch.setattr(vendors, "hardware_seen", lambda: seen)
+    show_hardware(seen)
     monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
     with set_start_variables(file):
         assert ("TPU_SKIP_MDS_QUERY" in os.environ) is expected

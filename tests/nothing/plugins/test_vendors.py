@@ -7,6 +7,7 @@ import os
 import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,27 +58,24 @@ def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label:
 
 
 def sentences(
-    root: Path, monkeypatch: pytest.MonkeyPatch, *plugins: FakePlugin, path: Path | None = None
+    root: Path, show_hardware: Any, *plugins: FakePlugin, path: Path | None = None
 ) -> list[str]:
     """Returns a table's sentences about the accelerators under ``root``."""
-    seen = vendors.hardware_seen(root)
-    monkeypatch.setattr(vendors, "hardware_seen", lambda *_: seen)
+    show_hardware(vendors.hardware_seen(root))
     return registry(*plugins, path=path).table.missing_plugins()
 
 
-def test_the_missing_plugin_is_named_with_what_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_missing_plugin_is_named_with_what_to_type(tmp_path: Path, show_hardware: Any) -> None:
     pci(tmp_path, "0x10de")
-    (sentence,) = sentences(tmp_path, monkeypatch, FakePlugin("cpu"))
+    (sentence,) = sentences(tmp_path, show_hardware, FakePlugin("cpu"))
     assert "NVIDIA GPU" in sentence
     assert 'pip install "plugrt[cuda12]"' in sentence
-    assert sentences(tmp_path, monkeypatch, FakePlugin("cpu"), FakePlugin("cuda")) == []
+    assert sentences(tmp_path, show_hardware, FakePlugin("cpu"), FakePlugin("cuda")) == []
 
 
 @pytest.mark.parametrize("data_centre", [False, True])
 def test_graphics_that_most_machines_have_are_no_reason_to_install_a_plugin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_centre: bool
+    tmp_path: Path, show_hardware: Any, data_centre: bool
 ) -> None:
     """A machine with a graphics card was said to show no sign of a device for Level Zero."""
     pci(tmp_path, *INTEL_CARD[:1], code=INTEL_CARD[1])
@@ -85,7 +83,7 @@ def test_graphics_that_most_machines_have_are_no_reason_to_install_a_plugin(
         pci(tmp_path, "0x8086", "0x0002", "0x038000")
     seen = vendors.hardware_seen(tmp_path)
     assert set(seen) <= set(vendors.find_hardware((), ["libze_loader.so.1"]))
-    said = sentences(tmp_path, monkeypatch, FakePlugin("cpu"))
+    said = sentences(tmp_path, show_hardware, FakePlugin("cpu"))
     assert ["an Intel data-centre GPU" in sentence for sentence in said] == [True] * data_centre
 
 
@@ -115,7 +113,7 @@ PACKAGES = [  # (card, distribution, entry point, what it registers, what its li
 
 @pytest.mark.parametrize(("card", "distribution", "entry", "registers", "needs"), PACKAGES)
 def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
-    site: Path, monkeypatch: pytest.MonkeyPatch, card: tuple[str, ...], distribution: str,
+    site: Path, show_hardware: Any, card: tuple[str, ...], distribution: str,
     entry: str, registers: str, needs: str,
 ) -> None:  # fmt: skip
     """Doctor said of all but one of them that no plugin was installed, and to install another."""
@@ -132,7 +130,7 @@ def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
         (site / card[0]).touch()
     else:
         pci(site, card[0], code=card[-1] if len(card) > 1 else "0x030000")
-    (sentence,) = sentences(site, monkeypatch, FakePlugin("cpu"), path=site)
+    (sentence,) = sentences(site, show_hardware, FakePlugin("cpu"), path=site)
     assert f"JAX_PLATFORMS={entry}" in sentence
     assert f"{entry}, made for another program, is used when it is asked for" in sentence
     assert ('"plugrt[cuda12]"' in sentence) == (card is NVIDIA)
@@ -143,14 +141,14 @@ def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
 @pytest.mark.parametrize("needs", ["libamdhip64.so.99", "libze_loader.so.99", "libcudart.so.99"])
 @pytest.mark.parametrize("card", [False, True])
 def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent(
-    site: Path, needs: str, card: bool, monkeypatch: pytest.MonkeyPatch,
+    site: Path, needs: str, card: bool, show_hardware: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """It was broken, with a warning, on every machine."""
     path = compile_c(site, "void* GetPjrtApi(void) { return 0; }", *linked(site, needs))
     (site / needs).unlink()
     kind = vendors.find_hardware((), [needs])[0]
-    monkeypatch.setattr(vendors, "hardware_seen", lambda *_: [kind] if card else [])
+    show_hardware([kind] if card else [])
     made = registry(LibraryPlugin("chip", path), FakePlugin("cpu", priority=0))
     assert plugrt.default_backend(made) == "cpu"
     (row,) = [row for row in made.table.rows if row.name == "chip"]
@@ -227,12 +225,12 @@ def test_every_alias_and_hardware_has_a_way_to_install() -> None:
 
 
 def test_a_plugin_made_for_jax_that_drives_the_hardware_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, show_hardware: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The row was taken for a plugin that drives it, and cpu was chosen without a sentence."""
     install_plugin(tmp_path, "xla_cuda12", group="jax_plugins")
     gpu = next(h for h in vendors.HARDWARE if "cuda" in h.plugins)
-    monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": [gpu])
+    show_hardware([gpu])
     made = registry(path=tmp_path)
     made.register(FakePlugin("cpu", priority=0))
     assert plugrt.default_backend(made) == "cpu"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from plugrt import interface
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, RegistrationError
 from plugrt.plugins import Backends
-from plugrt.plugins.packages import distributions
-from support.distributions import install_plugin
+from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 from support.registries import registry
 
@@ -27,6 +26,12 @@ def installed(site: Path, source: str, *requirements: str) -> Backends:
     lines = "".join(f"Requires-Dist: {requirement}\n" for requirement in requirements)
     (info / "METADATA").write_text((info / "METADATA").read_text() + lines)
     return registry(path=site, JAX_PLATFORMS="chip")
+
+
+def be_installed(site: Path, version: str) -> None:
+    """Has this version of plugrt and plugrt-sdk be found as installed."""
+    for name in ("plugrt", "plugrt-sdk"):
+        install(site, name, {}, version=version)
 
 
 def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) -> str:
@@ -46,17 +51,17 @@ def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) ->
     "source", [PLUGIN.format((1, 0)), PLUGIN.replace("plugin.i", "# plugin.i")]
 )
 def test_an_older_minor_version_works(
-    site: Path, source: str, ours: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    site: Path, source: str, ours: tuple[int, int], be_version: Any
 ) -> None:
-    monkeypatch.setattr(interface, "VERSION", ours)
+    be_version(ours)
     assert installed(site, source).get("chip").platform == "chip"
 
 
 @pytest.mark.parametrize("theirs", [(1, 0), (1, 9), (0, 3)])
 def test_an_older_major_version_is_incompatible(
-    site: Path, theirs: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    site: Path, theirs: tuple[int, int], be_version: Any
 ) -> None:
-    monkeypatch.setattr(interface, "VERSION", (2, 1))
+    be_version((2, 1))
     text = refused(installed(site, PLUGIN.format(theirs), "plugrt-sdk<0.2,>=0.1", "numpy<9"))
     for fact in (
         f"version {theirs[0]}.{theirs[1]} of plugrt.interface", "has 2.1", "chip-dist 3.2",
@@ -83,8 +88,8 @@ def test_a_version_that_is_none(site: Path, version: str) -> None:
     assert "must be a pair of numbers, such as (1, 0)" in text
 
 
-def test_a_registered_plugin_for_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface, "VERSION", (3, 0))
+def test_a_registered_plugin_for_another_version(be_version: Any) -> None:
+    be_version((3, 0))
     with pytest.raises(RegistrationError, match=r"version 1\.0 of plugrt\.interface.*has 3\.0"):
         registry(FakePlugin("chip"))
 
@@ -113,9 +118,9 @@ plugin = Old("chip")
     ],
 )
 def test_what_fails_outside_the_required_range_is_incompatible(
-    site: Path, failure: str, requirement: str, monkeypatch: pytest.MonkeyPatch
+    site: Path, failure: str, requirement: str
 ) -> None:
-    monkeypatch.setattr(distributions, "version", lambda name: "0.1.0")
+    be_installed(site, "0.1.0")
     text = refused(installed(site, FAILURES[failure], requirement))
     plain = requirement.replace("[trace]", "").replace(" (", "").replace(")", "")
     name = plain.rstrip("0123456789.,<>=!~")
@@ -131,15 +136,13 @@ def test_what_fails_outside_the_required_range_is_incompatible(
      'plugrt<0.1; extra == "old"', "plugrt<=0.1"],
 )  # fmt: skip
 def test_what_fails_inside_the_required_range_is_broken(
-    site: Path, failure: str, requirement: str, monkeypatch: pytest.MonkeyPatch
+    site: Path, failure: str, requirement: str
 ) -> None:
-    monkeypatch.setattr(distributions, "version", lambda name: "0.1.0")
+    be_installed(site, "0.1.0")
     assert "requires" not in refused(installed(site, FAILURES[failure], requirement), PluginBroken)
 
 
-def test_what_works_outside_the_required_range_is_used(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_works_outside_the_required_range_is_used(site: Path) -> None:
     """The range that a package states is often narrower than need be."""
-    monkeypatch.setattr(distributions, "version", lambda name: "7.0")
+    be_installed(site, "7.0")
     assert installed(site, PLUGIN.format((1, 0)), "plugrt<0.2").get("chip").platform == "chip"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from plugrt.callbacks import launch_watch
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition, Internal
 from plugrt.execution.executables import tracked_executable
@@ -40,8 +39,8 @@ def call_in_parts(watch: Watch, functions: Sequence[WatchedFunction]) -> list[st
     return said
 
 
-def failed(parts: int) -> tuple[Watch, WatchedFunction]:
-    watch, function = Watch(parts), WatchedFunction()
+def failed(parts: int, **seconds: float) -> tuple[Watch, WatchedFunction]:
+    watch, function = Watch(parts, **seconds), WatchedFunction()
     assert function.call_watched(watch, lambda: "called", lambda: "zeros") == "called"
     assert function.call_watched(watch, raise_failure, lambda: "zeros") == "zeros"
     return watch, function
@@ -52,17 +51,13 @@ def test_the_parts_may_come_to_their_end_by_themselves() -> None:
     assert call_in_parts(watch, [function] * 3) == ["zeros"] * 3
 
 
-def test_all_parts_end_where_all_call_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_watch, "_SHORTEST", 30)
-    watch, function = failed(3)
-    monkeypatch.setattr(launch_watch, "FINISHES", 0)
+def test_all_parts_end_where_all_call_a_function() -> None:
+    watch, function = failed(3, finishes=0, shortest=30)
     assert call_in_parts(watch, [function] * 3) == ["it failed"] * 3
 
 
-def test_none_ends_while_another_may_wait_in_a_collective(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_watch, "_SHORTEST", 0.01)
-    watch, function = failed(3)
-    monkeypatch.setattr(launch_watch, "FINISHES", 0)
+def test_none_ends_while_another_may_wait_in_a_collective() -> None:
+    watch, function = failed(3, finishes=0, shortest=0.01)
     assert call_in_parts(watch, [function] * 2) == ["zeros"] * 2
     # One part may be in two functions at once.
     assert call_in_parts(watch, [function, function, WatchedFunction()]) == ["zeros"] * 3

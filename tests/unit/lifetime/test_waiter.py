@@ -8,7 +8,6 @@ import weakref
 
 import pytest
 
-from plugrt.lifetime import waiter as waiter_module
 from plugrt.lifetime.waiter import ProcessWaiter, Waiter
 
 
@@ -137,20 +136,16 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_further_thread_starts_only_when_nothing_is_taken_for_some_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_further_thread_starts_only_when_nothing_is_taken_for_some_time() -> None:
     order = list[Step]()
-    monkeypatch.setattr(waiter_module, "_UNTAKEN", 100)
-    waiter = Waiter("of a test", threads=3)
+    waiter = Waiter("of a test", threads=3, patience=100)
     for _ in range(20):  # told by others, before its thread has seen it
         step = Step(order)
         waiter.add(step)
         step.ready.set()
     waiter.close()
     assert len(waiter._serving) == 1
-    monkeypatch.setattr(waiter_module, "_UNTAKEN", 0.001)
-    waiter = Waiter("of a test", threads=3)
+    waiter = Waiter("of a test", threads=3, patience=0.001)
     steps = [Step(order) for _ in range(4)]
     for step in steps:
         waiter.add(step)

@@ -33,15 +33,17 @@ class Watch:
     """
 
     __slots__ = (
-        "_calling", "_changed", "_lock", "_patience", "_since", "ending", "failure", "parts"
+        "_calling", "_changed", "_finishes", "_lock", "_patience", "_since", "ending", "failure",
+        "parts",
     )  # fmt: skip
 
-    def __init__(self, parts: int) -> None:
+    def __init__(self, parts: int, finishes: float = FINISHES, shortest: float = _SHORTEST) -> None:
         self.parts = parts
+        self._finishes = finishes
         self.failure: PjrtError | None = None
         self.ending = False
         self._since = 0.0
-        self._patience = _SHORTEST
+        self._patience = shortest
         self._calling: Counter[Hashable] = Counter()
         # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
         self._lock = threading.Lock()
@@ -61,7 +63,7 @@ class Watch:
     def end_together(self, function: Hashable) -> None:
         """Raises the failure in a call of a function if all parts are in one."""
         assert self.failure is not None
-        if time.monotonic() < self._since + FINISHES:
+        if time.monotonic() < self._since + self._finishes:
             return
         with self._lock:
             self._calling[function] += 1

@@ -12,9 +12,6 @@ from typing import Any, Protocol
 from plugrt.lifetime.forks import call_in_child
 from plugrt.lifetime.thread_work import ThreadWork
 
-_UNTAKEN = 0.01
-"""Seconds after which something that no thread waits for gets a further thread."""
-
 
 class Awaited(Protocol):
     """Something that is ready at some time, and has somebody to tell."""
@@ -33,15 +30,16 @@ def ended() -> None:
 class Waiter:
     """A queue, and at most ``threads`` threads that serve it.
 
-    Each but the first starts when nothing was taken from the queue for some time: most things are
-    ready in less, and a thread for each costs more than the waiting.
+    Each but the first starts when nothing was taken from the queue for ``patience`` seconds: most
+    things are ready in less, and a thread for each costs more than the waiting.
     What is ready is finished before the oldest is waited for; while a thread waits for each that it
     can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
 
-    def __init__(self, name: str, threads: int = 1) -> None:
+    def __init__(self, name: str, threads: int = 1, patience: float = 0.01) -> None:
         self._name = name
         self._most = threads
+        self._patience = patience
         # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
         # Reentrant: a signal handler, or the end of an object, may launch within it, and `add`.
         self._lock = threading.RLock()
@@ -80,7 +78,7 @@ class Waiter:
         """Starts a thread whenever nothing is taken from the queue for some time."""
         before: Awaited | None = None
         while True:
-            time.sleep(_UNTAKEN)
+            time.sleep(self._patience)
             with self._lock:
                 if not self._waiting or len(self._serving) == self._most:
                     self._relief = None

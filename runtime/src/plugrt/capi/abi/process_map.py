@@ -6,6 +6,7 @@ import os
 import re
 from bisect import bisect_right
 
+from plugrt.base.files import AnyPath
 from plugrt.capi.abi._abi import ffi
 from plugrt.errors import InvalidReply
 from plugrt.lifetime.forks import call_in_child
@@ -43,8 +44,8 @@ class _Spans:
 class AddressMap:
     """A snapshot of the process's memory; without ``/proc`` it trusts every address."""
 
-    def __init__(self) -> None:
-        lines = re.findall(_LINE, _read_map())
+    def __init__(self, path: AnyPath = _MAPS) -> None:
+        lines = re.findall(_LINE, _read_map(path))
         self._data = _Spans([line for line in lines if line[2] == "r"])
         self._code = _Spans([line for line in lines if line[3] == "x"])
 
@@ -86,10 +87,10 @@ def forget_map() -> None:
 _latest: AddressMap | None = None
 
 
-def _read_map() -> str:
+def _read_map(path: AnyPath = _MAPS) -> str:
     """Returns the text of the map; empty where there is none."""
     try:
-        with open(_MAPS, errors="replace") as stream:
+        with open(path, errors="replace") as stream:
             return stream.read()
     except OSError:
         return ""

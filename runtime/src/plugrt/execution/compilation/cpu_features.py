@@ -8,18 +8,16 @@ from functools import cache
 
 from plugrt.base import files
 
-_DESCRIPTION = "/proc/cpuinfo"
-
 
 @cache
-def features() -> str:
+def features(description: files.AnyPath = "/proc/cpuinfo") -> str:
     """Returns a string for system, architecture and instruction sets; equal if all are equal.
 
     Machine code made for one ends the process (SIGILL) on another. Where the system does not list
-    instruction sets, the processor's name is used instead.
+    instruction sets, in the file ``description``, the processor's name is used instead.
     """
     try:
-        lines = files.read_text(_DESCRIPTION, errors="replace").splitlines()
+        lines = files.read_text(description, errors="replace").splitlines()
     except OSError:  # not Linux
         lines = []
     stated = next((x for x in lines if x.lower().startswith(("flags", "features"))), "")
