@@ -144,7 +144,8 @@ def test_of_libraries_for_several_systems_that_of_this_one_is_found(
 @pytest.mark.parametrize("fault", [None, Internal("no chips"), Unimplemented("no"), SystemExit(1)])
 def test_what_fails_without_its_device_is_unavailable(
     site: Path, show_hardware: Any, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture, platform: str, ours: bool, card: bool, fault: BaseException | None,
+    caplog: pytest.LogCaptureFixture, platform: str, ours: bool, card: bool,
+    fault: BaseException | None,
 ) -> None:  # fmt: skip
     """jax-tt-plugin was broken, with a warning, on every machine without a Tenstorrent card."""
     (site / "lib.so").write_bytes(b"no library")

@@ -14,8 +14,8 @@ from plugrt import (
     jit,  # tells the core what the keys are
 )
 from plugrt.execution.arrays.arguments import quick_avals
-from plugrt.native.native_core import core
 from plugrt.execution.launches.flat_calls import static_key
+from plugrt.native.native_core import core
 from support.native_core import runs_in_c
 
 assert jit

@@ -19,8 +19,8 @@ from plugrt.native.native_core import core
 from plugrt.settings import options
 from plugrt.settings.options import Token, surroundings
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing import traceable
+from plugrt.tracing.trace import Trace, current_trace
 from support.native_core import runs_in_c
 
 assert traceable  # tells the core which threads trace
