@@ -20,7 +20,7 @@ LIFETIMES = (
     "tests/pjrt/capi/test_cycles.py",
     "tests/pjrt/capi/test_lifetimes.py",
     "tests/pjrt/capi/test_broken_libraries.py",
-    "tests/pjrt/capi/test_struct_sizes.py",
+    "tests/unit/capi/library/test_struct_sizes.py",
     "tests/pjrt/capi/test_stubbed_libraries.py",
     "tests/pjrt/execution/test_nested_callbacks.py",
     "tests/cpu/client/test_use_after_fork.py",
@@ -78,7 +78,7 @@ def xla_cpu(session: nox.Session) -> None:
 @nox.session
 def sdk(session: nox.Session) -> None:
     """Exported backends under JAX, the NumPy backend beside XLA, the kit's own tests (1 min)."""
-    run_apart(session, "sdk", "tests/nothing/sdk", "tests/cpu/sdk")
+    run_apart(session, "sdk", "tests/nothing/sdk", "tests/unit/sdk", "tests/cpu/sdk")
 
 
 @nox.session

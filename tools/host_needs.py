@@ -3,7 +3,7 @@
 The programs of ``docs/hosts.md`` run under stock JAX on the NumPy backend, exported as a capsule
 with two devices, once as it is and once for each function that JAX calls then, which is refused
 as unimplemented. The file says which of the programs ran. The profile ``jax`` of `plugrt conform`
-is held to it by ``tests/nothing/sdk/conformance/test_profiles.py``.
+is held to it by ``tests/unit/sdk/conformance/test_profiles.py``.
 """
 
 from __future__ import annotations

@@ -69,12 +69,12 @@ def warm_calls(call: Callable[[], object]) -> list[str]:
     return seen
 
 
-def with_plain_crashes() -> dict[str, str]:
+def with_plain_crashes(sanitized: bool = SANITIZED) -> dict[str, str]:
     """Returns what a child needs in its environment to die of the very signals that it is sent.
 
     The sanitizer catches them, and ends the process by SIGABRT with a report.
     """
-    if not SANITIZED:
+    if not sanitized:
         return {}
     given = os.environ.get("ASAN_OPTIONS", "")
     caught = ("segv", "sigbus", "sigfpe", "sigill", "abort")

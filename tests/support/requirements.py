@@ -13,13 +13,15 @@ import pytest
 IN_CI = bool(os.environ.get("CI"))
 
 
-def needs(found: object, what: str, *, session: str = "") -> pytest.MarkDecorator:
+def needs(
+    found: object, what: str, *, session: str = "", in_ci: bool = IN_CI
+) -> pytest.MarkDecorator:
     """Marks tests that are skipped without ``what``; in CI they run, and fail without it.
 
     Where a session brings it, they fail in that session only: CI runs the others, too.
     """
     here = not session or os.environ.get("PLUGRT_TEST_TARGET") == session
-    return pytest.mark.skipif(not found and not (IN_CI and here), reason=f"needs {what}")
+    return pytest.mark.skipif(not found and not (in_ci and here), reason=f"needs {what}")
 
 
 def needs_package(distribution: str, session: str) -> pytest.MarkDecorator:
@@ -38,8 +40,8 @@ def file_of(distribution: str, pattern: str) -> Path:
 needs_jax = needs(importlib.util.find_spec("jax"), "jax")
 
 
-def cannot(reason: str) -> None:
+def cannot(reason: str, *, in_ci: bool = IN_CI) -> None:
     """Skips the running test and says why; in CI fails it."""
-    if IN_CI:
+    if in_ci:
         pytest.fail(f"not to be skipped in CI: {reason}", pytrace=False)
     pytest.skip(reason)

@@ -13,15 +13,12 @@ Skipped, Failed = pytest.skip.Exception, pytest.fail.Exception
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [(False, Skipped), (True, Failed)])
-def test_what_cannot_be_had(
-    ci: bool, outcome: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requirements, "IN_CI", ci)
+def test_what_cannot_be_had(ci: bool, outcome: type[Exception]) -> None:
     with pytest.raises(outcome, match="no plugin here"):
-        requirements.cannot("no plugin here")
-    (skips,) = requirements.needs(False, "a plugin").args
+        requirements.cannot("no plugin here", in_ci=ci)
+    (skips,) = requirements.needs(False, "a plugin", in_ci=ci).args
     assert skips is not ci
-    assert requirements.needs(True, "a plugin").args == (False,)
+    assert requirements.needs(True, "a plugin", in_ci=ci).args == (False,)
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,8 @@ def test_what_cannot_run_is_skipped_and_the_summary_says_why() -> None:
 
 
 def test_a_child_may_die_of_its_own_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_core, "SANITIZED", False)
-    assert native_core.with_plain_crashes() == {}
-    monkeypatch.setattr(native_core, "SANITIZED", True)
+    assert native_core.with_plain_crashes(sanitized=False) == {}
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
-    options = native_core.with_plain_crashes()["ASAN_OPTIONS"].split(":")
+    options = native_core.with_plain_crashes(sanitized=True)["ASAN_OPTIONS"].split(":")
     assert options[0] == "detect_leaks=0"  # what the run has given holds for the child, too
     assert {"handle_segv=0", "handle_sigbus=0", "handle_abort=0"} <= set(options)

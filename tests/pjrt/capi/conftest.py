@@ -1,40 +1,8 @@
-"""A client of the real CPU library, shared by the tests of a process."""
+"""A client of the real CPU library, for the tests of this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from plugrt.capi import Library, create_client, load_library
-from plugrt.interface import Client, Device
-from support.requirements import cannot
-from support.xla_cpu import library_path
-
-
-@pytest.fixture(scope="session")
-def library() -> Library:
-    path = library_path()
-    if path is None:
-        cannot("the wheel xla-cpu-pjrt is not installed")
-    return load_library(path)
-
-
-@pytest.fixture(scope="session")
-def client(library: Library) -> Iterator[Client]:
-    made = create_client(library, {"cpu_device_count": 4}, name="xla_cpu")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def own_client(library: Library) -> Iterator[Client]:
-    """A client that the test may close."""
-    made = create_client(library, {"cpu_device_count": 2}, name="own")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="session")
-def device(client: Client) -> Device:
-    return client.devices()[0]
+from support.library_client import client as client
+from support.library_client import device as device
+from support.library_client import library as library
+from support.library_client import own_client as own_client

@@ -31,8 +31,7 @@ def test_there_are_threads_for_two_launches_on_each_device(
 ) -> None:
     monkeypatch.delenv("PJRT_NPROC", raising=False)
     monkeypatch.delenv("NPROC", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    with reserve_threads(devices):
+    with reserve_threads(devices, cores):
         assert os.environ.get("PJRT_NPROC") == threads
     assert "PJRT_NPROC" not in os.environ
 
@@ -41,10 +40,9 @@ def test_there_are_threads_for_two_launches_on_each_device(
 def test_a_number_of_threads_of_the_users_stands(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.delenv("PJRT_NPROC", raising=False)
     monkeypatch.setenv(name, "3")
-    with reserve_threads(8):
+    with reserve_threads(8, 1):
         assert os.environ[name] == "3"
         assert os.environ.get("PJRT_NPROC", "3") == "3"
     assert os.environ[name] == "3"

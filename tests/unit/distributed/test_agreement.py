@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from plugrt.distributed import agreement
 from plugrt.distributed.agreement import Comparison
 from plugrt.errors import DataLoss, DeadlineExceeded
 from plugrt.plugins.coordination import Connection, Membership
@@ -51,10 +50,9 @@ def test_processes_hear_what_all_say() -> None:
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_who_does_not_come_is_named_with_what_the_cause_may_be(
-    index: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    index: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(agreement, "_WARNING_SECONDS", 0.01)
-    comparison = Comparison(Stored(index, {}, 0.1), (0, 1), 1, "equal")
+    comparison = Comparison(Stored(index, {}, 0.1), (0, 1), 1, "equal", warn_after=0.01)
     with caplog.at_level(logging.WARNING), pytest.raises(DeadlineExceeded) as caught:
         comparison.make("compiling 'f'", "tensor<8xf32>", perhaps="Its arguments differ")
     waited = f"process {1 - index} has not come to what process {index} does: compiling 'f' tensor"

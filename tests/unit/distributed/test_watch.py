@@ -40,7 +40,7 @@ class Told(watch.Watch):
     """A watch that keeps its message, where others raise in the main thread or exit."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
+        super().__init__(connection, look_every=0.01)
         self.messages: list[str] = []
         self.told = threading.Event()
 
@@ -50,11 +50,8 @@ class Told(watch.Watch):
 
 
 @pytest.mark.parametrize("late", range(5))
-def test_an_end_is_reported_where_the_coordinator_answers_late(
-    late: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_end_is_reported_where_the_coordinator_answers_late(late: int) -> None:
     """The thread that watches ended, and its process waited for ever."""
-    monkeypatch.setattr(watch, "_END_SECONDS", 0.01)
     watching = Told(Late(late))
     watching.start()
     try:

@@ -52,7 +52,7 @@ def quiet_logging() -> Iterator[None]:
 
 
 @scope
-def reserve_threads(devices: int) -> Iterator[None]:
+def reserve_threads(devices: int, cores: int | None = None) -> Iterator[None]:
     """Starts XLA's CPU client with threads for two launches on each of its devices.
 
     It makes as many as there are cores or devices, whichever is more. A launch on several devices
@@ -60,9 +60,9 @@ def reserve_threads(devices: int) -> Iterator[None]:
     launch under way whose devices exchange data needs a thread a device at once: with fewer than
     two a device they deadlock, and XLA ends the process after 40 s (``xla/pjrt/cpu/cpu_client.cc``:
     ``Execute``, ``max_inflight_computations_semaphore``). JAX hangs in the same way. A user's
-    PJRT_NPROC or NPROC is left as it is.
+    PJRT_NPROC or NPROC is left as it is. ``cores`` replaces their number here.
     """
-    enough = devices <= 1 or (os.cpu_count() or 1) >= 2 * devices
+    enough = devices <= 1 or (cores or os.cpu_count() or 1) >= 2 * devices
     with set_variables({} if enough or "NPROC" in os.environ else {"PJRT_NPROC": str(2 * devices)}):
         yield
 

@@ -19,7 +19,6 @@ _SHOWN = 4
 _VERDICT = "verdict"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
-_WARNING_SECONDS = 10.0
 # Process-wide: threads count the comparisons of the one run together.
 _lock = threading.Lock()
 
@@ -87,13 +86,20 @@ _VERDICT_KIND = dict[str, list[int] | list[Said]]
 
 
 class Comparison:
-    """One comparison of these processes, by the key-value store of their run."""
+    """One comparison of these processes, by the key-value store of their run.
 
-    def __init__(self, me: Connection, among: Sequence[int], number: int, series: str) -> None:
+    After ``warn_after`` seconds a warning names the processes that are late.
+    """
+
+    def __init__(
+        self, me: Connection, among: Sequence[int], number: int, series: str,
+        warn_after: float = 10.0,
+    ) -> None:  # fmt: skip
+        self._warn_after = warn_after
         self._me, self._among, self._number, self._series = me, among, number, series
         self._seconds = me.membership.initialization_timeout
         now = time.monotonic()
-        self._until, self._warn_at = now + self._seconds, now + _WARNING_SECONDS
+        self._until, self._warn_at = now + self._seconds, now + warn_after
         self._does = self._perhaps = ""
 
     def make(self, what: str, value: str, note: str = "", perhaps: str = "") -> list[Said]:
@@ -153,7 +159,7 @@ class Comparison:
                     self._warn_at = self._until
                     logger.warning(
                         "%s, for %g s; waiting for %g s. %s",
-                        self._describe_late(late), _WARNING_SECONDS, self._seconds, self._perhaps,
+                        self._describe_late(late), self._warn_after, self._seconds, self._perhaps,
                     )  # fmt: skip
 
     def _describe_late(self, late: Sequence[int]) -> str:

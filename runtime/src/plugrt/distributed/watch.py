@@ -26,8 +26,6 @@ _LAST_SECONDS = 15.0
 _ENDED = "plugrt/ended/{}"
 _FIRST_END = "plugrt/first-end"
 """The index of the first process that told how it ends: all look at this one key."""
-_END_SECONDS = 1.0
-"""How often each process looks: one small request to the coordinator."""
 _POLL_SECONDS = 0.05
 _LONGEST = 20_000
 """Bytes of a process's report on itself that are shown."""
@@ -38,11 +36,13 @@ class Watch:
 
     A process that does not is reported once: in the log, and as `ProcessLost` in the main thread,
     wherever that is in Python code. If native code keeps it, as a collective does that waits for
-    the lost process, this process exits with status 1 after `_GRACE_SECONDS`.
+    the lost process, this process exits with status 1 after `_GRACE_SECONDS`. ``look_every`` is
+    the number of seconds between looks at who told its end, each one small request.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, look_every: float = 1.0) -> None:
         self.connection = connection
+        self._look_every = look_every
         heartbeat = connection.membership.heartbeat_timeout
         self._interval = min(5.0, heartbeat / 10)
         self._patience = heartbeat + 2 * self._interval + 2.0
@@ -109,7 +109,7 @@ class Watch:
 
     def _watch_ends(self) -> None:
         """Reports a process that told how it ends, long before its heartbeats are missed."""
-        while not self._stopping.wait(_END_SECONDS) and not self.coordinator_is_lost:
+        while not self._stopping.wait(self._look_every) and not self.coordinator_is_lost:
             try:
                 told = self.connection.try_get(_FIRST_END) is not None
                 ended = self._ended() if told else ()

@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from plugrt.execution.trees import pytrees
 from plugrt.interface import Client
 from plugrt.native.native_core import core
 from support.alone import alone
-from support.native_core import runs_in_c
+from support.native_core import runs_in_c, warm_calls
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
@@ -59,12 +60,6 @@ def _put(client: Client, value: Any = H) -> plugrt.Array:
     return made
 
 
-def _runner(function: Any) -> Any:
-    """Returns the runner of the one kind of call that was made."""
-    [runner] = set(function._pipeline.calls.values())
-    return runner
-
-
 def test_calls_of_arrays_are_the_cores_whatever_form_the_results_have(client: Client) -> None:
     x, y = _put(client), _put(client, 2 * H)
     functions: dict[str, Any] = {
@@ -78,42 +73,14 @@ def test_calls_of_arrays_are_the_cores_whatever_form_the_results_have(client: Cl
     for name, function in functions.items():
         jitted = plugrt.jit(function)
         arguments = [x, y] * 20 if name == "many" else [x, y]
-        jitted(*arguments)
+        assert not warm_calls(partial(jitted, *arguments)), name
         found = jitted(*arguments)
-        assert type(_runner(jitted)) is core.Runner, name
         expected = function(*[np.asarray(v) for v in arguments])
         assert type(found) is (plugrt.Array if name in ("leaf", "unused") else type(expected))
         if isinstance(found, dict):
             assert [*found] == [*expected]
             found, expected = [*found.values()], [*expected.values()]
         np.testing.assert_array_equal(np.asarray(found), expected)
-
-
-def _take_apart(function: Any, *args: Any, **kwargs: Any) -> str:
-    """Calls it until it is warm, and once more; returns the kind of the runner that took it."""
-    for _ in range(3):
-        function(*args, **kwargs)
-    seen: list[Any] = []
-    runners, function._runners = function._runners, Watched(function._runners, seen)
-    try:
-        function(*args, **kwargs)
-    finally:
-        function._runners = runners
-    return type(seen[0]).__name__ if seen else "Python"
-
-
-class Watched(dict[Any, Any]):
-    """The runners of a function, each in a function that notes that it was called."""
-
-    def __init__(self, runners: dict[Any, Any], seen: list[Any]) -> None:
-        def watch(run: Any) -> Any:
-            def run_watched(values: Any) -> Any:
-                seen.append(run)
-                return run(values)
-
-            return run_watched
-
-        super().__init__({key: watch(run) for key, run in runners.items()})
 
 
 class Pair(NamedTuple):
@@ -126,23 +93,23 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
     plus = plugrt.jit(lambda a, b=None: a + b)
     tree = plugrt.jit(lambda t, u: {"sum": t["a"] + t["b"][0] * u})
     static = plugrt.jit(lambda a, n, m=1: a * n + m, static_argnums=1, static_argnames=("n", "m"))
-    assert _take_apart(plus, x, b=y) == "Runner"
-    assert _take_apart(plus, b=y, a=x) == "Runner"
-    assert _take_apart(tree, {"a": x, "b": [y]}, y) == "Runner"
-    assert _take_apart(tree, {"b": (y,), "a": x}, u=y) == "Runner"
+    assert not warm_calls(partial(plus, x, b=y))
+    assert not warm_calls(partial(plus, b=y, a=x))
+    assert not warm_calls(partial(tree, {"a": x, "b": [y]}, y))
+    assert not warm_calls(partial(tree, {"b": (y,), "a": x}, u=y))
     mixed = plugrt.jit(lambda t, u: plugrt.tree.leaves(t)[0] - plugrt.tree.leaves(u)[0])
     for first, second in (([x], y), (x, [y]), ((x,), y), (x, {"k": y})):
-        assert _take_apart(mixed, first, second) == "Runner"
-        assert _take_apart(mixed, first, u=second) == "Runner"
+        assert not warm_calls(partial(mixed, first, second))
+        assert not warm_calls(partial(mixed, first, u=second))
     for value in (3, 2.5, True, -0.0):  # floats have keys of Python's making
-        assert _take_apart(static, x, value) == "Runner"
-        assert _take_apart(static, x, n=value, m=2) == "Runner"
-        assert _take_apart(static, m=2, a=x, n=value) == "Runner"
+        assert not warm_calls(partial(static, x, value))
+        assert not warm_calls(partial(static, x, n=value, m=2))
+        assert not warm_calls(partial(static, m=2, a=x, n=value))
         np.testing.assert_array_equal(np.asarray(static(x, value, m=2)), H * value + 2)
     np.testing.assert_array_equal(np.asarray(tree({"b": (y,), "a": x}, u=y)["sum"]), H + 4 * H * H)
     many = {f"k{i}": _put(client, i * H) for i in reversed(range(40))}
-    last = plugrt.jit(lambda t: [t["k39"], t["k0"] + 1])
-    assert _take_apart(last, many) == "Runner"
+    last = plugrt.jit(lambda t: [t["k39"] * 1, t["k0"] + 1])
+    assert not warm_calls(partial(last, many))
     np.testing.assert_array_equal(np.asarray(last(many)), [39 * H, H * 0 + 1])
     kind = plugrt.jit(lambda t: t[0] + (1 if isinstance(t, list) else 2))
     for _ in range(3):
@@ -197,12 +164,12 @@ def test_what_plugrt_donates_on_its_way_names_the_users_line(client: Client) -> 
 def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> None:
     x, y = _put(client), _put(client, 2 * H)
     compiled = plugrt.jit(lambda a, b: a + b).lower(x, x).compile()
-    assert _take_apart(compiled, x, y) == "Runner"
+    assert not warm_calls(partial(compiled, x, y))
     assert [*inspect.signature(compiled).parameters] == ["args", "kwargs"]
     tree = plugrt.jit(lambda t, *, k: t["a"] + t["b"] * k)
     of_tree = tree.lower({"a": x, "b": x}, k=x).compile()
-    assert _take_apart(of_tree, {"a": x, "b": y}, k=y) == "Runner"
-    assert _take_apart(of_tree, {"b": y, "a": x}, k=y) == "Runner"
+    assert not warm_calls(partial(of_tree, {"a": x, "b": y}, k=y))
+    assert not warm_calls(partial(of_tree, {"b": y, "a": x}, k=y))
     np.testing.assert_array_equal(np.asarray(of_tree({"b": y, "a": x}, k=y)), H + 4 * H * H)
     for other in (2 * H, 2 * H, y):
         np.testing.assert_array_equal(np.asarray(compiled(x, other)), 3 * H)
@@ -214,7 +181,7 @@ def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> 
         (scaled, (x, 3.0), {}),
         (of_tree, ({"a": H, "b": x},), {"k": H}),
     ):
-        assert _take_apart(called, *args, **kwargs) == "Runner"
+        assert not warm_calls(partial(called, *args, **kwargs))
     for wrong in (H.astype(np.int32), np.float32(2), 1):  # at first, and again
         for _ in range(2):
             with pytest.raises(ArgumentMismatch, match="other types:\n  argument b"):
@@ -243,9 +210,9 @@ def test_results_of_every_form_are_made_in_the_core(client: Client) -> None:
     }
     for name, function in functions.items():
         jitted = plugrt.jit(function)
-        jitted(x)
+        in_python = warm_calls(partial(jitted, x))
+        assert not in_python or name in ("by optree", "passed", "closed over"), name
         found, expected = jitted(x), function(H if name != "closed over" else x)
-        assert type(_runner(jitted)) is core.Runner, name
         assert plugrt.tree.structure(found) == plugrt.tree.structure(expected)
         assert str(plugrt.tree.map(lambda v: 0, found)) == str(
             plugrt.tree.map(lambda v: 0, expected)
@@ -273,7 +240,6 @@ def test_donated_arguments_are_taken_in_the_core_and_say_who_took_them(client: C
         assert buffer.deletion_reason == "was donated to a launch of 'jit__lambda_'"
         with pytest.raises(DeletedBuffer, match=r"donated to '<lambda>', called at .*\.py:\d+"):
             step(taken, other)
-    assert type(_runner(step)) is core.Runner
     np.testing.assert_array_equal(np.asarray(state), 4 * H)
     with pytest.raises(InvalidArgument, match="a of '<lambda>' is donated, and the same array is"):
         step(state, state)
@@ -480,7 +446,6 @@ def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_
         assert seen[-1]
         with pytest.raises(DeletedBuffer, match="donated to '<lambda>', called at"):
             np.asarray(x)
-    assert type(_runner(jitted)) is core.Runner
 
 
 def test_compiled_functions_are_copied_as_themselves_and_refused_by_pickle(client: Client) -> None:

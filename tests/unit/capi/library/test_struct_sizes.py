@@ -32,7 +32,7 @@ from support.stubbed_library import HEADER_114
 from support.xla_cpu import add, library_path, needs_library
 
 pytestmark = [needs_cc, needs_library]
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[3]
 FEWEST = 90
 """How many of the library's 118 functions the walks call between them, at the least."""
 

@@ -32,13 +32,13 @@ def test_making_the_list_anew_keeps_what_is_gone(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_retired_id_says_what_became_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "RETIRED", {"old.check": "since 0.2.0: new.check says as much"})
+    monkeypatch.setitem(registry.RETIRED, "old.check", "since 0.2.0: new.check says as much")
     with pytest.raises(InvalidArgument, match=r"no check old\.check any more, since 0\.2\.0: new"):
         registry.select(["old.check"])
 
 
 def test_a_retired_id_is_no_other_check_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "RETIRED", {USED: "since 0.2.0: it was wrong"})
+    monkeypatch.setitem(registry.RETIRED, USED, "since 0.2.0: it was wrong")
     registry.checks.cache_clear()
     try:
         with pytest.raises(ValueError, match="which was another's"):

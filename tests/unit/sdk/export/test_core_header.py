@@ -13,7 +13,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.export import _core
 from support.clib import needs_cc
 
-CORE = Path(__file__).parents[3] / "plugin_sdk/core"
+CORE = Path(__file__).parents[4] / "plugin_sdk/core"
 
 
 def _generator() -> Any:
