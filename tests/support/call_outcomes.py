@@ -38,7 +38,7 @@ def describe(value: Any) -> str:
 
 
 def _describe_array(x: Array) -> str:
-    stated = f"{x.dtype}{x.shape} weak {x._aval.weak} {'committed' if x.committed else 'free'}"
+    stated = f"{x.dtype}{x.shape} weak {x.weak_type} {'committed' if x.committed else 'free'}"
     where = sorted(str(device) for device in x.devices())
     if x.is_deleted():
         return f"Array {stated} {where} deleted"

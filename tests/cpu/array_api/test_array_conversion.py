@@ -63,7 +63,7 @@ def test_constants_in_programs(shape: tuple[int, ...], dtype: str) -> None:
 def test_scalars_and_sequences(value: Any, dtype: str) -> None:
     identical(xp.asarray(value), np.asarray(value).astype(dtype))
     weak = np.ndim(value) == 0 and dtype != "bool"  # as in jax.numpy
-    assert xp.asarray(value)._aval.weak == weak
+    assert xp.asarray(value).weak_type == weak
 
 
 def test_a_dtype_is_reached_without_rounding_twice() -> None:

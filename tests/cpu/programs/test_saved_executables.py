@@ -143,7 +143,7 @@ def test_a_function_is_saved_and_loaded() -> None:
     assert plugrt.tree.structure(found) == plugrt.tree.structure(expected)
     for wanted, got in zip(plugrt.tree.leaves(expected), plugrt.tree.leaves(found), strict=True):
         np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted))
-        assert (got.dtype, got._aval.weak) == (wanted.dtype, wanted._aval.weak)
+        assert (got.dtype, got.weak_type) == (wanted.dtype, wanted.weak_type)
     assert int(found["seven"]) == 7
     last = plugrt.local_devices()[-1]
     there = serialize_executable.deserialize_and_load(

@@ -9,7 +9,6 @@ import numpy as np
 
 from plugrt import array_api as xp
 from plugrt import jit
-from plugrt.tracing.trace import current_trace
 
 X = np.ones(8, np.float32)
 
@@ -32,16 +31,16 @@ def test_a_finalizer_runs_as_outside_of_the_trace() -> None:
     seen: list[Any] = []
 
     def call() -> None:
-        seen.append((current_trace(), differ(held, held).tolist()))
+        seen.append(differ(held, held).tolist())  # numbers, and no tracer
 
     def traced(a: Any) -> Any:
         Cycle(call)
         gc.collect()
-        assert current_trace() is not None
         return a + 1
 
     text = jit(traced).lower(X).as_text()
-    assert seen == [(None, [-1.0] * 8)]
+    assert seen == [[-1.0] * 8]
+    assert "add" in text
     assert "subtract" not in text
 
 

@@ -107,7 +107,7 @@ def dtype_kind(x: Any, wide: bool) -> Kind:
         return x.name, False, ()
     weak = getattr(x, "weak_type", getattr(x, "weak", None))
     if weak is None:
-        weak = type(x) is plugrt.Array and x._aval.weak
+        weak = type(x) is plugrt.Array and x.weak_type
     return np.dtype(x.dtype).name, bool(weak) and x.dtype != bool, tuple(x.shape)
 
 

@@ -151,9 +151,9 @@ def test_results_are_weak_where_those_of_jax_are(name: str, x64: bool | None) ->
         return call(jnp, jax.lax, jnp.broadcast_to(x, (3,)), s)
 
     with config.override(enable_x64=x64):
-        jitted = [(x.dtype, x._aval.weak) for x in tree.leaves(jit(ours)(1.5, F16))]
+        jitted = [(x.dtype, x.weak_type) for x in tree.leaves(jit(ours)(1.5, F16))]
         eager = tree.leaves(ours(1.5, xp.asarray(F16)))
-        assert [(x.dtype, x._aval.weak) for x in eager] == jitted
+        assert [(x.dtype, x.weak_type) for x in eager] == jitted
         for found, (dtype, weak) in zip(eager, jitted, strict=True):
             expected = np.float16 if weak and dtype.kind == "f" else np.result_type(dtype, F16)
             assert (found * F16[0]).dtype == expected or dtype.kind not in "f"
