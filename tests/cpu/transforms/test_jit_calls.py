@@ -24,6 +24,7 @@ import pytest
 
 from plugrt import Array, config, device_put, jit, monitoring
 from plugrt import array_api as xp
+from plugrt import tree as pytrees
 from plugrt.errors import (
     ArgumentError,
     ConcretizationError,
@@ -31,7 +32,6 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution.trees import pytrees
 from support.compiles import counting
 from support.ops import add, mul, sin, total
 

@@ -14,8 +14,6 @@ from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
 from plugrt.interface import TensorType
 from plugrt.sharding import SingleDeviceSharding
-from plugrt.stablehlo.xla_computation import XlaComputation
-from plugrt.transforms.compiled_function import Compiled
 from plugrt.transforms.stage_info import ArgInfo
 from support.behaviour import behaviour
 from support.compiles import counting
@@ -45,7 +43,7 @@ def test_what_is_said_of_arguments() -> None:
             {"scale": ShapeDtypeStruct((), np.int32, weak_type=True)},
         )
         assert stage.donate_argnums == (1,)
-        place = SingleDeviceSharding(devices()[0]) if isinstance(stage, Compiled) else None
+        place = SingleDeviceSharding(devices()[0]) if type(stage).__name__ == "Compiled" else None
         assert stage.out_info == {
             "product": ShapeDtypeStruct((2, 2), FLOAT, place),
             "scaled": ShapeDtypeStruct((3, 2), FLOAT, place),
@@ -73,7 +71,6 @@ def test_dialects() -> None:
     assert __file__ not in hlo
     assert "test_stage_info.py" in lowered.as_text("hlo", debug_info=True)
     computation = lowered.compiler_ir("hlo")
-    assert isinstance(computation, XlaComputation)
     assert computation.as_hlo_text() == hlo
     assert str(lowered.compiler_ir()) == str(lowered.compiler_ir("stablehlo")) == lowered.as_text()
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plugrt
+from plugrt import tree as pytrees
 from plugrt.errors import StructureError
-from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from support.distributions import run_python
 
@@ -153,7 +153,7 @@ def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
         atexit.register(lambda: use())  # runs after what is registered later
         import numpy as np
         import plugrt
-        from plugrt.execution.trees import pytrees
+        from plugrt import tree as pytrees
         atexit.register(lambda: print(pytrees.leaves((1, 2))))
         _, pair = pytrees.flatten((1, 2))
         x = np.float32(2)

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import tree as pytrees
 from plugrt.capi import create_client, load_library
 from plugrt.errors import (
     ArgumentMismatch,
@@ -30,7 +31,6 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from plugrt.execution.trees import pytrees
 from plugrt.interface import Client
 from plugrt.native.native_core import core
 from support.alone import alone
