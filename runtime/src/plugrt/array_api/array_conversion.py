@@ -34,7 +34,7 @@ from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArraySource, DeviceLike, DTypeLike
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 _SCALARS = (bool, int, float, complex)
 _BUFFERS = (str, bytes, bytearray, memoryview, array)
 
@@ -109,7 +109,7 @@ def _convert_array(x: Array, target: Dtype | None, device: object, copy: bool | 
     return result
 
 
-def _put(obj: Any, host: npt.NDArray[Any], device: Any, copy: bool | None) -> Array:
+def _put(obj: Any, host: npt.NDArray[np.generic], device: Any, copy: bool | None) -> Array:
     _refuse(copy is False and not np.may_share_memory(host, obj), "the data are converted")
     if current_trace() is not None:
         return place(as_tracer(host), device)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def _refuse(needed: bool, why: str) -> None:
         raise ArgumentError(f"asarray was called with copy=False, and a copy is needed: {why}")
 
 
-def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[Any]:
+def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[np.generic]:
     host = obj if isinstance(obj, np.ndarray | np.generic) else np.asarray(obj)
     if host.dtype.hasobject and host.ndim == 0:
         raise NotAnArray(
@@ -137,7 +137,7 @@ def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[Any]:
     return host if target is None else cast(host, target)
 
 
-def _read_sequence(obj: object, leaves: list[Any], target: Dtype | None) -> npt.NDArray[Any]:
+def _read_sequence(obj: object, leaves: list[Any], target: Dtype | None) -> npt.NDArray[np.generic]:
     try:
         host = np.asarray(obj) if target is None else _cast_checked(obj, target)
     except IntegerOverflow:
@@ -154,7 +154,7 @@ def _read_sequence(obj: object, leaves: list[Any], target: Dtype | None) -> npt.
     return host_array(host, "the argument of asarray")
 
 
-def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[Any]:
+def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[np.generic]:
     try:
         return cast(obj, target)
     except OverflowError as error:
@@ -163,7 +163,7 @@ def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[Any]:
         ) from error
 
 
-def _default_dtype(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
+def _default_dtype(host: npt.NDArray[np.generic], leaves: list[Any]) -> Dtype:
     """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
     found = "i" if leaves and all(isinstance(x, int) for x in leaves) else dtype_kind(host.dtype)
     if found in "iu" and host.dtype != np.bool_:

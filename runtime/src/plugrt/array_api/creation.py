@@ -25,7 +25,7 @@ from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, Shape
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 
 
 @operation(static=("shape", "value", "dtype", "weak"), weak_by="body")

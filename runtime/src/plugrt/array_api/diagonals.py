@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from plugrt.tracing.promotion import default_float
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DeviceLike, DTypeLike
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 _INT32 = np.dtype(np.int32)
 
 

@@ -194,7 +194,7 @@ def _address(capsule: object) -> int:
     return find_address(capsule)
 
 
-def _view(x: Any) -> npt.NDArray[Any]:
+def _view(x: Any) -> npt.NDArray[np.generic]:
     """Returns a view of an object's host memory, of bfloat16 as well, which NumPy does not take."""
     if isinstance(x, np.ndarray):
         return x

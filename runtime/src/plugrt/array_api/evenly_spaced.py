@@ -24,7 +24,7 @@ from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 _ON_HOST = 1 << 16
 """Up to this many elements are made on the host, which is cheaper than compiling a program."""
 

@@ -23,7 +23,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.promotion import default_int, dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 
 
 Combine: TypeAlias = Callable[[Tracer, Tracer], Tracer]

@@ -131,7 +131,7 @@ def unique_values(x: ArrayLike, /) -> Array:
     return put_like(array, _unique(array)[0])
 
 
-def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
+def _unique(x: Array) -> tuple[npt.NDArray[np.generic], ...]:
     flat = np.asarray(x).reshape(-1)
     # NumPy 2 does not sort NaNs of ml_dtypes' floats last; float32 and int8 hold all values.
     _, indices, inverse, counts = np.unique(
@@ -144,7 +144,7 @@ def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
     return flat[indices], indices, inverse, counts
 
 
-def _put_positions(x: Array, positions: npt.NDArray[Any]) -> Array:
+def _put_positions(x: Array, positions: npt.NDArray[np.generic]) -> Array:
     return put_like(x, positions.astype(default_int()))
 
 

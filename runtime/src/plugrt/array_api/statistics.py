@@ -36,7 +36,7 @@ from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Axes, DTypeLike
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 
 
 @operation(static=("axis", "dtype", "keepdims"), weak_by="none")

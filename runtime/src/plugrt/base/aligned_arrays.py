@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,9 @@ on Linux: 55 ms of CPU time against 13). Below, both reuse memory that they had,
 """
 
 
-def allocate_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def allocate_aligned(
+    shape: tuple[int, ...], dtype: np.dtype[np.generic]
+) -> npt.NDArray[np.generic]:
     """Returns a new C-contiguous array, of any contents, that begins at a multiple of 64 bytes.
 
     Raises `ResourceExhausted` where the memory is not to be had.
@@ -35,11 +36,11 @@ def allocate_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArra
             f"the {nbytes} bytes of {dtype.name}{[*shape]} do not fit the host's memory"
         ) from None
     start = -memory.__array_interface__["data"][0] % ALIGNMENT
-    host: npt.NDArray[Any] = memory[start : start + nbytes].view(dtype).reshape(shape)
+    host: npt.NDArray[np.generic] = memory[start : start + nbytes].view(dtype).reshape(shape)
     return host
 
 
-def copy_aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def copy_aligned(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """Returns a copy in memory that nothing else refers to, as `allocate_aligned` gives it."""
     copy = allocate_aligned(array.shape, array.dtype)
     copy[...] = array

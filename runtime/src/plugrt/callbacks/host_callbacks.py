@@ -98,8 +98,8 @@ class NumberedCallback(WatchedFunction):
         return self.call_watched(watch, lambda: self._call(arguments, is_watched=True), self.blank)
 
     def _call(
-        self, arguments: Sequence[npt.NDArray[Any]], *, is_watched: bool
-    ) -> Sequence[npt.NDArray[Any]]:
+        self, arguments: Sequence[npt.NDArray[np.generic]], *, is_watched: bool
+    ) -> Sequence[npt.NDArray[np.generic]]:
         """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
         try:
             return call_noted(self, self.function, *map(np.array, arguments))
@@ -201,8 +201,8 @@ class CallbackTable:
 
     def __call__(
         self,
-        arguments: Sequence[npt.NDArray[Any]],
-        results: Sequence[npt.NDArray[Any]],
+        arguments: Sequence[npt.NDArray[np.generic]],
+        results: Sequence[npt.NDArray[np.generic]],
         attributes: Mapping[str, Any],
     ) -> None:
         """Calls the function of the number ``index``."""

@@ -44,7 +44,9 @@ Progress = Callable[[float], None]
 """Called after each step with the last known loss."""
 
 
-def batches(digits: Digits, seed: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+def batches(
+    digits: Digits, seed: int
+) -> Iterator[tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]]:
     """Yields every batch of every epoch, shuffled for each epoch."""
     draw = np.random.default_rng(seed)
     count = len(digits.train_labels) // BATCH

@@ -125,7 +125,7 @@ class Client(BackendObject, ABC):
     @abstractmethod
     def buffer_from_host(
         self,
-        array: npt.NDArray[Any],
+        array: npt.NDArray[np.generic],
         device: Device,
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
@@ -141,7 +141,7 @@ class Client(BackendObject, ABC):
         """
 
     def shards_from_host(
-        self, arrays: Sequence[npt.NDArray[Any]], device: Device
+        self, arrays: Sequence[npt.NDArray[np.generic]], device: Device
     ) -> Sequence[Shards]:
         """Puts several host arrays on one device, as `buffer_from_host` puts one, in one call.
 
@@ -154,7 +154,7 @@ class Client(BackendObject, ABC):
 
     def buffers_from_host(
         self,
-        arrays: Sequence[npt.NDArray[Any]],
+        arrays: Sequence[npt.NDArray[np.generic]],
         devices: Sequence[Device],
         memory_kind: str | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,

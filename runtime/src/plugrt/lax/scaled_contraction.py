@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -75,7 +74,7 @@ def scaled_dot(
 
 def _decompose(
     lhs: Tracer, rhs: Tracer, lhs_scale: Tracer, rhs_scale: Tracer, *,
-    dimension_numbers: object, preferred_element_type: np.dtype[Any],
+    dimension_numbers: object, preferred_element_type: np.dtype[np.generic],
 ) -> Tracer:  # fmt: skip
     scaled = [
         emit(hlo.multiply, convert(x, _BFLOAT16), convert(_spread(s, x.shape), _BFLOAT16))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -153,7 +152,7 @@ def _read_types(stated: Sequence[SavedType]) -> list[ParameterType]:
     return [(part.shape, part.dtype, part.weak) for part in stated]
 
 
-def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray[Any]]:
+def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray[np.generic]]:
     at = 0
     for part in parts:
         array = np.empty(part.shape, part.dtype)
@@ -227,7 +226,7 @@ def _check_executable(header: SavedHeader, launch: Launch, executable: Executabl
 
 
 def _require_type(
-    what: str, shape: Sequence[int], dtype: np.dtype[Any], found: SavedType | TensorType
+    what: str, shape: Sequence[int], dtype: np.dtype[np.generic], found: SavedType | TensorType
 ) -> None:
     require(
         (tuple(shape), dtype) == (found.shape, found.dtype),

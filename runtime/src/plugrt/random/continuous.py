@@ -71,7 +71,9 @@ def uniform(
     return _uniform(key, normalize_shape("random.uniform", shape), result_dtype, low, high)
 
 
-def _uniform(key: Tracer, shape: Shape, dtype: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
+def _uniform(
+    key: Tracer, shape: Shape, dtype: np.dtype[np.generic], low: Tracer, high: Tracer
+) -> Tracer:
     """Returns uniform numbers: random mantissas of numbers from 1 to 2, minus 1, scaled.
 
     A dtype with a mantissa of fewer than 8 bits draws 8 bits a number, as in JAX.
@@ -91,7 +93,7 @@ def _uniform(key: Tracer, shape: Shape, dtype: np.dtype[Any], low: Tracer, high:
 
 
 def broadcast_parameter(
-    function: str, name: str, value: Tracer, shape: Shape, dtype: np.dtype[Any]
+    function: str, name: str, value: Tracer, shape: Shape, dtype: np.dtype[np.generic]
 ) -> Tracer:
     """Returns a parameter of a distribution in the result's shape and a dtype."""
     pairs = zip(value.shape[::-1], shape[::-1], strict=False)
@@ -126,7 +128,7 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     return result
 
 
-def _normal(key: Tracer, shape: Shape, dtype: np.dtype[Any]) -> Tracer:
+def _normal(key: Tracer, shape: Shape, dtype: np.dtype[np.generic]) -> Tracer:
     low = constant(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
     number = lax.erf_inv(_uniform(key, shape, dtype, low, constant(1, dtype)))
     scaled: Tracer = lax.mul(constant(np.sqrt(2), dtype), number)
@@ -246,7 +248,7 @@ def gumbel(
     return _gumbel(key, normalize_shape("random.gumbel", shape), result_dtype, mode)
 
 
-def _gumbel(key: Tracer, shape: Shape, dtype: np.dtype[Any], mode: str | None) -> Tracer:
+def _gumbel(key: Tracer, shape: Shape, dtype: np.dtype[np.generic], mode: str | None) -> Tracer:
     if mode not in (None, "low", "high"):
         raise ArgumentError(f"mode of random.gumbel is 'low' or 'high'; got {mode!r}")
     info = finfo(dtype)

@@ -105,7 +105,7 @@ def _require_integer(name: str, x: Tracer) -> Tracer:
     return x
 
 
-def _clamp_to(x: Tracer, low: int, high: int, dtype: np.dtype[Any]) -> Tracer:
+def _clamp_to(x: Tracer, low: int, high: int, dtype: np.dtype[np.generic]) -> Tracer:
     """Returns integers clipped to [low, high], then in a dtype."""
     info = np.iinfo(x.dtype)
     least, most = max(low, int(info.min)), min(high, int(info.max))

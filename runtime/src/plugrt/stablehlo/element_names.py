@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ ELEMENT_NAMES: dict[str, str] = {
 
 
 @cache
-def element_name(dtype: np.dtype[Any]) -> str:
+def element_name(dtype: np.dtype[np.generic]) -> str:
     """Returns StableHLO's spelling of a dtype, such as ``f32`` or ``ui8``.
 
     Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
@@ -50,6 +49,6 @@ def element_name(dtype: np.dtype[Any]) -> str:
     return name
 
 
-def tensor_name(shape: Sequence[int], dtype: np.dtype[Any]) -> str:
+def tensor_name(shape: Sequence[int], dtype: np.dtype[np.generic]) -> str:
     """Returns StableHLO's spelling of an array's type, such as ``tensor<2x3xf32>``."""
     return f"tensor<{'x'.join([*map(str, shape), element_name(dtype)])}>"

@@ -17,21 +17,23 @@ from plugrt.stablehlo.element_names import ELEMENT_NAMES, element_name
 from plugrt.stablehlo.regions import operations_within
 
 
-def _dtype(name: str) -> np.dtype[Any]:
+def _dtype(name: str) -> np.dtype[np.generic]:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
 _MOST_BYTES = 2**63 - 1
 
-_DTYPES: dict[str, np.dtype[Any]] = {mlir: _dtype(name) for name, mlir in ELEMENT_NAMES.items()}
+_DTYPES: dict[str, np.dtype[np.generic]] = {
+    mlir: _dtype(name) for name, mlir in ELEMENT_NAMES.items()
+}
 
 
-def element_type(dtype: np.dtype[Any]) -> ir.Type:
+def element_type(dtype: np.dtype[np.generic]) -> ir.Type:
     """Returns the MLIR element type of a dtype, in the current context."""
     return ir.Type.parse(element_name(dtype))
 
 
-def ir_type_to_dtype(element: ir.Type) -> np.dtype[Any]:
+def ir_type_to_dtype(element: ir.Type) -> np.dtype[np.generic]:
     """Returns the dtype of an MLIR element type; `UnsupportedDtype` for tokens and the like."""
     dtype = _DTYPES.get(str(element))
     if dtype is None:
@@ -39,7 +41,7 @@ def ir_type_to_dtype(element: ir.Type) -> np.dtype[Any]:
     return dtype
 
 
-def check_size(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+def check_size(shape: Sequence[int], dtype: np.dtype[np.generic]) -> None:
     """Raises `ResourceExhausted` for an array whose bytes 63 bits cannot count.
 
     No device could hold it, and XLA (jaxlib 0.10) aborts the process.
@@ -51,7 +53,7 @@ def check_size(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         )
 
 
-def tensor_type(shape: Sequence[int], dtype: np.dtype[Any]) -> ir.RankedTensorType:
+def tensor_type(shape: Sequence[int], dtype: np.dtype[np.generic]) -> ir.RankedTensorType:
     """Returns ``tensor<SHAPExDTYPE>`` in the current context."""
     check_size(shape, dtype)
     return ir.RankedTensorType.get(list(shape), element_type(dtype))
@@ -81,7 +83,7 @@ _KINDS = {"i1": "UNSIGNED", "ui": "UNSIGNED", "i": "SIGNED"}
 
 
 def compare_attributes(
-    dtype: np.dtype[Any], direction: str, *, total: bool = False
+    dtype: np.dtype[np.generic], direction: str, *, total: bool = False
 ) -> dict[str, Any]:
     """Returns the attributes of ``stablehlo.compare`` for operands of a dtype.
 

@@ -83,7 +83,7 @@ def reduced_shape(
 
 
 def check_dtype_kind(
-    function: str, argument: str, dtype: np.dtype[Any], kinds: str, words: str | None = None
+    function: str, argument: str, dtype: np.dtype[np.generic], kinds: str, words: str | None = None
 ) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `dtype_kind`).
 

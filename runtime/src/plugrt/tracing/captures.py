@@ -67,7 +67,7 @@ def _capture(array: Array) -> Tracer:
     return tracer
 
 
-def _capture_host(x: object, host: npt.NDArray[Any]) -> Tracer:
+def _capture_host(x: object, host: npt.NDArray[np.generic]) -> Tracer:
     trace = active_trace()
     found = trace.captured.get(id(x)) or trace.aliases.get(id(x))
     if found is not None:
@@ -107,7 +107,7 @@ def captured_value(source: object) -> ir.Value:
     return host_value(source.data if isinstance(source, HostConstant) else np.asarray(source))
 
 
-def host_value(data: npt.NDArray[Any]) -> ir.Value:
+def host_value(data: npt.NDArray[np.generic]) -> ir.Value:
     """Returns a host array as a constant at the current place."""
     value: ir.Value = hlo.constant(dense_attribute(data, tensor_type(data.shape, data.dtype)))
     return value

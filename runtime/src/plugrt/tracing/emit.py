@@ -93,7 +93,7 @@ def wrap_one(made: ir.Value | ir.OpView) -> Tracer:
     return Tracer(value, active_trace())
 
 
-def constant(host: object, dtype: np.dtype[Any] | None = None) -> Tracer:
+def constant(host: object, dtype: np.dtype[np.generic] | None = None) -> Tracer:
     """Returns a host array or scalar as a constant of the program, in the dtype given."""
     data = np.asarray(host) if dtype is None else cast(host, dtype)
     trace = active_trace()
@@ -103,17 +103,17 @@ def constant(host: object, dtype: np.dtype[Any] | None = None) -> Tracer:
     return tracer
 
 
-def full(shape: Sequence[int], value: object, dtype: np.dtype[Any]) -> Tracer:
+def full(shape: Sequence[int], value: object, dtype: np.dtype[np.generic]) -> Tracer:
     """Returns an array of ``shape`` filled with a host scalar."""
     return broadcast_to(constant(_cast_literal(value, dtype)), shape)
 
 
-def _cast_literal(value: object, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _cast_literal(value: object, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     # Integers wrap around, where NumPy would raise for a Python integer out of range.
     return cast(np.asarray(value) if dtype_kind(dtype) in "biu" else value, dtype)
 
 
-def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Tracer:
+def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[np.generic]) -> Tracer:
     """Returns an array that counts from 0 along one dimension."""
     tracer: Tracer = emit(
         hlo.iota, result=TensorType(tuple(shape), dtype), iota_dimension=dimension
@@ -121,7 +121,7 @@ def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Tracer:
     return tracer
 
 
-def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
+def convert(x: Tracer, dtype: np.dtype[np.generic] | type | str) -> Tracer:
     """Returns ``x`` in another dtype (itself if it has it); the result is not weak."""
     dtype = np.dtype(dtype)
     if x.dtype == dtype:
@@ -139,7 +139,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     return tracer
 
 
-def _convert_literal(x: Tracer, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _convert_literal(x: Tracer, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     """Returns the host value that ``x`` stands for, in another dtype or in its own."""
     if x.dtype == dtype:
         return cast(x.scalar, dtype)
@@ -199,7 +199,7 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
 
 
-def convert_to(x: Tracer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Tracer:
+def convert_to(x: Tracer, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Tracer:
     """Returns ``x`` in another dtype and repeated to ``shape``, as `convert` and `broadcast_to`.
 
     A literal becomes a constant of that shape at once.

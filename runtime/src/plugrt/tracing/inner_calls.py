@@ -81,7 +81,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     return pytrees.unflatten(staged.out_tree, outputs)
 
 
-def _restore_weakness(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
+def _restore_weakness(tracer: Tracer, dtype: np.dtype[np.generic], weak: bool) -> Tracer:
     """Returns an output as the function alone gives it."""
     tracer = _retype_scalar(tracer, dtype)
     if tracer.weak == weak:
@@ -91,7 +91,7 @@ def _restore_weakness(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Trace
     return strong(tracer)
 
 
-def _retype_scalar(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
+def _retype_scalar(tracer: Tracer, dtype: np.dtype[np.generic]) -> Tracer:
     # A Python scalar takes 64 bits beside 64-bit floats.
     if tracer.dtype == dtype:
         return tracer

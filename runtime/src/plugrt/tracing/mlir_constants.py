@@ -26,10 +26,10 @@ class Module(Protocol):
     @property
     def scope(self) -> _Scope | None: ...
     def location(self) -> ir.Location: ...
-    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type: ...
+    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> ir.Type: ...
 
 
-def constant_value(trace: Module, data: npt.NDArray[Any]) -> ir.Value:
+def constant_value(trace: Module, data: npt.NDArray[np.generic]) -> ir.Value:
     """Returns a host array as a constant in the current scope."""
     check_dtype(data.dtype, "the constant")
     key = (data.tobytes(), data.dtype, data.shape)
@@ -38,13 +38,13 @@ def constant_value(trace: Module, data: npt.NDArray[Any]) -> ir.Value:
     )
 
 
-def splat_value(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
+def splat_value(trace: Module, scalar: npt.NDArray[np.generic], shape: tuple[int, ...]) -> ir.Value:
     """Returns a constant of ``shape`` that holds a 0-d host array everywhere."""
     key = (scalar.tobytes(), scalar.dtype, shape, "splat")
     return _get_or_make(trace, key, lambda: _splat_attribute(trace, scalar, shape))
 
 
-def constant_data(key: Any) -> npt.NDArray[Any]:
+def constant_data(key: Any) -> npt.NDArray[np.generic]:
     """Returns the contents of a constant, by its key in `Scope.constants`."""
     data, dtype, shape, *_ = key
     held = np.frombuffer(data, dtype)
@@ -57,7 +57,7 @@ def constant_nbytes(key: Any) -> int:
     return int(prod(shape) * dtype.itemsize)
 
 
-def can_splat(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+def can_splat(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bool:
     """Whether `splat_value` takes an array; MLIR's bindings have no complex scalars.
 
     Small complex arrays are written out, and MLIR sees that they are the same everywhere.
@@ -75,7 +75,7 @@ def _get_or_make(trace: Module, key: Any, attribute: Any) -> ir.Value:
 
 
 def _splat_attribute(
-    trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]
+    trace: Module, scalar: npt.NDArray[np.generic], shape: tuple[int, ...]
 ) -> ir.Attribute:
     tensor = trace.mlir_type(shape, scalar.dtype)
     element = tensor.element_type
@@ -92,7 +92,7 @@ def _splat_attribute(
     return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(scalar)))
 
 
-def dense_attribute(data: npt.NDArray[Any], tensor: ir.Type) -> ir.DenseElementsAttr:
+def dense_attribute(data: npt.NDArray[np.generic], tensor: ir.Type) -> ir.DenseElementsAttr:
     """Returns the contents of a host array as an MLIR attribute of its tensor type."""
     contiguous = np.ascontiguousarray(data)
     if data.dtype == np.bool_:

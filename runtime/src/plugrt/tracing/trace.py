@@ -134,7 +134,7 @@ class Trace(MappedAxes):
         """Whether it has what is resolved when a platform is known: conditionals on it, and
         operations of plugrt's own."""
         self._types: dict[ir.Type, TensorType] = {}
-        self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[Any]], ir.Type] = {}
+        self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[np.generic]], ir.Type] = {}
         self._locations: dict[tuple[int, int], tuple[ir.Location, CodeType]] = {}
         """By the id of the code, which is kept: a code's hash is that of all its constants."""
         self._outer: Trace | None = None
@@ -245,7 +245,7 @@ class Trace(MappedAxes):
             found = self._types[mlir_type] = ir_type_to_tensor_type(mlir_type)
         return found
 
-    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type:
+    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> ir.Type:
         """Returns ``tensor<SHAPExDTYPE>`` in the trace's context."""
         key = (shape, dtype)
         found = self._mlir_types.get(key)

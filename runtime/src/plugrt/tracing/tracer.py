@@ -92,7 +92,7 @@ class Tracer(Methods):
 
     @classmethod
     def from_literal(
-        cls, trace: Trace, scalar: bool | int | float | complex, dtype: np.dtype[Any]
+        cls, trace: Trace, scalar: bool | int | float | complex, dtype: np.dtype[np.generic]
     ) -> Tracer:
         """Returns a Python scalar of the traced function; it is a constant once it is used."""
         if trace.scope is None:

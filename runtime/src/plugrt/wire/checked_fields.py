@@ -144,7 +144,7 @@ def require_indices(found: Sequence[int], count: int, what: str) -> None:
     )
 
 
-def require_bytes(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> int:
+def require_bytes(shape: Sequence[int], dtype: np.dtype[np.generic], what: str) -> int:
     """Returns the size of an array; raises `DataLoss` for one that no memory holds."""
     nbytes = math.prod(shape) * dtype.itemsize
     # A size beside 0 counts as well: NumPy refuses it.
@@ -195,7 +195,7 @@ def _decode_tuple(kinds: Sequence[object], value: object, what: str) -> tuple[An
     )
 
 
-def _decode_dtype(value: object, what: str) -> np.dtype[Any]:
+def _decode_dtype(value: object, what: str) -> np.dtype[np.generic]:
     require(
         isinstance(value, str) and value in PRIMITIVE_TYPES.values(), f"{what} is {value!r:.60}"
     )

@@ -7,7 +7,6 @@ has the rule for all of them, which is jax.numpy's.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from plugrt.tracing.promotion import (
 )
 from plugrt.tracing.tracer import Tracer
 
-Dtype = np.dtype[Any]
+Dtype = np.dtype[np.generic]
 
 # The kinds of dtypes that functions compute in, as the letters of `dtype_kind`.
 BOOLEAN = "b"

@@ -286,7 +286,7 @@ def _convert_operand(function: str, kind: Kind, x: Tracer) -> Tracer:
     return x if x.dtype.kind == "c" else convert(x, _complex_of(x.dtype))
 
 
-def _complex_of(dtype: np.dtype[Any]) -> type:
+def _complex_of(dtype: np.dtype[np.generic]) -> type:
     return np.complex128 if dtype == np.float64 else np.complex64
 
 

@@ -7,7 +7,6 @@ Their sizes, of 1, 2 or 4 bits, divide a byte.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -36,14 +35,14 @@ BUFFER_TYPES = tuple(name for name, _ in _TYPES)
 """The enumerators alone."""
 
 
-def _dtype(name: str) -> np.dtype[Any] | None:
+def _dtype(name: str) -> np.dtype[np.generic] | None:
     scalar_type = getattr(ml_dtypes, name, None)
     if scalar_type is None:
         scalar_type = getattr(np, name if name != "bool" else "bool_", None)
     return None if scalar_type is None else np.dtype(scalar_type)
 
 
-_FROM_TYPE: dict[int, np.dtype[Any]] = {
+_FROM_TYPE: dict[int, np.dtype[np.generic]] = {
     value: dtype
     for value, (_, name) in enumerate(_TYPES)
     if name is not None and (dtype := _dtype(name)) is not None
@@ -52,10 +51,12 @@ _SINCE = {23: 50, 24: 55, 25: 55, 26: 55, 27: 55, 28: 63, 29: 63, 30: 94, 31: 94
 """The minor version that added an element type; older libraries abort on it."""
 
 _FROM_TYPE[TOKEN] = np.dtype("V")
-ELEMENT_TYPES: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}
+ELEMENT_TYPES: dict[np.dtype[np.generic], int] = {
+    dtype: value for value, dtype in _FROM_TYPE.items()
+}
 
 
-def dtype_to_element_type(dtype: np.dtype[Any], minor: int) -> int:
+def dtype_to_element_type(dtype: np.dtype[np.generic], minor: int) -> int:
     """Returns the ``PJRT_Buffer_Type`` for a library of version 0.``minor``.
 
     Raises `UnsupportedDtype` for a dtype that PJRT lacks, or that this library is too old for.
@@ -75,7 +76,7 @@ def dtype_to_element_type(dtype: np.dtype[Any], minor: int) -> int:
     return found
 
 
-def element_bits(dtype: np.dtype[Any]) -> int:
+def element_bits(dtype: np.dtype[np.generic]) -> int:
     """Returns the bits that an element needs, where it may share bytes with others."""
     if dtype.kind == "b":
         return 8
@@ -92,7 +93,7 @@ def supported_dtypes(minor: int) -> frozenset[str]:
     )
 
 
-def element_type_to_dtype(element_type: int) -> np.dtype[Any]:
+def element_type_to_dtype(element_type: int) -> np.dtype[np.generic]:
     """Returns the dtype of a ``PJRT_Buffer_Type``; `UnsupportedDtype` for an unknown one."""
     try:
         return _FROM_TYPE[element_type]
@@ -102,21 +103,21 @@ def element_type_to_dtype(element_type: int) -> np.dtype[Any]:
         ) from None
 
 
-def packed_size(count: int, dtype: np.dtype[Any]) -> int:
+def packed_size(count: int, dtype: np.dtype[np.generic]) -> int:
     """Returns the bytes of that many elements."""
     return -(-count * element_bits(dtype) // 8)
 
 
 def unpack_elements(
-    memory: npt.NDArray[np.uint8], dtype: np.dtype[Any], count: int
-) -> npt.NDArray[Any]:
+    memory: npt.NDArray[np.uint8], dtype: np.dtype[np.generic], count: int
+) -> npt.NDArray[np.generic]:
     """Returns the first ``count`` elements that are in these bytes, each in one of its own."""
     bits = element_bits(dtype)
     parts = memory[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
     return parts.reshape(-1)[:count].view(dtype)
 
 
-def pack_elements(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def pack_elements(array: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     """Returns the bytes of the elements of an array in C order."""
     bits = element_bits(array.dtype)
     values = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)

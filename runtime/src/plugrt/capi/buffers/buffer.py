@@ -67,7 +67,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return self._spec.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         return self._spec.dtype
 
     @property
@@ -144,17 +144,17 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         except PjrtError as error:
             raise self._explain(error) from None
 
-    def to_host(self) -> npt.NDArray[Any]:
+    def to_host(self) -> npt.NDArray[np.generic]:
         return self._read(False)
 
-    def read_to_host(self) -> npt.NDArray[Any]:
+    def read_to_host(self) -> npt.NDArray[np.generic]:
         """Returns the contents as `to_host` does, but little of it as a copy, which costs less."""
         return self._read(True)
 
-    def _read(self, copies: bool) -> npt.NDArray[Any]:
+    def _read(self, copies: bool) -> npt.NDArray[np.generic]:
         read_in_core = self._spec.reader
         if read_in_core is not None and host_read.VIEW_HOST_MEMORY:
-            host: npt.NDArray[Any] | None = None
+            host: npt.NDArray[np.generic] | None = None
             if copies or not is_small(self._spec):
                 host = read_in_core(self)
             if host is not None:

@@ -32,7 +32,7 @@ class BufferSpec:
         self,
         handle: ClientHandle,
         shape: tuple[int, ...],
-        dtype: np.dtype[Any],
+        dtype: np.dtype[np.generic],
         device: Device,
         memory: Memory | None = None,
         layout: Layout | None = None,

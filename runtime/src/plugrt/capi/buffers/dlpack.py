@@ -20,7 +20,7 @@ from plugrt.native.native_core import core
 
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""
-_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
+_DTYPES: dict[tuple[int, int], np.dtype[np.generic]] = {
     (code, bits): np.dtype(f"{kind}{bits // 8}")
     for code, kind, sizes in (
         (0, "i", (8, 16, 32, 64)),
@@ -65,7 +65,7 @@ _keys = itertools.count(1)
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
-def get_type_code(dtype: np.dtype[Any]) -> int:
+def get_type_code(dtype: np.dtype[np.generic]) -> int:
     """Returns the ``DLDataTypeCode`` of a dtype; `UnsupportedDtype` where there is none."""
     code = _CODES.get(dtype)
     if code is None:
@@ -73,7 +73,7 @@ def get_type_code(dtype: np.dtype[Any]) -> int:
     return code
 
 
-def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[np.generic]:
     dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
     if dtype is None:
         raise UnsupportedDtype(
@@ -85,7 +85,7 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
 def export(
     address: int,
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     device: tuple[int, int],
     reference: object,
 ) -> Any:
@@ -165,7 +165,7 @@ class Tensor:
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     device_type: int
     device_id: int
 

@@ -19,7 +19,7 @@ from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument
 
 
-def view_capsule(capsule: object) -> npt.NDArray[Any]:
+def view_capsule(capsule: object) -> npt.NDArray[np.generic]:
     """Returns a view of what an unused capsule has in host memory; it keeps the capsule alive.
 
     The capsule stays unused, so that its end releases the memory, whatever comes between.
@@ -33,7 +33,7 @@ def view_capsule(capsule: object) -> npt.NDArray[Any]:
     return host_array(found.address, found.shape, found.strides, found.dtype, capsule)
 
 
-def export_array(array: npt.NDArray[Any]) -> Any:
+def export_array(array: npt.NDArray[np.generic]) -> Any:
     """Returns a capsule of a NumPy array in C order, which it keeps alive."""
     return dlpack.export(array.ctypes.data, array.shape, array.dtype, (CPU, 0), array)
 
@@ -42,9 +42,9 @@ def host_array(
     address: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...] | None,
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     owner: object = None,
-) -> npt.NDArray[Any]:
+) -> npt.NDArray[np.generic]:
     """Returns a view of host memory; ``strides`` are in elements, None means C order.
 
     It keeps ``owner`` alive, and so do its views.

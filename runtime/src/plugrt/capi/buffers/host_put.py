@@ -103,7 +103,7 @@ class Transfers:
 
     def put(
         self,
-        array: npt.NDArray[Any],
+        array: npt.NDArray[np.generic],
         device: interface.Device,
         memory: interface.Memory | None,
         semantics: int,
@@ -160,7 +160,9 @@ class Transfers:
         if self._handle.pending:
             self._handle.sweep()
 
-    def _put_with_semantics(self, array: npt.NDArray[Any], put: _PutArgs, semantics: int) -> Buffer:
+    def _put_with_semantics(
+        self, array: npt.NDArray[np.generic], put: _PutArgs, semantics: int
+    ) -> Buffer:
         """Puts a strided array, or one whose memory the library may use after the call."""
         handle = self._handle
         _require_array(array)
@@ -195,7 +197,7 @@ class Transfers:
         return buffer
 
     def compile_put(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, number: bool
+        self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device, number: bool
     ) -> Any:
         """Returns the core's put of arrays (or, with ``number``, of Python's numbers) on a device.
 

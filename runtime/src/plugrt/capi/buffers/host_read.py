@@ -157,7 +157,7 @@ def _refer(handle: ClientHandle, pointer: object, spec: BufferSpec) -> Any:
 
 def _view(
     handle: ClientHandle, pointer: object, spec: BufferSpec, owner: object
-) -> npt.NDArray[Any]:
+) -> npt.NDArray[np.generic]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
     It keeps the client's handle alive, but not the `Client` object.
@@ -170,7 +170,7 @@ def _view(
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
-def _copy(handle: ClientHandle, pointer: object, spec: BufferSpec) -> npt.NDArray[Any]:
+def _copy(handle: ClientHandle, pointer: object, spec: BufferSpec) -> npt.NDArray[np.generic]:
     """Returns a read-only copy of the buffer's memory."""
     address = _refer(handle, pointer, spec)
     contents = ffi.unpack(address, spec.nbytes)
@@ -184,7 +184,7 @@ def read(
     spec: BufferSpec,
     share: Callable[[Any], object],
     copies: bool = False,
-) -> npt.NDArray[Any]:
+) -> npt.NDArray[np.generic]:
     """Returns the contents once they are there; strided where the device's order is not C's.
 
     Where the host can address the buffer's memory they are a view of it, if ``share(pointer)``
@@ -192,7 +192,7 @@ def read(
     """
     if spec.direct is None:
         _examine(handle, pointer, spec)
-    in_place: Callable[[], npt.NDArray[Any]] | None = None
+    in_place: Callable[[], npt.NDArray[np.generic]] | None = None
     if VIEW_HOST_MEMORY and spec.direct:
         if copies and is_small(spec):
             in_place = functools.partial(_copy, handle, pointer, spec)
@@ -236,7 +236,7 @@ def _transfer(
     pointer: object,
     spec: BufferSpec,
     function: Callable[[Library, Any, BufferSpec, Any], object],
-) -> npt.NDArray[Any]:
+) -> npt.NDArray[np.generic]:
     """Returns a host copy of the contents, made by a function of the library."""
     handle.library.ways.take(
         "size", "",

@@ -22,7 +22,7 @@ MADE = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
 _KNOWN = frozenset(KNOWN_DTYPES)
 
 
-def is_known(dtype: np.dtype[Any]) -> bool:
+def is_known(dtype: np.dtype[np.generic]) -> bool:
     """Whether there is a core, and it takes arrays of that dtype."""
     return core is not None and dtype in _KNOWN
 

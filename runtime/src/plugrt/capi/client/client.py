@@ -304,7 +304,7 @@ class Client(ClientBase):
         return LoadedExecutable(self, args.loaded_executable, True)
 
     @contextmanager
-    def dma_mapped(self, array: npt.NDArray[Any]) -> Iterator[None]:
+    def dma_mapped(self, array: npt.NDArray[np.generic]) -> Iterator[None]:
         """Lets the devices access the array's memory directly within the block (PJRT 0.67)."""
         if not isinstance(array, np.ndarray):
             raise NotAnArray(f"dma_mapped takes a NumPy array; got {array!r:.60}")
@@ -374,7 +374,7 @@ class Client(ClientBase):
 
     def buffer_from_host(
         self,
-        array: npt.NDArray[Any],
+        array: npt.NDArray[np.generic],
         device: interface.Device,
         memory: interface.Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
@@ -395,12 +395,14 @@ class Client(ClientBase):
             )  # fmt: skip
 
     def compile_put(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, number: bool
+        self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device, number: bool
     ) -> Any:
         """Returns what puts arrays, or numbers, in the core: see `Transfers.compile_put`."""
         return self._transfers.compile_put(shape, dtype, device, number)
 
-    def compile_copy(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> Any:
+    def compile_copy(
+        self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device
+    ) -> Any:
         """Returns what copies arrays to a device in the core; None where Python has to."""
         if self._handle is None:
             return None
@@ -429,7 +431,7 @@ class Client(ClientBase):
         devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
         return bool(devices) and can_keep_layouts(self._transfers, devices[0])
 
-    def _find_other_layout(self, array: npt.NDArray[Any], layout: Layout) -> Layout | None:
+    def _find_other_layout(self, array: npt.NDArray[np.generic], layout: Layout) -> Layout | None:
         """Returns a layout that an array is to have, None where that is the default."""
         if "Layouts" not in self.library.extensions:
             self._unimplemented("layouts: the library lacks the extension Layouts, which")

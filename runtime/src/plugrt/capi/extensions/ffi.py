@@ -175,13 +175,13 @@ def read_buffers(buffers: Any) -> list[Any]:
     return [buffer for buffer in found if buffer.dtype != _TOKEN]
 
 
-def read_type(buffer: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def read_type(buffer: Any) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     """Returns the shape and the dtype of an ``XLA_FFI_Buffer*``."""
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
     return shape, element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
 
 
-def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
+def _array(buffer: Any, writeable: bool) -> npt.NDArray[np.generic]:
     """Returns a view of a buffer, valid during the call; of packed elements a copy."""
     shape, dtype = read_type(buffer)
     count = int(np.prod(shape, dtype=np.int64))

@@ -52,8 +52,8 @@ def call_c_handler(target: str, address: int) -> Handler:
     require_frames(target, address)
 
     def call(
-        arguments: Sequence[npt.NDArray[Any]],
-        results: Sequence[npt.NDArray[Any]],
+        arguments: Sequence[npt.NDArray[np.generic]],
+        results: Sequence[npt.NDArray[np.generic]],
         attributes: Mapping[str, object],
     ) -> None:
         nothing = States()
@@ -73,8 +73,8 @@ def require_frames(target: str, address: int) -> None:
 def call_stage(
     address: int,
     context: Context,
-    arguments: Sequence[npt.NDArray[Any]],
-    results: Sequence[npt.NDArray[Any]],
+    arguments: Sequence[npt.NDArray[np.generic]],
+    results: Sequence[npt.NDArray[np.generic]],
     attributes: Mapping[str, object],
 ) -> None:
     """Calls a C function for one stage; raises the error that it returns."""
@@ -149,8 +149,8 @@ def _raise_error(error: object) -> None:
 
 
 def _fill_buffers(
-    target: Any, arrays: Sequence[npt.NDArray[Any]], keep: list[Any]
-) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]]:
+    target: Any, arrays: Sequence[npt.NDArray[np.generic]], keep: list[Any]
+) -> list[tuple[npt.NDArray[np.generic], npt.NDArray[np.uint8]]]:
     """Returns the arrays whose elements the handler has packed, and where it has them."""
     target.struct_size = ffi.sizeof("XLA_FFI_Values")
     target.size = len(arrays)
@@ -162,7 +162,9 @@ def _fill_buffers(
     return packed
 
 
-def _buffer(array: npt.NDArray[Any], memory: npt.NDArray[Any], keep: list[Any]) -> Any:
+def _buffer(
+    array: npt.NDArray[np.generic], memory: npt.NDArray[np.generic], keep: list[Any]
+) -> Any:
     buffer = _kept(ffi.new("XLA_FFI_Buffer*"), keep)
     buffer.struct_size = ffi.sizeof("XLA_FFI_Buffer")
     buffer.dtype = _data_type(array.dtype)
@@ -203,7 +205,7 @@ def _span(text: str, keep: list[Any]) -> Any:
     return _kept(ffi.new("XLA_FFI_ByteSpan*", [data, len(encoded)]), keep)
 
 
-def _data_type(dtype: np.dtype[Any]) -> int:
+def _data_type(dtype: np.dtype[np.generic]) -> int:
     found = _data_types.get(dtype_to_element_type(dtype, API_MINOR))
     if found is None:
         raise Unimplemented(f"XLA's FFI has no arrays of {dtype.name}")

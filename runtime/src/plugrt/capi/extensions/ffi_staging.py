@@ -27,7 +27,7 @@ from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 
-_Arrays = Sequence[npt.NDArray[Any]]
+_Arrays = Sequence[npt.NDArray[np.generic]]
 # Process-wide: each thread's own calls.
 _state = threading.local()
 
@@ -109,14 +109,14 @@ def _settle(copies: StreamCopies, stream: int) -> None:
 
 
 def _view_as_array(
-    memory: npt.NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[Any], count: int
-) -> npt.NDArray[Any]:
+    memory: npt.NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[np.generic], count: int
+) -> npt.NDArray[np.generic]:
     if element_bits(dtype) < 8 and count:
         return unpack_elements(memory, dtype, count).reshape(shape)
     return memory.view(dtype).reshape(shape)
 
 
-def _result(buffer: object, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _result(buffer: object, known: dict[int, npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
     shape, dtype = read_type(buffer)
     argument = known.get(_address(buffer))
     if argument is not None and (argument.shape, argument.dtype) == (shape, dtype):

@@ -8,7 +8,7 @@ arrays of the host's memory (`plugrt.capi.extensions.ffi_staging`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ class StreamCopies(Protocol):
         ``target`` is contiguous, and kept until `wait` has returned.
         """
 
-    def copy_to_device(self, target: int, source: npt.NDArray[Any], stream: int) -> None:
+    def copy_to_device(self, target: int, source: npt.NDArray[np.generic], stream: int) -> None:
         """Begins to copy ``source.nbytes`` bytes, at least one, to a device's memory.
 
         ``source`` is contiguous, of any dtype, and kept unchanged until `wait` has returned.

@@ -23,7 +23,7 @@ from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
-ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
+ParameterType = tuple[tuple[int, ...], np.dtype[np.generic], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""
 
 
@@ -108,7 +108,7 @@ def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
 @cache
 def _collect_plain_avals(
     settings: Token,
-) -> tuple[frozenset[np.dtype[Any]], dict[type, Aval]]:
+) -> tuple[frozenset[np.dtype[np.generic]], dict[type, Aval]]:
     """The dtypes accepted without a check under these settings, and the avals of scalars.
 
     Those are Python's and NumPy's, by class.

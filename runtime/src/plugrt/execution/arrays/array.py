@@ -248,7 +248,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.__copy__()
 
-    def _printed(self) -> npt.NDArray[Any]:
+    def _printed(self) -> npt.NDArray[np.generic]:
         """What printing shows: the contents, or those of all replicas."""
         sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:

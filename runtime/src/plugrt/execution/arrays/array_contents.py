@@ -62,7 +62,7 @@ class Contents(Conversions):
             raise DeletedBuffer(self._deleted_message())
         return held
 
-    def _host(self) -> npt.NDArray[Any]:
+    def _host(self) -> npt.NDArray[np.generic]:
         """The contents as a read-only NumPy array, kept for the next time."""
         held = self._shards  # read once: another thread may delete it
         if held is None:
@@ -93,7 +93,7 @@ class Contents(Conversions):
                 )
         return host
 
-    def _read(self, shards: Shards) -> npt.NDArray[Any]:
+    def _read(self, shards: Shards) -> npt.NDArray[np.generic]:
         sharding = self._aval.sharding
         if type(sharding) is SingleDeviceSharding:
             return self._first(shards).to_host()
@@ -120,7 +120,7 @@ class Contents(Conversions):
             )
         return shards[0]
 
-    def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
+    def _assemble(self, shards: Shards) -> npt.NDArray[np.generic]:
         sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:
             return sharding.read(shards)
@@ -234,7 +234,7 @@ def compile_reader(client: Client, part: TensorType, form: HeldForm) -> Any:
     )
 
 
-def _format(dtype: np.dtype[Any]) -> str | None:
+def _format(dtype: np.dtype[np.generic]) -> str | None:
     """Returns the code of a dtype in Python's protocol of buffers; None for those without one."""
     try:
         return np.empty((), dtype).data.format

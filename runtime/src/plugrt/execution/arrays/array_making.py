@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ def array_on(
 
 def array_of_shards(
     shape: Sequence[int],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     sharding: Sharding,
     buffers: Shards,
     weak: bool = False,

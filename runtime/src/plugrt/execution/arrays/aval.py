@@ -39,7 +39,7 @@ class Aval(AvalBase):
     def __init__(
         self,
         shape: tuple[int, ...],
-        dtype: np.dtype[Any],
+        dtype: np.dtype[np.generic],
         sharding: Sharding | None,
         committed: bool,
         weak: bool,
@@ -110,7 +110,7 @@ _known: BoundedCache[tuple[Any, ...], Any] = BoundedCache(65536, interned=True)
 @overload
 def intern_aval(
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     sharding: Sharding,
     committed: bool,
     weak: bool = False,
@@ -119,7 +119,7 @@ def intern_aval(
 @overload
 def intern_aval(
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     sharding: None,
     committed: bool,
     weak: bool = False,
@@ -127,7 +127,7 @@ def intern_aval(
 ) -> Aval: ...
 def intern_aval(
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     sharding: Sharding | None,
     committed: bool,
     weak: bool = False,
@@ -144,7 +144,9 @@ def intern_aval(
 
 
 @lru_cache(maxsize=65536)
-def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> Aval:
+def intern_host_aval(
+    shape: tuple[int, ...], dtype: np.dtype[np.generic], weak: bool = False
+) -> Aval:
     """Returns the one `Aval` of host values of this type. It is asked for at each call.
 
     A weak one without dimensions is a Python number: a float or complex number has the default

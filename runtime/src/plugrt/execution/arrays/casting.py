@@ -16,7 +16,7 @@ _SMALL = 6e4
 
 
 @cache
-def dtype_kind(dtype: np.dtype[Any]) -> str:
+def dtype_kind(dtype: np.dtype[np.generic]) -> str:
     """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` (float) or ``c``."""
     if dtype.kind != "V" and dtype.kind in "biufc":
         return dtype.kind
@@ -27,12 +27,12 @@ def dtype_kind(dtype: np.dtype[Any]) -> str:
 _RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
-def kind_rank(dtype: np.dtype[Any]) -> int:
+def kind_rank(dtype: np.dtype[np.generic]) -> int:
     """Returns the place of a dtype's kind among booleans, integers, floats and complex numbers."""
     return _RANKS[dtype_kind(dtype)]
 
 
-def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def cast(x: Any, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     """Returns ``np.asarray(x, dtype)``; the real part where a complex array becomes real.
 
     As in JAX a float beyond the range of ``dtype`` becomes an infinity, with NumPy's

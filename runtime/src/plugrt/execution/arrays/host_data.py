@@ -29,7 +29,7 @@ _NARROW = {
 _FLOAT0 = np.dtype([("float0", np.void)])
 
 
-def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
+def host_array(x: Any, name: str = "the value") -> npt.NDArray[np.generic]:
     """Returns NumPy data in a form that a backend takes: native byte order, a numeric dtype.
 
     Python scalars get the default dtype of their kind. JAX's ``float0``, which holds nothing, is
@@ -40,7 +40,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     """
     cls = type(x)
     if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
-        array: npt.NDArray[Any] = x
+        array: npt.NDArray[np.generic] = x
         return array
     if cls in (bool, int, float, complex):
         return cast(x, scalar_dtype(x))
@@ -72,7 +72,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 
 
 @cache
-def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
+def accepted_dtypes(settings: Token) -> frozenset[np.dtype[np.generic]]:
     """The dtypes accepted without a check under these settings: native, and not narrowed."""
     narrow = settings.settings["enable_x64"] is False
     return frozenset(d for d in KNOWN_DTYPES if not (narrow and d.name in _NARROW))
@@ -92,12 +92,12 @@ def python_scalar(x: object) -> bool | int | float | complex | None:
     return complex(x) if isinstance(x, complex) else None
 
 
-def narrow_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def narrow_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """Returns the dtype that data have on a device: of 32 bits where those of 64 are turned off."""
     return _NARROW.get(dtype.name, dtype) if config.enable_x64 is False else dtype
 
 
-def check_dtype(dtype: np.dtype[Any], name: str) -> None:
+def check_dtype(dtype: np.dtype[np.generic], name: str) -> None:
     """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
     widest = 16 if dtype.kind == "c" else 8  # wider ones are C's long doubles
     if (dtype.kind in _KINDS and dtype.itemsize <= widest) or (
@@ -123,13 +123,15 @@ _CURES = {
 """What to pass in the place of an array, by the kind of its dtype."""
 
 
-def _cure(dtype: np.dtype[Any]) -> str:
+def _cure(dtype: np.dtype[np.generic]) -> str:
     if dtype.names:
         return f"its fields one by one, x[{dtype.names[0]!r}]"
     return _CURES.get(dtype.kind, "x.view(np.uint8), its bytes")
 
 
-def scalar_dtype(x: bool | int | float | complex, token: Token | None = None) -> np.dtype[Any]:
+def scalar_dtype(
+    x: bool | int | float | complex, token: Token | None = None
+) -> np.dtype[np.generic]:
     """Returns the dtype that a Python scalar has when it meets no array.
 
     Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
@@ -172,7 +174,7 @@ _MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64)}
 @cache
 def scalar_dtypes(
     settings: Token,
-) -> tuple[dict[type, np.dtype[Any]], tuple[np.dtype[Any], ...]]:
+) -> tuple[dict[type, np.dtype[np.generic]], tuple[np.dtype[Any], ...]]:
     """The dtype of each kind of scalar under these settings, and those tried for an integer."""
     wide, narrow = (settings.settings["enable_x64"] is on for on in (True, False))
     integers = (_INT32,) if narrow else (_INT64,) if wide else (_INT32, _INT64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,7 @@ class LoadedPartProgram:
 def slice_program(
     held: Box,
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     wanted: Sequence[tuple[Box, tuple[int, ...]]],
 ) -> PartProgram:
     """Returns a program that slices boxes out of a buffer of ``shape`` holding box ``held``.
@@ -82,7 +81,9 @@ def slice_program(
 
 
 def concatenate_program(
-    parts: Sequence[tuple[Box, tuple[int, ...]]], dtype: np.dtype[Any], shape: tuple[int, ...]
+    parts: Sequence[tuple[Box, tuple[int, ...]]],
+    dtype: np.dtype[np.generic],
+    shape: tuple[int, ...],
 ) -> PartProgram:
     """Returns a program that concatenates parts on a grid to one buffer of ``shape``.
 
@@ -120,7 +121,7 @@ def _layout_mode(layout: Layout | None) -> str:
     return f' {{mhlo.layout_mode = "{layout.text}"}}' if layout else ""
 
 
-_WIDER: dict[str, np.dtype[Any]] = {
+_WIDER: dict[str, np.dtype[np.generic]] = {
     **dict.fromkeys(("int2", "int4"), np.dtype(np.int8)),
     **dict.fromkeys(("uint2", "uint4"), np.dtype(np.uint8)),
     "float4_e2m1fn": np.dtype(np.float32),
@@ -131,7 +132,7 @@ _WIDER: dict[str, np.dtype[Any]] = {
 class _Body:
     """The lines of a program; the methods add one and return the name of its result."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
         self._dtype = self._outer = dtype
         self._lines: list[str] = []
         self._names: Iterator[str] = (f"%v{i}" for i in itertools.count())
@@ -153,7 +154,11 @@ class _Body:
         return self._convert(x, shape, self._dtype, self._outer)
 
     def _convert(
-        self, x: str, shape: Sequence[int], given: np.dtype[Any], wanted: np.dtype[Any]
+        self,
+        x: str,
+        shape: Sequence[int],
+        given: np.dtype[np.generic],
+        wanted: np.dtype[np.generic],
     ) -> str:
         if given == wanted:
             return x

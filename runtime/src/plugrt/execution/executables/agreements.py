@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ from plugrt.interface import Device, Program
 _SHOWN = 4
 
 
-def agree_on_data(host: npt.NDArray[Any], sharding: Sharding) -> None:
+def agree_on_data(host: npt.NDArray[np.generic], sharding: Sharding) -> None:
     """Raises `DistributedError` where processes put different data on a sharding of them all."""
     if sharding.is_fully_addressable:
         return
@@ -35,7 +34,7 @@ def agree_on_data(host: npt.NDArray[Any], sharding: Sharding) -> None:
 
 
 def agree_on_parts(
-    shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[Any], sharding: Sharding
+    shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[np.generic], sharding: Sharding
 ) -> None:
     """Raises `DistributedError` where the part of each process says another shape of the whole.
 

@@ -160,7 +160,7 @@ def _fault(value: Any, nans: bool, infs: bool) -> str:
     return _host_fault(value._printed() if type(value) is Array else np.asarray(value), nans, infs)
 
 
-def _host_fault(host: npt.NDArray[Any], nans: bool, infs: bool) -> str:
+def _host_fault(host: npt.NDArray[np.generic], nans: bool, infs: bool) -> str:
     if host.dtype.kind not in "fc":
         if not host.dtype.name.startswith(("bfloat", "float")):
             return ""

@@ -216,7 +216,7 @@ def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
     return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
 
 
-def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[np.generic]) -> Callable[[Any], Any]:
     """Returns what puts numbers of Python's and NumPy's as well."""
     return lambda value: put(value if type(value) is np.ndarray else cast(value, dtype))
 

@@ -149,7 +149,7 @@ def _keep(x: Any) -> Any:
     return x
 
 
-def _make_scalar_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
+def _make_scalar_step(target: Sharding, dtype: np.dtype[np.generic]) -> Callable[[Any], Shards]:
     last: tuple[Any, Shards] = (None, ())
 
     def place_scalar(x: Any) -> Shards:
@@ -164,7 +164,7 @@ def _make_scalar_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any],
 
 
 def _make_host_step(
-    target: Sharding, dtype: np.dtype[Any], layout: Layout | None = None
+    target: Sharding, dtype: np.dtype[np.generic], layout: Layout | None = None
 ) -> Callable[[Any], Shards]:
     if layout is not None:
         return lambda x: change_layout(put_sharded(cast(x, dtype), target), layout)._held()

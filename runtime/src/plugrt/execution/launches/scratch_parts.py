@@ -66,7 +66,7 @@ def find_divided(
 
 
 def _cast_first(
-    launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[Any]]]
+    launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[np.generic]]]
 ) -> LaunchOnScratch:
     """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
 

@@ -74,11 +74,11 @@ class ReplicaSharding(Sharding):
         """Returns the sharding of the same replicas on more devices."""
         return ReplicaSharding(devices, self._name, len(devices) // self.size)
 
-    def stack(self, shards: Sequence[Buffer]) -> npt.NDArray[Any]:
+    def stack(self, shards: Sequence[Buffer]) -> npt.NDArray[np.generic]:
         """Returns the values of all replicas along a new first dimension."""
         return np.stack([shard.to_host() for shard in shards[:: self._copies]])
 
-    def read(self, shards: Sequence[Buffer]) -> npt.NDArray[Any]:
+    def read(self, shards: Sequence[Buffer]) -> npt.NDArray[np.generic]:
         """Returns the value if all replicas have the same; else raises `ConcretizationError`."""
         first, *others = (shard.to_host() for shard in shards[:: self._copies])
         if any(other.tobytes() != first.tobytes() for other in others):

@@ -50,7 +50,7 @@ def make_array_from_callback(
     where = sharding.addressable_devices_indices_map(whole)
     expected = sharding.shard_shape(whole)
     wanted = None if dtype is None else np.dtype(dtype)
-    found: dict[Box, npt.NDArray[Any]] = {}
+    found: dict[Box, npt.NDArray[np.generic]] = {}
     boxes = device_boxes(sharding, whole)
     for device, box in boxes.items():
         if box not in found:
@@ -225,7 +225,9 @@ def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
     return whole
 
 
-def _check_part(part: Any, expected: tuple[int, ...], dtype: np.dtype[Any], what: str) -> None:
+def _check_part(
+    part: Any, expected: tuple[int, ...], dtype: np.dtype[np.generic], what: str
+) -> None:
     if part.shape != expected:
         raise ShapeError(f"{what} of the shape {part.shape}; each part has the shape {expected}")
     if part.dtype != dtype:
@@ -234,9 +236,9 @@ def _check_part(part: Any, expected: tuple[int, ...], dtype: np.dtype[Any], what
 
 def _put_parts(
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     sharding: Sharding,
-    parts: Sequence[npt.NDArray[Any]],
+    parts: Sequence[npt.NDArray[np.generic]],
 ) -> Array:
     devices = sharding.addressable_devices
     shards = (

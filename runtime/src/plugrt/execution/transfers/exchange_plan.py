@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -118,7 +117,7 @@ class ExchangePlan:
             and (can.device_to_device_copy or not moved)
         )
 
-    def moved_bytes(self, dtype: np.dtype[Any]) -> int:
+    def moved_bytes(self, dtype: np.dtype[np.generic]) -> int:
         """Returns how many bytes go from one device to another."""
         held = [device for device, _ in self._held]
         return dtype.itemsize * sum(
@@ -128,7 +127,7 @@ class ExchangePlan:
             if held[i] is not device
         )
 
-    def load(self, dtype: np.dtype[Any]) -> tuple[list[Step], list[tuple[Device, int]]]:
+    def load(self, dtype: np.dtype[np.generic]) -> tuple[list[Step], list[tuple[Device, int]]]:
         """Returns the steps, compiled, and the devices with the numbers of their buffers."""
         numbers = {(i, held): i for i, (_, held) in enumerate(self._held)}
         steps = []
@@ -145,7 +144,9 @@ class ExchangePlan:
                 parts[part], made = made, made + 1
         return steps, [*zip(devices, parts, strict=True)]
 
-    def on_host(self, dtype: np.dtype[Any]) -> tuple[list[HostAssembly], list[tuple[Device, int]]]:
+    def on_host(
+        self, dtype: np.dtype[np.generic]
+    ) -> tuple[list[HostAssembly], list[tuple[Device, int]]]:
         """Returns what `load` does, with a step that puts all parts together in main memory."""
         parts: list[tuple[Device, int]] = []
         made: list[tuple[Device, Box, Pieces]] = []
@@ -162,7 +163,7 @@ class ExchangePlan:
             made.append((device, self._wanted[device], of))
         return [HostAssembly(self._part_shape, dtype, made)] if made else [], parts
 
-    def _slices(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
+    def _slices(self, dtype: np.dtype[np.generic]) -> dict[int, PartProgram]:
         """Returns the programs that slice source buffers, by the buffer's number."""
         return {
             i: slice_program(
@@ -172,7 +173,7 @@ class ExchangePlan:
             if boxes
         }
 
-    def _joins(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
+    def _joins(self, dtype: np.dtype[np.generic]) -> dict[int, PartProgram]:
         """Returns, by its number, what makes each part of the result that has to be made."""
         return {
             part: concatenate_program(

@@ -6,7 +6,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from plugrt.interface import Buffer, Device
 from plugrt.monitoring.listeners import listening
 from plugrt.monitoring.stage_events import logger
 
-_Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
+_Key = tuple[tuple[int, ...], np.dtype[np.generic], Sharding, Sharding]
 _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)
 
 
@@ -117,7 +116,7 @@ class Exchange:
 
 
 def _plan_exchange(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
+    shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> Exchange | None:
     """Returns how arrays are moved without the host; None where they cannot be."""
     if type(source) is ReplicaSharding:

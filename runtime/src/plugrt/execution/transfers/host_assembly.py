@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +42,7 @@ class HostAssembly:
     def __init__(
         self,
         shape: tuple[int, ...],
-        dtype: np.dtype[Any],
+        dtype: np.dtype[np.generic],
         parts: Sequence[tuple[Device, Box, Pieces]],
     ) -> None:
         """``parts`` names for each its device, its box, and what it consists of.
@@ -64,7 +63,7 @@ class HostAssembly:
         """Returns the parts as buffers that look at new memory. Waits for ``buffers``."""
         used = {number for _, _, pieces in self._parts for number, _, _, _ in pieces}
         views = {number: buffers[number].to_host() for number in used}
-        made: list[npt.NDArray[Any]] = []
+        made: list[npt.NDArray[np.generic]] = []
         for i, (like, shape, pieces) in enumerate(self._parts):
             if like != i:
                 host = allocate_aligned(self._shape, self._dtype)

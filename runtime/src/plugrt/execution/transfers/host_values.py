@@ -45,7 +45,9 @@ def as_array(x: object, name: str) -> Array:
     return put(host_array(x, name), default_device(), committed=False)
 
 
-def put_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
+def put_scalar(
+    where: Sharding, x: bool | int | float | complex, dtype: np.dtype[np.generic]
+) -> Array:
     """Returns a Python scalar as an array of ``dtype``, cached: not to be deleted.
 
     It is on each device of the sharding, and uncommitted. The same few values recur (``x + 1``,
@@ -59,7 +61,9 @@ def put_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype
     return found
 
 
-def hold_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Shards:
+def hold_scalar(
+    where: Sharding, x: bool | int | float | complex, dtype: np.dtype[np.generic]
+) -> Shards:
     """Returns what launches take of a Python scalar, cached: not to be deleted, and no `Array`."""
     key = _scalar_key(where, x, dtype)
     found = _held.get(key)
@@ -69,7 +73,9 @@ def hold_scalar(where: Sharding, x: bool | int | float | complex, dtype: np.dtyp
     return found
 
 
-def _scalar_key(where: Sharding, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Any:
+def _scalar_key(
+    where: Sharding, x: bool | int | float | complex, dtype: np.dtype[np.generic]
+) -> Any:
     # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
     plain = type(x) is not complex and x and x == x
     return where, dtype, type(x), x if plain else repr(x)
@@ -110,7 +116,7 @@ class HostConstant:
 
     __slots__ = ("_placed", "_source", "data")
 
-    def __init__(self, source: Any, host: npt.NDArray[Any]) -> None:
+    def __init__(self, source: Any, host: npt.NDArray[np.generic]) -> None:
         """``host`` is ``source`` in a dtype that devices have."""
         self.data = host.copy()
         # NumPy's scalars cannot be referred to weakly.
@@ -123,16 +129,16 @@ class HostConstant:
         return self.data.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The dtype of an element."""
         return self.data.dtype
 
     @property
-    def source(self) -> npt.NDArray[Any] | None:
+    def source(self) -> npt.NDArray[np.generic] | None:
         """The array that it was copied from, while that lives."""
         return None if self._source is None else self._source()
 
-    def has_value(self, host: npt.NDArray[Any]) -> bool:
+    def has_value(self, host: npt.NDArray[np.generic]) -> bool:
         """Whether ``host`` holds the same, bit by bit."""
         if (host.shape, host.dtype) != (self.shape, self.dtype):
             return False
@@ -146,5 +152,5 @@ class HostConstant:
         return found
 
 
-def _bytes(host: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _bytes(host: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(host).reshape(-1).view(np.uint8)

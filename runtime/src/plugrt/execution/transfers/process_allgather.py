@@ -37,7 +37,7 @@ def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     return pytrees.map(lambda leaf: _gather(leaf, tiled), in_tree)
 
 
-def _gather(leaf: Any, tiled: bool) -> npt.NDArray[Any]:
+def _gather(leaf: Any, tiled: bool) -> npt.NDArray[np.generic]:
     if is_everywhere(leaf):
         return read_everywhere(leaf)
     host = read_here(leaf)
@@ -53,17 +53,17 @@ def is_everywhere(leaf: object) -> bool:
     return type(leaf) is Array and not leaf.sharding.is_fully_addressable
 
 
-def read_everywhere(x: Array) -> npt.NDArray[Any]:
+def read_everywhere(x: Array) -> npt.NDArray[np.generic]:
     """Returns all of an array with parts in several processes, in each of them."""
     return np.asarray(reshard(x, replicate(x.sharding)))
 
 
-def read_here(leaf: object) -> npt.NDArray[Any]:
+def read_here(leaf: object) -> npt.NDArray[np.generic]:
     """Returns host data, or an array of this process, on the host."""
     return np.asarray(leaf) if isinstance(leaf, Array) else host_array(leaf)
 
 
-def stack_processes(host: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def stack_processes(host: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """Returns the arrays of all processes along a new first axis."""
     count = backends.process_count()
     if count == 1:

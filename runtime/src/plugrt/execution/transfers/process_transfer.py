@@ -16,7 +16,7 @@ from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device, TensorType
 from plugrt.stablehlo.element_names import tensor_name
 
-_Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
+_Key = tuple[tuple[int, ...], np.dtype[np.generic], Sharding, Sharding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TransferPlan:
     """Which device each part of an array comes from: ``sources`` is one for each target device."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     source: Sharding
     target: Sharding
     sources: tuple[Device, ...]
@@ -40,7 +40,7 @@ _plans: BoundedCache[_Key, tuple[TransferPlan | None]] = BoundedCache(256)
 
 
 def plan_transfer(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
+    shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> TransferPlan | None:
     """Returns how an array with parts in other processes gets to other devices, part by part.
 
@@ -54,7 +54,7 @@ def plan_transfer(
 
 
 def _plan(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
+    shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> TransferPlan | None:
     owners = {device.process_index for device in source.devices}
     if len(owners) == 1 and owners <= {d.process_index for d in target.devices}:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
@@ -89,7 +87,7 @@ def _widen(x: Array, to: ReplicaSharding) -> Array:
     return join(x, to, buffers)
 
 
-_Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
+_Key = tuple[tuple[int, ...], np.dtype[np.generic], Sharding, Sharding]
 _loaded: BoundedCache[_Key, LoadedExecutable] = BoundedCache(256)
 
 
@@ -112,7 +110,7 @@ def reshard_globally(x: Array, sharding: Sharding) -> Array:
 
 
 def _load(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
+    shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> LoadedExecutable:
     devices = source.devices
     if set(devices) != set(target.devices):

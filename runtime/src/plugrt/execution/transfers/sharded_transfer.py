@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ _places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], 
 _places = BoundedCache(1024)
 
 
-def put_sharded(host: npt.NDArray[Any], sharding: Sharding, weak: bool = False) -> Array:
+def put_sharded(host: npt.NDArray[np.generic], sharding: Sharding, weak: bool = False) -> Array:
     """Returns a host array with its parts on the devices of a sharding.
 
     Each process puts the parts of its devices, of data that are the same in all. Raises
@@ -52,7 +51,7 @@ def _find_places(
     return devices, [where[device] for device in devices]
 
 
-def gather(x: Array) -> npt.NDArray[Any]:
+def gather(x: Array) -> npt.NDArray[np.generic]:
     """Returns the contents of an array on several devices as a host array that never changes.
 
     It is aligned so that a backend on the host's memory can take it without another copy. Raises

@@ -151,7 +151,7 @@ def _sharding_of(to: Target, leaf: object) -> Sharding | None:
 
 
 @overload
-def device_get(x: Array) -> npt.NDArray[Any]: ...
+def device_get(x: Array) -> npt.NDArray[np.generic]: ...
 @overload
 def device_get(x: object) -> Any: ...
 def device_get(x: object) -> Any:
@@ -208,12 +208,12 @@ def block_until_ready(x: T) -> T:
     return x
 
 
-def _unpickle(host: npt.NDArray[Any]) -> Array:
+def _unpickle(host: npt.NDArray[np.generic]) -> Array:
     x: Array = device_put(host)
     return x
 
 
-def _pickle(x: Array) -> tuple[Any, tuple[npt.NDArray[Any]]]:
+def _pickle(x: Array) -> tuple[Any, tuple[npt.NDArray[np.generic]]]:
     return _unpickle, (np.asarray(x),)
 
 

@@ -156,14 +156,14 @@ def _count_in_python(
     return run_counted(functions, init, first, last, dtype)
 
 
-def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[Any]:
+def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[np.generic]:
     return given[0] if given and all(d == given[0] for d in given) else default_int()
 
 
 def _emit_counted(
     first: int,
     last: int,
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.generic],
     weak: bool,
     body_fun: Callable[[Any, Any], object],
     init: object,

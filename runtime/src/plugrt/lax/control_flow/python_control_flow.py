@@ -37,7 +37,7 @@ def run_while(functions: Functions, init: object) -> Any:
 
 
 def run_counted(
-    functions: Functions, init: object, first: int, last: int, dtype: np.dtype[Any]
+    functions: Functions, init: object, first: int, last: int, dtype: np.dtype[np.generic]
 ) -> Any:
     """Runs `fori_loop`."""
     [body_fun] = functions

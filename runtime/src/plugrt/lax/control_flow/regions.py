@@ -81,7 +81,7 @@ class RegionHolder:
 def closed_region(
     title: str,
     operation: ir.OpView,
-    dtypes: Sequence[np.dtype[Any]],
+    dtypes: Sequence[np.dtype[np.generic]],
     body: Callable[..., Sequence[Tracer]],
 ) -> None:
     """Fills an operation's region with a block on scalars that uses nothing from around it.
