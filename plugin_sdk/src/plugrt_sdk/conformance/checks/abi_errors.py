@@ -118,7 +118,7 @@ def _payloads(api: Any, error: Any) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     given: list[Any] = []
 
-    @ffi.callback("PJRT_Error_PayloadVisitor")  # type: ignore[untyped-decorator]
+    @ffi.callback("PJRT_Error_PayloadVisitor")
     def visit(key: Any, key_size: int, value: Any, size: int, argument: Any) -> None:
         given.append(argument)
         found.append((text(key, key_size), text(value, size)))

@@ -137,7 +137,7 @@ def calls_back_once(subject: PluginSubject) -> None:
     found: list[tuple[int, Any]] = []
     came = threading.Semaphore(0)
 
-    @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
+    @ffi.callback("PJRT_Event_OnReadyCallback")
     def callback(error: Any, argument: Any) -> None:
         found.append((int(ffi.cast("uintptr_t", argument)), error))
         came.release()
@@ -165,7 +165,7 @@ def calls_back_when_set(subject: PluginSubject) -> None:
     """No callback comes before its event is set."""
     came = threading.Event()
 
-    @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
+    @ffi.callback("PJRT_Event_OnReadyCallback")
     def callback(error: Any, argument: Any) -> None:
         if is_error(error):
             take_error(api, error)

@@ -172,7 +172,7 @@ def view_is_given_back_once(subject: PluginSubject) -> None:
     came = threading.Semaphore(0)
     found: list[tuple[str, int]] = []
 
-    @ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
+    @ffi.callback("void(*)(void*, void*)")
     def given_back(pointer: Any, argument: Any) -> None:
         what = "the memory" if pointer == place else "other memory"
         found.append((what, int(ffi.cast("uintptr_t", argument))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,23 +13,26 @@ from plugrt.capi.abi.structs import struct_type
 from plugrt.errors import InvalidArgument, InvalidReply
 from plugrt.interface import OptionValue
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _STRING, _INT64, _INT64_LIST, _FLOAT, _BOOL = range(5)
 _INT64_LIMIT = 1 << 63
 
 
-def data(pointer: object, size: int) -> bytes:
+def data(pointer: CData, size: int) -> bytes:
     """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` for invalid memory."""
     if not size or pointer == ffi.NULL:
         return b""
     return read_memory(int(ffi.cast("uintptr_t", pointer)), size)
 
 
-def text(pointer: object, size: int) -> str:
+def text(pointer: CData, size: int) -> str:
     """Returns a string that need not end with NUL; bytes that are not UTF-8 are escaped."""
     return data(pointer, size).decode("utf-8", "backslashreplace")
 
 
-def chars(content: str | bytes) -> tuple[Any, int]:
+def chars(content: str | bytes) -> tuple[CData, int]:
     """Returns (``char*``, size) of a string, valid as long as the pointer object lives."""
     try:
         encoded = content.encode() if isinstance(content, str) else content
@@ -40,7 +43,7 @@ def chars(content: str | bytes) -> tuple[Any, int]:
     return ffi.from_buffer(encoded), len(encoded)
 
 
-def unpack(pointer: object, count: int) -> list[Any]:
+def unpack(pointer: CData, count: int) -> list[Any]:
     """Returns ``count`` elements at a pointer; nothing for NULL."""
     if not count or pointer == ffi.NULL:
         return []
@@ -48,7 +51,7 @@ def unpack(pointer: object, count: int) -> list[Any]:
     return list(ffi.unpack(pointer, count))
 
 
-def allocate(size: int) -> Any:
+def allocate(size: int) -> CData:
     """Returns a zeroed ``char[size]``; `InvalidReply` if there is not enough memory."""
     try:
         return ffi.new("char[]", max(size, 1))
@@ -56,7 +59,7 @@ def allocate(size: int) -> Any:
         raise InvalidReply(f"{size} bytes are more than there is memory for") from None
 
 
-def read_named_values(pointer: object, count: int) -> dict[str, OptionValue]:
+def read_named_values(pointer: CData, count: int) -> dict[str, OptionValue]:
     """Returns an array of ``PJRT_NamedValue`` as a dict, without values of unknown types."""
     found: dict[str, OptionValue] = {}
     for item in unpack(pointer, count):
@@ -108,7 +111,7 @@ def _fill(item: Any, name: str, value: object) -> Any:
     )
 
 
-def named_values(options: Mapping[str, object]) -> tuple[Any, int, list[Any]]:
+def named_values(options: Mapping[str, object]) -> tuple[CData, int, list[CData]]:
     """Returns (``PJRT_NamedValue*``, count, what must stay alive) of a mapping."""
     array = ffi.new("PJRT_NamedValue[]", len(options))
     keep: list[Any] = [array]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._grown import GROWN, HEADERS, SINCE
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 _API = ffi.typeof("PJRT_Api").fields
 _FIRST = int(_API[3][1].offset)
@@ -96,7 +99,7 @@ def struct_type(name: str, sizes: StructSizes | None = None) -> tuple[Any, int]:
     return pointer_type, size
 
 
-def new_struct(name: str, sizes: StructSizes | None = None) -> Any:
+def new_struct(name: str, sizes: StructSizes | None = None) -> CData:
     """Returns a zeroed struct that states its size, as `struct_type` has it."""
     pointer_type, size = struct_type(name, sizes)
     made = ffi.new(pointer_type)
@@ -121,7 +124,7 @@ class Prepared:
         rooms = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
         self.block = ffi.new("char[]", sum(rooms) + extra_bytes)
         """The memory: the structs, then ``extra_bytes`` bytes for what they point to."""
-        self.structs: list[Any] = []
+        self.structs: list[CData] = []
         """Pointers to the structs, each of which states its size, as `struct_type` has it for
         ``sizes``; `block` must outlive them."""
         at = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ from plugrt.errors import (
 )
 from plugrt.frames.argument_errors import with_argument_errors
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _Place = TypeVar("_Place", Device, Memory)
 
 
@@ -49,7 +52,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     __slots__ = ("_owner",)
 
-    def __init__(self, pointer: object, spec: BufferSpec) -> None:
+    def __init__(self, pointer: CData, spec: BufferSpec) -> None:
         self._pointer = pointer
         self._spec = spec
 
@@ -91,7 +94,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def backend_name(self) -> str:
         return self._spec.device.client.backend_name
 
-    def _live(self) -> Any:
+    def _live(self) -> CData:
         """Returns the pointer; raises `DeletedBuffer` when there is none."""
         pointer = self._pointer
         if pointer is None:
@@ -121,7 +124,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         except PjrtError:
             return False
 
-    def _is_taken(self, pointer: object, known: bool) -> bool:
+    def _is_taken(self, pointer: CData, known: bool) -> bool:
         """Whether it is deleted or donated, by the library; ``known`` where that cannot tell."""
         library = self._spec.handle.library
         return library.ways.take(
@@ -136,7 +139,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             return error
         return self._make_deleted_error(self.deletion_reason)
 
-    def _call(self, function: str, **inputs: object) -> Any:
+    def _call(self, function: str, **inputs: object) -> CData:
         """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
         pointer = self._live()
         try:
@@ -165,7 +168,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         except PjrtError as error:
             raise self._explain(error) from None
 
-    def _share(self, pointer: object) -> Any:
+    def _share(self, pointer: CData) -> CData | None:
         """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
 
         None if it cannot be shared.
@@ -198,7 +201,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         if not self._spec.handle.exiting:
             self._spec.handle.delete_buffer(self._dead)
 
-    def _retire(self, reason: str) -> Any:
+    def _retire(self, reason: str) -> CData | None:
         """Makes it unusable for that ``reason``. Returns the pointer if it had one."""
         with self._spec.handle.lock:
             pointer = self._pointer
@@ -249,7 +252,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         )  # fmt: skip
 
     def _copy(
-        self, operation: str, made: BufferSpec, *ways: Callable[[], object] | None
+        self, operation: str, made: BufferSpec, *ways: Callable[[], CData | interface.Buffer] | None
     ) -> interface.Buffer:
         """Returns a copy by the first way that the library has; the ways but the last give it."""
         self._live()
@@ -258,10 +261,10 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         found = spec.handle.library.ways.take(operation, key, *ways)
         return found if isinstance(found, interface.Buffer) else Buffer(found, made)
 
-    def _to_device(self, device: Device) -> Callable[[], Any]:
+    def _to_device(self, device: Device) -> Callable[[], CData]:
         return lambda: self._call("Buffer_CopyToDevice", dst_device=device.pointer).dst_buffer
 
-    def _to_memory(self, memory: Memory) -> Callable[[], Any]:
+    def _to_memory(self, memory: Memory) -> Callable[[], CData]:
         return lambda: self._call("Buffer_CopyToMemory", dst_memory=memory.pointer).dst_buffer
 
     def copy_to_memory(self, memory: interface.Memory) -> interface.Buffer:
@@ -296,7 +299,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def unsafe_pointer(self) -> int:
         return int(self._call("Buffer_UnsafePointer").buffer_pointer)
 
-    def refer(self) -> Any:
+    def refer(self) -> CData:
         """Returns an external reference: the memory stays until the returned object is freed.
 
         Waits for the buffer first, as XLA does then, so that no other thread waits for the lock.
@@ -304,14 +307,14 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         self.block_until_ready()
         return self._take_reference()
 
-    def _take_reference(self) -> Any:
+    def _take_reference(self) -> CData:
         """Returns an external reference to memory that is known to be there."""
         handle, pointer = self._spec.handle, self._live()
         with handle.lock:
             self._call("Buffer_IncreaseExternalReferenceCount")
         return own(pointer, handle.drop_reference, lends=pointer, keep=self)
 
-    def _refer_if_possible(self) -> Any:
+    def _refer_if_possible(self) -> CData | None:
         try:
             return self.refer()
         except Unimplemented:
@@ -414,7 +417,7 @@ class AliasedBuffer(Buffer):
 
     __slots__ = ()
 
-    def __init__(self, pointer: object, spec: BufferSpec, event: object, array: object) -> None:
+    def __init__(self, pointer: CData, spec: BufferSpec, event: object, array: object) -> None:
         handle = spec.handle
 
         destroyed = map(handle.free_buffer, (address_of(pointer),))
@@ -426,7 +429,7 @@ class AliasedBuffer(Buffer):
 
         super().__init__(own(pointer, free, handle.exiting, is_repeatable=True), spec)
 
-    def _share(self, pointer: object) -> Any:
+    def _share(self, pointer: CData) -> CData:
         """Returns the pointer, which owns the ``PJRT_Buffer`` and the host array from the start."""
         return pointer
 

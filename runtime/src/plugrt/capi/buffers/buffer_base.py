@@ -11,6 +11,9 @@ from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.loading.owned_handles import ALONE
 from plugrt.native.native_core import core
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 T = TypeVar("T", bound=type)
 
 
@@ -27,13 +30,13 @@ class PythonBuffer:
             "_awaited", "_dead", "_doomed", "_holds", "_pointer", "_reason", "_spec", "_takers"
         )  # fmt: skip
 
-    _pointer: Any
+    _pointer: CData | None
     _spec: BufferSpec
-    _dead: Any
+    _dead: CData
     _reason: str
     _awaited: bool  # the core's: whether its reads need not wait
     _view_owner: Any = None  # the core's: destroys a buffer that it has made a view of
-    _share: Callable[[Any], Any]
+    _share: Callable[[CData], CData | None]
 
     # Default arguments: at exit the interpreter may have cleared this module's globals.
     def __del__(
@@ -79,9 +82,9 @@ def as_made_by_launches(cls: T) -> T:
     return cls
 
 
-def _pointer_at(address: int) -> Any:
+def _pointer_at(address: int) -> CData:
     return ffi.cast("PJRT_Buffer*", address)
 
 
-def _address_of(pointer: object) -> int:
+def _address_of(pointer: CData) -> int:
     return int(ffi.cast("uintptr_t", pointer))

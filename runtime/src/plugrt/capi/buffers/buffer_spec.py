@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from plugrt.capi.devices.devices import Device, Memory
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Layout, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 class BufferSpec:
@@ -86,12 +89,12 @@ class BufferSpec:
         self.layout, self._keep = tiled_layout(list(minor_to_major))
 
 
-def row_major(rank: int) -> tuple[Any, Any]:
+def row_major(rank: int) -> tuple[CData, CData]:
     """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of C order."""
     return tiled_layout(list(range(rank - 1, -1, -1)))
 
 
-def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
+def tiled_layout(minor_to_major: list[int]) -> tuple[CData, CData]:
     """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of an order of dimensions."""
     order = ffi.new("int64_t[]", minor_to_major)
     layout = new_struct("PJRT_Buffer_MemoryLayout")
@@ -102,7 +105,7 @@ def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
     return layout, order
 
 
-def make_layout(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, Any]:
+def make_layout(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[CData, CData]:
     """Returns the layout of a dense array with these strides in elements (None: C order).
 
     Raises `InvalidArgument` when the elements do not fill their memory without gaps.

@@ -6,7 +6,7 @@ import atexit
 import ctypes
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from plugrt.capi.loading.owned_handles import own
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 from plugrt.lifetime.forks import keep_forever
 from plugrt.native.native_core import core
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 _BFLOAT16 = 13
 """``PJRT_Buffer_Type_BF16``"""
@@ -88,7 +91,7 @@ def export(
     dtype: np.dtype[np.generic],
     device: tuple[int, int],
     reference: object,
-) -> Any:
+) -> object:
     """Returns a ``dltensor`` capsule of memory in C order that ``reference`` keeps alive.
 
     ``device`` is ``(device_type, device_id)``. `UnsupportedDtype` where DLPack lacks the dtype.
@@ -112,7 +115,7 @@ def export(
 # Both may be called when the interpreter has emptied this module: their defaults are still there.
 @c_callback("void(*)(DLManagedTensor*)")
 def _release_exported(
-    managed: Any, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
+    managed: CData, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
 ) -> None:
     _exported.pop(int(_cast("uintptr_t", managed.manager_ctx)), None)
 
@@ -161,7 +164,7 @@ _destructor = (
 class Tensor:
     """What a ``dltensor`` capsule holds; ``strides`` are in elements, None where in C order."""
 
-    managed: Any
+    managed: CData
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
@@ -182,7 +185,7 @@ class Tensor:
         return True
 
 
-def _find(capsule: object) -> Any:
+def _find(capsule: object) -> CData:
     try:
         return ffi.cast("DLManagedTensor*", _get(capsule, _NAME))
     except (ValueError, ctypes.ArgumentError) as error:
@@ -194,7 +197,7 @@ def find_address(capsule: object) -> int:
     return _address_of(_find(capsule).dl_tensor)
 
 
-def _address_of(tensor: Any) -> int:
+def _address_of(tensor: CData) -> int:
     return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
 
 
@@ -203,7 +206,7 @@ def read(capsule: object) -> Tensor:
     return read_managed(_find(capsule))
 
 
-def read_managed(managed: Any) -> Tensor:
+def read_managed(managed: CData) -> Tensor:
     """Returns what a ``DLManagedTensor*`` says."""
     tensor = managed.dl_tensor
     strides = None
@@ -229,7 +232,7 @@ class _Release:
         self._left = iter((managed,))
         self.is_due = False
 
-    def __call__(self, managed: Any) -> None:
+    def __call__(self, managed: CData) -> None:
         if self.is_due and managed.deleter != ffi.NULL:
             next(map(managed.deleter, self._left), None)  # in C: an interrupt comes before or after
 
@@ -239,7 +242,7 @@ class Taken:
 
     __slots__ = ("_handle", "_release", "managed")
 
-    def __init__(self, managed: object, release: _Release) -> None:
+    def __init__(self, managed: CData, release: _Release) -> None:
         self.managed = managed
         self._release = release
         self._handle = own(managed, release, is_repeatable=True)

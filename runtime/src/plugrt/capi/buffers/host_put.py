@@ -29,6 +29,7 @@ from plugrt.errors import (
 from plugrt.interface import HostBufferSemantics, Layout
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.library.client_handle import ClientHandle
 
 _MAX_SPECS = 4096
@@ -48,7 +49,7 @@ class _PutArgs:
         self.spec = spec
         layout = spec.tensor_type.layout
         self._layout = tiled_layout([*reversed(layout.major_to_minor)]) if layout else None
-        self.free: list[tuple[Prepared, Any]] = []
+        self.free: list[tuple[Prepared, CData]] = []
         self.large = (
             spec.nbytes >= LARGE_BYTES
             and spec.nbytes == spec.packed_nbytes
@@ -61,7 +62,7 @@ class _PutArgs:
         if layout is None and spec.nbytes < LARGE_BYTES and is_known(spec.dtype):
             self.compiled = compile_put(spec, self.new_args()[0], False)
 
-    def new_args(self) -> tuple[Prepared, Any]:
+    def new_args(self) -> tuple[Prepared, CData]:
         """Returns (prepared, args): a struct complete but for the data and the semantics."""
         spec = self.spec
         prepared = Prepared(ARGS)
@@ -88,7 +89,7 @@ class Transfers:
         self._launch = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
         self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
         handle.launchers.keep(self, None)
-        self._event_args: list[Any] = []
+        self._event_args: list[CData] = []
         self._puts: BoundedCache[Any, _PutArgs] = BoundedCache(_MAX_SPECS)
 
     @property

@@ -22,6 +22,7 @@ from plugrt.capi.loading.owned_handles import address_of, own
 from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.library.client_handle import ClientHandle
 
 VIEW_HOST_MEMORY = True
@@ -60,12 +61,12 @@ class HostReader:
             self._address, self._size_args,
         ) = self._prepared.structs  # fmt: skip
 
-    def wait(self, pointer: object) -> None:
+    def wait(self, pointer: CData) -> None:
         """Waits until the buffer is ready; raises if computing it failed."""
         self._prepared.restore()
         self._wait(pointer)
 
-    def _wait(self, pointer: object) -> None:
+    def _wait(self, pointer: CData) -> None:
         args = self._ready_args
         args.buffer = pointer
         error = self._ready(args)
@@ -85,7 +86,7 @@ class HostReader:
         if error:
             self._library.log_failure("Event_Destroy", error)
 
-    def take_address(self, handle: ClientHandle, pointer: object, size: int) -> int:
+    def take_address(self, handle: ClientHandle, pointer: CData, size: int) -> int:
         """Waits for the buffer and returns its address; the caller releases the reference.
 
         The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
@@ -118,13 +119,13 @@ class HostReader:
         return address
 
 
-def _no_memory_error(library: Library, args: Any, size: int) -> InvalidReply:
+def _no_memory_error(library: Library, args: CData, size: int) -> InvalidReply:
     return library.invalid(
         args, f"the {size} bytes at its buffer_pointer {args.buffer_pointer:#x} are not memory"
     )
 
 
-def _too_small_error(library: Library, args: Any, size: int) -> InvalidReply:
+def _too_small_error(library: Library, args: CData, size: int) -> InvalidReply:
     return library.invalid(
         args,
         f"the buffer has {args.on_device_size_in_bytes} bytes where its type needs {size}: reading "
@@ -132,7 +133,7 @@ def _too_small_error(library: Library, args: Any, size: int) -> InvalidReply:
     )
 
 
-def wait_for(handle: ClientHandle, pointer: object) -> None:
+def wait_for(handle: ClientHandle, pointer: CData) -> None:
     """Waits until a buffer is ready; raises if computing it failed."""
     try:
         reader = handle.host_readers.pop()
@@ -144,7 +145,7 @@ def wait_for(handle: ClientHandle, pointer: object) -> None:
         handle.sweep()
 
 
-def _refer(handle: ClientHandle, pointer: object, spec: BufferSpec) -> Any:
+def _refer(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> CData:
     """Returns the address of the buffer's memory, with an external reference that keeps it."""
     try:
         reader = handle.host_readers.pop()
@@ -156,7 +157,7 @@ def _refer(handle: ClientHandle, pointer: object, spec: BufferSpec) -> Any:
 
 
 def _view(
-    handle: ClientHandle, pointer: object, spec: BufferSpec, owner: object
+    handle: ClientHandle, pointer: CData, spec: BufferSpec, owner: CData
 ) -> npt.NDArray[np.generic]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
@@ -170,7 +171,7 @@ def _view(
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
-def _copy(handle: ClientHandle, pointer: object, spec: BufferSpec) -> npt.NDArray[np.generic]:
+def _copy(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> npt.NDArray[np.generic]:
     """Returns a read-only copy of the buffer's memory."""
     address = _refer(handle, pointer, spec)
     contents = ffi.unpack(address, spec.nbytes)
@@ -180,9 +181,9 @@ def _copy(handle: ClientHandle, pointer: object, spec: BufferSpec) -> npt.NDArra
 
 def read(
     handle: ClientHandle,
-    pointer: object,
+    pointer: CData,
     spec: BufferSpec,
-    share: Callable[[Any], object],
+    share: Callable[[CData], CData | None],
     copies: bool = False,
 ) -> npt.NDArray[np.generic]:
     """Returns the contents once they are there; strided where the device's order is not C's.
@@ -209,7 +210,7 @@ def read(
     return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def size_of(pointer: object, spec: BufferSpec) -> int:
+def size_of(pointer: CData, spec: BufferSpec) -> int:
     """Returns the size that the library states, else the one that the type needs."""
     library = spec.handle.library
     return library.ways.take(
@@ -219,12 +220,12 @@ def size_of(pointer: object, spec: BufferSpec) -> int:
     )  # fmt: skip
 
 
-def _read_stated_size(library: Library, pointer: object) -> int:
+def _read_stated_size(library: Library, pointer: CData) -> int:
     args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
     return int(args.on_device_size_in_bytes)
 
 
-def _require_size(library: Library, pointer: object, least: int) -> None:
+def _require_size(library: Library, pointer: CData, least: int) -> None:
     """Raises `InvalidReply` where the library states that a buffer is smaller."""
     args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
     if args.on_device_size_in_bytes < least:
@@ -233,9 +234,9 @@ def _require_size(library: Library, pointer: object, least: int) -> None:
 
 def _transfer(
     handle: ClientHandle,
-    pointer: object,
+    pointer: CData,
     spec: BufferSpec,
-    function: Callable[[Library, Any, BufferSpec, Any], object],
+    function: Callable[[Library, CData, BufferSpec, CData], CData],
 ) -> npt.NDArray[np.generic]:
     """Returns a host copy of the contents, made by a function of the library."""
     handle.library.ways.take(
@@ -257,7 +258,7 @@ def _transfer(
     return out
 
 
-def _to_host(library: Library, pointer: object, spec: BufferSpec, to: object) -> Any:
+def _to_host(library: Library, pointer: CData, spec: BufferSpec, to: CData) -> Any:
     return library.call(
         "Buffer_ToHostBuffer",
         src=pointer,
@@ -267,13 +268,13 @@ def _to_host(library: Library, pointer: object, spec: BufferSpec, to: object) ->
     ).event
 
 
-def _copy_raw_to_host(library: Library, pointer: object, spec: BufferSpec, to: object) -> Any:
+def _copy_raw_to_host(library: Library, pointer: CData, spec: BufferSpec, to: CData) -> Any:
     return library.call(
         "Buffer_CopyRawToHost", buffer=pointer, dst=to, offset=0, transfer_size=spec.nbytes
     ).event
 
 
-def _examine(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None:
+def _examine(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
     """Decides, once for a spec, in which order and how its buffers are read.
 
     Transfers use the device's own order, because some libraries ignore any other.
@@ -300,7 +301,7 @@ def _examine(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None:
         spec.reader = compile_reader(spec)
 
 
-def _is_addressable(handle: ClientHandle, pointer: object, spec: BufferSpec) -> bool:
+def _is_addressable(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> bool:
     """Whether the host can view the memory; `Unimplemented` where a function for it is missing."""
     library = handle.library
     size = _read_stated_size(library, pointer)
@@ -316,7 +317,7 @@ def _is_addressable(handle: ClientHandle, pointer: object, spec: BufferSpec) -> 
     return True
 
 
-def _check_type(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None:
+def _check_type(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
     """Raises `InvalidReply` for a buffer whose type differs from its spec."""
     library = handle.library
     try:
@@ -333,7 +334,7 @@ def _check_type(handle: ClientHandle, pointer: object, spec: BufferSpec) -> None
         )
 
 
-def minor_to_major(handle: ClientHandle, pointer: object) -> tuple[int, ...] | None:
+def minor_to_major(handle: ClientHandle, pointer: CData) -> tuple[int, ...] | None:
     """Returns the order of a buffer's dimensions in memory, None for other layouts."""
     try:
         args = handle.library.call("Buffer_GetMemoryLayout", buffer=pointer)

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt import interface
 from plugrt.capi.buffers.buffer_base import BufferBase
@@ -24,6 +24,9 @@ from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Shards
 from plugrt.lifetime.forks import call_in_child
 from plugrt.native.native_core import core
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 T = TypeVar("T")
 Buffers = tuple[Any, ...]
@@ -80,7 +83,7 @@ def _hold(hold: _Hold, held: Buffers, taken: Buffers) -> int:
     return -1
 
 
-def _under_way(buffer: object, name: str) -> list[_Hold]:
+def _under_way(buffer: CData, name: str) -> list[_Hold]:
     return [hold for hold in getattr(buffer, name, ()) if not hold.is_over]
 
 

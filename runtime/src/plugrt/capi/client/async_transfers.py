@@ -20,6 +20,7 @@ from plugrt.errors import InvalidArgument, OutOfRange, PjrtError
 from plugrt.interface import OptionValue, TensorType
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.client.client import Client
 
 
@@ -61,7 +62,7 @@ class AsyncTransfer:
             BufferSpec(handle, t.shape, t.dtype, self.device, memory) for t in self.types
         ]
 
-    def _call(self, what: str, **inputs: object) -> Any:
+    def _call(self, what: str, **inputs: object) -> CData:
         name = f"AsyncHostToDeviceTransferManager_{what}"
         return self._handle.library.call(name, transfer_manager=self._pointer, **inputs)
 

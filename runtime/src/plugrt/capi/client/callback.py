@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
@@ -12,6 +12,7 @@ from plugrt.capi.library.callback_threads import expect, mark_callback
 from plugrt.errors import PjrtError, error_from_code
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.client.client import Client
 
 SLICE_BUILDER, PREFATAL = 1, 2
@@ -21,7 +22,7 @@ SLICE_BUILDER, PREFATAL = 1, 2
 def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
     """Calls ``callback`` with the error that is about to end the process, on any thread."""
 
-    def run(args: object, _user: object) -> None:
+    def run(args: CData, _user: object) -> None:
         told = ffi.cast("PJRT_Callback_PrefatalArgs*", args)
         message = c_values.text(told.error_message, told.error_message_size)
         callback(error_from_code(told.error_code, message))
@@ -32,13 +33,13 @@ def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
 def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
     """Calls ``callback`` with the library's number for the way in which a slice failed."""
 
-    def run(args: object, _user: object) -> None:
+    def run(args: CData, _user: object) -> None:
         callback(int(ffi.cast("PJRT_Callback_Tpu_SliceBuilderArgs*", args).failure_type))
 
     _register(client, SLICE_BUILDER, run)
 
 
-def _register(client: Client, event: int, run: Callable[[Any, Any], None]) -> None:
+def _register(client: Client, event: int, run: Callable[[CData, CData], None]) -> None:
     handle = client.handle()
     made = ffi.callback("void(*)(void*, void*)", mark_callback(run))
     handle.keep.append(made)

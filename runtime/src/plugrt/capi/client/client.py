@@ -38,6 +38,7 @@ from plugrt.native.finalizers import finish_pending
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.buffers.buffer import Buffer
     from plugrt.capi.buffers.host_put import ClosedTransfers, Transfers
     from plugrt.capi.client.topology import Topology
@@ -67,7 +68,7 @@ class Client(ClientBase):
     def __init__(
         self,
         library: Library,
-        pointer: object,
+        pointer: CData,
         name: str,
         keep: Sequence[object] = (),
         copies: StreamCopies | None = None,
@@ -89,7 +90,7 @@ class Client(ClientBase):
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
 
-    def _call(self, what: str, **inputs: object) -> Any:
+    def _call(self, what: str, **inputs: object) -> CData:
         handle = self.handle()
         return handle.library.call(f"Client_{what}", client=handle.pointer, **inputs)
 
@@ -100,7 +101,7 @@ class Client(ClientBase):
             raise self.library.invalid(args, f"the platform's name is {name[:_LONGEST_NAME]!r}")
         return name
 
-    def _find_devices(self) -> list[Any]:
+    def _find_devices(self) -> list[CData]:
         args = self._call("Devices")
         return self.library.distinct_devices(args, "devices", "num_devices")
 
@@ -217,7 +218,7 @@ class Client(ClientBase):
         except InvalidArgument as error:
             raise self.library.invalid(args, f"it gave {flat}: {error.message}") from None
 
-    def _encode(self, options: CompileOptions) -> tuple[Any, int]:
+    def _encode(self, options: CompileOptions) -> tuple[CData, int]:
         from plugrt.capi.abi import proto_wire
 
         chooses = lambda: self.capabilities.auto_partitioning  # noqa: E731  # if that is asked
@@ -249,7 +250,7 @@ class Client(ClientBase):
             )
         code, _keep = program_struct(program)
 
-        def compile_with(options: CompileOptions) -> Any:
+        def compile_with(options: CompileOptions) -> CData:
             encoded, size = self._encode(options)
             return self._call(
                 "Compile", program=code, compile_options=encoded, compile_options_size=size

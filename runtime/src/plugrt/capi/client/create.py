@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from plugrt.lifetime.callback_exits import take_exits
 from plugrt.settings.option_types import forced_cpu_devices
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.client.topology import Topology
 
 
@@ -42,14 +43,14 @@ class KeyValueCallbacks:
 
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store
-        self._lent: dict[int, Any] = {}
+        self._lent: dict[int, CData] = {}
         self._deleter = ffi.callback("void(*)(char*)", self._take_back)
         self.get = self._callback("PJRT_KeyValueGetCallback", self._get)
         self.try_get = self._callback("PJRT_KeyValueTryGetCallback", self._try_get)
         self.put = self._callback("PJRT_KeyValuePutCallback", self._put)
 
-    def _callback(self, c_type: str, function: Any) -> Any:
-        def run(args: Any) -> Any:
+    def _callback(self, c_type: str, function: Callable[[CData], object]) -> CData:
+        def run(args: CData) -> Any:
             try:
                 function(args)
             except PjrtError as error:
@@ -61,11 +62,11 @@ class KeyValueCallbacks:
         return ffi.callback(c_type, mark_callback(run))
 
     @staticmethod
-    def _refuse(args: Any, code: int, message: str) -> Any:
+    def _refuse(args: CData, code: int, message: str) -> Any:
         text, size = c_values.chars(message)
         return args.callback_error[0](code, text, size)
 
-    def _share(self, args: Any, value: bytes) -> None:
+    def _share(self, args: CData, value: bytes) -> None:
         copy = ffi.new("char[]", value)
         self._lent[int(ffi.cast("uintptr_t", copy))] = copy
         args.value, args.value_size = copy, len(value)
@@ -74,21 +75,21 @@ class KeyValueCallbacks:
     def _take_back(self, value: object) -> None:
         self._lent.pop(int(ffi.cast("uintptr_t", value)), None)
 
-    def _get(self, args: Any) -> None:
+    def _get(self, args: CData) -> None:
         key = c_values.text(args.key, args.key_size)
         try:
             self._share(args, self._store.get(key, args.timeout_in_ms))
         except TimeoutError as error:
             raise DeadlineExceeded(f"no value came for the key {key!r}: {error}") from error
 
-    def _try_get(self, args: Any) -> None:
+    def _try_get(self, args: CData) -> None:
         key = c_values.text(args.key, args.key_size)
         value = self._store.try_get(key)
         if value is None:
             raise NotFound(f"there is no key {key!r}")
         self._share(args, value)
 
-    def _put(self, args: Any) -> None:
+    def _put(self, args: CData) -> None:
         key = c_values.text(args.key, args.key_size)
         self._store.put(key, c_values.data(args.value, args.value_size))
 

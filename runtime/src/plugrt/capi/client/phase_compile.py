@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client.topology import Topology
 from plugrt.capi.loading.library import Library
 from plugrt.interface import CompileOptions
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 class PhaseCompiler:
@@ -28,7 +32,7 @@ class PhaseCompiler:
         content = self._take(args, "phase_names")
         return [name.decode("utf-8", "backslashreplace") for name in content]
 
-    def _take(self, args: object, field: str) -> list[bytes]:
+    def _take(self, args: CData, field: str) -> list[bytes]:
         """Returns copies of the strings in arrays of the library, and frees the arrays."""
         table, count = self._table, f"num_{field}"
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from plugrt import interface
 from plugrt.capi.abi import c_values, proto_wire
@@ -16,6 +16,9 @@ from plugrt.capi.loading.library import Library
 from plugrt.capi.programs.executable import Executable, program_struct
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Topology(interface.Topology):
 
     __slots__ = ("__dict__", "__weakref__", "_library", "_owner", "_pointer")
 
-    def __init__(self, library: Library, pointer: object, owner: object = None) -> None:
+    def __init__(self, library: Library, pointer: CData, owner: object = None) -> None:
         self._library = library
         self._owner = owner
 
@@ -52,11 +55,11 @@ class Topology(interface.Topology):
             pointer = library.own("TopologyDescription_Destroy", "topology", pointer)
         self._pointer = pointer
 
-    def _call(self, what: str) -> Any:
+    def _call(self, what: str) -> CData:
         return self._library.call(f"TopologyDescription_{what}", topology=self._pointer)
 
     @property
-    def pointer(self) -> Any:
+    def pointer(self) -> CData:
         """The ``PJRT_TopologyDescription*``."""
         return self._pointer
 
@@ -72,7 +75,7 @@ class Topology(interface.Topology):
     def platform_version(self) -> str:
         return self._library.text(self._call("PlatformVersion"), "platform_version")
 
-    def _descriptions(self) -> list[Any]:
+    def _descriptions(self) -> list[CData]:
         args = self._call("GetDeviceDescriptions")
         return self._library.handles(args, "descriptions", "num_descriptions")
 

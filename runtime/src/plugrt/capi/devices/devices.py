@@ -16,6 +16,7 @@ from plugrt.interface import DeviceDescription, OptionValue
 from plugrt.native.finalizers import finish_pending
 
 if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
     from plugrt.capi.library.serialized_envelope import Origin
 
 _MAX_SIGNATURES = 16384
@@ -29,7 +30,7 @@ _STATS = (
 def describe(library: Library, description: object) -> DeviceDescription:
     """Returns a ``PJRT_DeviceDescription*`` as a `DeviceDescription`."""
 
-    def ask(what: str) -> Any:
+    def ask(what: str) -> CData:
         return library.call(f"DeviceDescription_{what}", device_description=description)
 
     def text(what: str, field: str) -> str:
@@ -70,7 +71,7 @@ class Memory(interface.Memory):
 
     __slots__ = ("_client", "_id", "_kind", "pointer")
 
-    def __init__(self, client: ClientBase, pointer: object) -> None:
+    def __init__(self, client: ClientBase, pointer: CData) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -114,7 +115,7 @@ class Device(interface.Device):
         "_memories", "pointer",
     )  # fmt: skip
 
-    def __init__(self, client: ClientBase, pointer: object) -> None:
+    def __init__(self, client: ClientBase, pointer: CData) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -221,8 +222,8 @@ class ClientBase(interface.Client):
         self.library = library
         self.name = name
         self._handle: ClientHandle | None = handle
-        self._by_pointer: dict[Any, Device] = {}
-        self._memories: dict[Any, Memory] = {}
+        self._by_pointer: dict[CData, Device] = {}
+        self._memories: dict[CData, Memory] = {}
         self._signatures: BoundedCache[Any, tuple[Any, ...]] = BoundedCache(
             _MAX_SIGNATURES, interned=True
         )
@@ -246,7 +247,7 @@ class ClientBase(interface.Client):
 
         return Origin(self.library, self.platform, self.platform_version)
 
-    def device_at(self, pointer: object, reply: object) -> Device:
+    def device_at(self, pointer: CData, reply: CData) -> Device:
         """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
         try:
             return self._by_pointer[pointer]
@@ -259,7 +260,7 @@ class ClientBase(interface.Client):
         """Returns how many memories are known: the number of the next one."""
         return len(self._memories)
 
-    def memory_at(self, pointer: object) -> Memory:
+    def memory_at(self, pointer: CData) -> Memory:
         """Returns the memory of a ``PJRT_Memory*``."""
         if pointer not in self._memories:
             self._memories[pointer] = Memory(self, pointer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from plugrt.interface import Handler
 from plugrt.lifetime.callback_exits import as_failure
 from plugrt.native.native_core import catching
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4
 METADATA = 1
 EXECUTE = 3
@@ -42,7 +45,7 @@ DATA_TYPES: dict[int, int] = {
 """``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
 
 
-HandlerCall = Callable[[Handler, Any], None]
+HandlerCall: TypeAlias = "Callable[[Handler, CData], None]"
 """Calls a handler with what a ``XLA_FFI_CallFrame*`` has, and gives its results to the program."""
 
 
@@ -64,7 +67,7 @@ def can_register_handlers(library: Library, *, ask: bool) -> bool:
     return True
 
 
-def call_in_place(handler: Handler, frame: Any) -> None:
+def call_in_place(handler: Handler, frame: CData) -> None:
     """Calls a handler with views of the program's memory, which the host can address."""
     arguments = [_array(buffer, False) for buffer in read_buffers(frame.args)]
     buffers = read_buffers(frame.rets)
@@ -93,22 +96,22 @@ def register_handler(
     register_c_handler(library, target, make_c_handler(target, handler, call), platform)
 
 
-def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_place) -> Any:
+def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_place) -> CData:
     """Returns a Python function as an ``XLA_FFI_Handler`` that lives as long as the process.
 
     ``call`` makes its calls; the usual one is for memory that the host can address.
     """
 
-    def run(frame: Any) -> Any:
+    def run(frame: CData) -> Any:
         if not answer_metadata(frame) and frame.stage == EXECUTE:
             call(handler, frame)
         return ffi.NULL
 
-    def fail(error: BaseException, frame: object) -> Any:
+    def fail(error: BaseException, frame: CData) -> Any:
         failure = as_failure(f"the handler of {target!r}", error)
         return _error(frame, failure.code, failure.message)
 
-    def fail_unguarded(_: Any, error: BaseException, entry: Any) -> Any:
+    def fail_unguarded(_: object, error: BaseException, entry: Any) -> Any:
         return fail(error, *entry.tb_frame.f_locals["arguments"])
 
     # Without the core an interrupt may come at the entry of the guard; cffi would return NULL.
@@ -137,7 +140,7 @@ def register_c_handler(library: Library, target: str, handler: object, platform:
     )
 
 
-def answer_metadata(frame: Any) -> bool:
+def answer_metadata(frame: CData) -> bool:
     """Answers the query for the handler's version, which libraries make at registration."""
     base = frame.extension_start
     if base == ffi.NULL or base.type != METADATA:
@@ -150,7 +153,7 @@ def answer_metadata(frame: Any) -> bool:
     return True
 
 
-def call_ffi(api: Any, function: str, args: object, owner: str) -> str | None:
+def call_ffi(api: CData, function: str, args: CData, owner: str) -> str | None:
     """Calls a function of XLA's FFI; returns the text of its error, which is freed, or None."""
     error = guard(getattr(api, function), f"XLA_FFI_{function.title()}", owner)(args)
     if error == ffi.NULL:
@@ -169,19 +172,19 @@ def call_ffi(api: Any, function: str, args: object, owner: str) -> str | None:
     return str(text)
 
 
-def read_buffers(buffers: Any) -> list[Any]:
+def read_buffers(buffers: CData) -> list[CData]:
     """Returns those of arguments or results; tokens, which have no data, are left out."""
     found = [ffi.cast("XLA_FFI_Buffer*", buffers.values[i]) for i in range(buffers.size)]
     return [buffer for buffer in found if buffer.dtype != _TOKEN]
 
 
-def read_type(buffer: Any) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+def read_type(buffer: CData) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     """Returns the shape and the dtype of an ``XLA_FFI_Buffer*``."""
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
     return shape, element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
 
 
-def _array(buffer: Any, writeable: bool) -> npt.NDArray[np.generic]:
+def _array(buffer: CData, writeable: bool) -> npt.NDArray[np.generic]:
     """Returns a view of a buffer, valid during the call; of packed elements a copy."""
     shape, dtype = read_type(buffer)
     count = int(np.prod(shape, dtype=np.int64))
@@ -198,7 +201,7 @@ def _array(buffer: Any, writeable: bool) -> npt.NDArray[np.generic]:
     return view
 
 
-def read_attributes(attrs: Any) -> dict[str, Any]:
+def read_attributes(attrs: CData) -> dict[str, Any]:
     """Returns the attributes of a call by name: NumPy's scalars and arrays, texts, dicts."""
     found: dict[str, Any] = {}
     for i in range(attrs.size):
@@ -207,7 +210,7 @@ def read_attributes(attrs: Any) -> dict[str, Any]:
     return found
 
 
-def _attribute(attribute_type: int, pointer: object) -> Any:
+def _attribute(attribute_type: int, pointer: CData) -> Any:
     if attribute_type == STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
         return c_values.text(span.ptr, span.len)
@@ -224,7 +227,7 @@ def _attribute(attribute_type: int, pointer: object) -> Any:
     raise ValueError(f"an attribute has the unknown type {attribute_type}")
 
 
-def _error(frame: Any, code: int, message: str) -> Any:
+def _error(frame: CData, code: int, message: str) -> Any:
     args = ffi.new("XLA_FFI_Error_Create_Args*")
     args.struct_size = ffi.sizeof("XLA_FFI_Error_Create_Args")
     text = ffi.new("char[]", message.encode())

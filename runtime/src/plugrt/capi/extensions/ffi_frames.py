@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,11 @@ from plugrt.capi.extensions.ffi_functions import FUNCTIONS, take_error
 from plugrt.capi.extensions.ffi_states import Context, States
 from plugrt.errors import Unimplemented, error_from_code
 from plugrt.interface import Handler
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
+T = TypeVar("T")
 
 _data_types = {element: data_type for data_type, element in DATA_TYPES.items()}
 FRAME_VERSION = (0, 3)
@@ -78,7 +83,7 @@ def call_stage(
     attributes: Mapping[str, object],
 ) -> None:
     """Calls a C function for one stage; raises the error that it returns."""
-    keep: list[Any] = []
+    keep: list[object] = []
     frame = _make_frame(_table_of(FRAME_VERSION), keep)
     frame.ctx = _kept(ffi.new_handle(context), keep)
     frame.stage = context.stage
@@ -91,13 +96,13 @@ def call_stage(
 
 
 def handler_version(
-    address: int, of_library: tuple[int, int], api: object = None
+    address: int, of_library: tuple[int, int], api: CData | None = None
 ) -> tuple[int, int]:
     """Returns the version of XLA's FFI that a C handler says it was compiled for.
 
     ``of_library`` is what it is told of who asks, with the functions of ``api`` if there are any.
     """
-    keep: list[Any] = []
+    keep: list[object] = []
     frame = _make_frame(api or _table_of(of_library), keep)
     metadata = _kept(ffi.new("XLA_FFI_Metadata*"), keep)
     metadata.struct_size = ffi.sizeof("XLA_FFI_Metadata")
@@ -120,7 +125,7 @@ def version_error(
     )
 
 
-def make_api(version: tuple[int, int], **functions: object) -> Any:
+def make_api(version: tuple[int, int], **functions: object) -> CData:
     """Returns a table of functions for handlers (``XLA_FFI_Api``), which lives while it is kept."""
     api = ffi.new("XLA_FFI_Api*")
     api.struct_size = ffi.sizeof("XLA_FFI_Api")
@@ -132,11 +137,11 @@ def make_api(version: tuple[int, int], **functions: object) -> Any:
 
 
 @cache
-def _table_of(version: tuple[int, int]) -> Any:
+def _table_of(version: tuple[int, int]) -> CData:
     return make_api(version)
 
 
-def _make_frame(api: object, keep: list[Any]) -> Any:
+def _make_frame(api: CData, keep: list[object]) -> CData:
     frame = _kept(ffi.new("XLA_FFI_CallFrame*"), keep)
     frame.struct_size = _FRAME_SIZE
     frame.api, frame.stage = api, EXECUTE
@@ -149,7 +154,7 @@ def _raise_error(error: object) -> None:
 
 
 def _fill_buffers(
-    target: Any, arrays: Sequence[npt.NDArray[np.generic]], keep: list[Any]
+    target: CData, arrays: Sequence[npt.NDArray[np.generic]], keep: list[object]
 ) -> list[tuple[npt.NDArray[np.generic], npt.NDArray[np.uint8]]]:
     """Returns the arrays whose elements the handler has packed, and where it has them."""
     target.struct_size = ffi.sizeof("XLA_FFI_Values")
@@ -174,7 +179,7 @@ def _buffer(
     return buffer
 
 
-def _fill_attributes(target: Any, attributes: Mapping[str, object], keep: list[Any]) -> None:
+def _fill_attributes(target: CData, attributes: Mapping[str, object], keep: list[object]) -> None:
     """Writes attributes in the order of their names, in which handlers look for them."""
     encoded = [(name, *_attribute(name, attributes[name], keep)) for name in sorted(attributes)]
     target.struct_size = ffi.sizeof("XLA_FFI_Attrs")
@@ -185,7 +190,7 @@ def _fill_attributes(target: Any, attributes: Mapping[str, object], keep: list[A
     target.values = _kept(ffi.new("void*[]", [value for _, _, value in encoded]), keep)
 
 
-def _attribute(name: str, value: object, keep: list[Any]) -> tuple[int, Any]:
+def _attribute(name: str, value: object, keep: list[object]) -> tuple[int, CData]:
     if isinstance(value, str):
         return STRING, _span(value, keep)
     if isinstance(value, Mapping):
@@ -199,7 +204,7 @@ def _attribute(name: str, value: object, keep: list[Any]) -> tuple[int, Any]:
     return SCALAR, _kept(ffi.new("XLA_FFI_Scalar*", [dtype, address]), keep)
 
 
-def _span(text: str, keep: list[Any]) -> Any:
+def _span(text: str, keep: list[object]) -> CData:
     encoded = text.encode()
     data = _kept(ffi.new("char[]", encoded), keep)
     return _kept(ffi.new("XLA_FFI_ByteSpan*", [data, len(encoded)]), keep)
@@ -212,6 +217,6 @@ def _data_type(dtype: np.dtype[np.generic]) -> int:
     return found
 
 
-def _kept(made: object, keep: list[Any]) -> Any:
+def _kept(made: T, keep: list[object]) -> T:
     keep.append(made)
     return made

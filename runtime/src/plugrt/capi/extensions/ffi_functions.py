@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
@@ -16,10 +16,13 @@ from plugrt.errors import Internal, InvalidArgument, PjrtError
 from plugrt.interface import HandlerStages
 from plugrt.lifetime.interruptions import scope
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _NOT_FOUND, _UNIMPLEMENTED, _INTERNAL = 5, 12, 13
 _STATE, _OLD_STATE = "XLA_FFI_State_Args", "XLA_FFI_State_Args_Before_0_3"
 # Process-wide: handlers in C have an error's address alone.
-_errors: dict[int, tuple[int, Any]] = {}
+_errors: dict[int, tuple[int, CData]] = {}
 """The code and the text (a ``char[]``) of each ``XLA_FFI_Error`` that is not destroyed, by the
 address that stands for it."""
 # Process-wide: numbers `_errors`.
@@ -28,7 +31,7 @@ _addresses = itertools.count(1)
 _launch = threading.local()
 
 
-def _make_error(code: int, message: bytes) -> Any:
+def _make_error(code: int, message: bytes) -> CData:
     address = next(_addresses)
     _errors[address] = (code, ffi.new("char[]", message))
     return ffi.cast("XLA_FFI_Error*", address)
@@ -43,22 +46,22 @@ def take_error(error: object) -> tuple[int, str]:
 
 
 @c_callback("XLA_FFI_Error*(*)(XLA_FFI_Error_Create_Args*)")
-def _create_error(args: Any) -> Any:
+def _create_error(args: CData) -> CData:
     return _make_error(args.errc, ffi.string(args.message))
 
 
 @c_callback("void(*)(XLA_FFI_Error_GetMessage_Args*)")
-def _get_message(args: Any) -> None:
+def _get_message(args: CData) -> None:
     args.message = _errors[int(ffi.cast("uintptr_t", args.error))][1]
 
 
 @c_callback("void(*)(XLA_FFI_Error_Destroy_Args*)")
-def _destroy_error(args: Any) -> None:
+def _destroy_error(args: CData) -> None:
     _errors.pop(int(ffi.cast("uintptr_t", args.error)), None)
 
 
 @c_callback("XLA_FFI_Error*(*)(XLA_FFI_ExecutionContext_Get_Args*)")
-def _get_data(args: Any) -> Any:
+def _get_data(args: CData) -> CData:
     found = getattr(_launch, "data", {}).get(args.type_id[0])
     if found is None:
         return _make_error(_NOT_FOUND, b"the launch has no data of the type %d" % args.type_id[0])
@@ -66,10 +69,10 @@ def _get_data(args: Any) -> Any:
     return ffi.NULL
 
 
-def _function(struct: str, run: Callable[[Any], None]) -> Any:
+def _function(struct: str, run: Callable[[CData], None]) -> CData:
     """Returns a C function of arguments of a type; what ``run`` raises is the error it returns."""
 
-    def call(args: object) -> Any:
+    def call(args: CData) -> CData:
         try:
             size = ffi.cast("size_t*", args)[0]
             needed = ffi.sizeof(_OLD_STATE if struct == _STATE else struct)
@@ -85,30 +88,30 @@ def _function(struct: str, run: Callable[[Any], None]) -> Any:
     return ffi.callback("XLA_FFI_Function*", call)
 
 
-def _set_state(args: Any) -> None:
+def _set_state(args: CData) -> None:
     args, stage = _state_args(args)
     context_at(args.ctx).set_state(stage, _id_of(args), args.state)
 
 
-def _get_state(args: Any) -> None:
+def _get_state(args: CData) -> None:
     args, stage = _state_args(args)
     args.state = context_at(args.ctx).get_state(stage, _id_of(args))
 
 
-def _state_args(args: Any) -> tuple[Any, int]:
+def _state_args(args: CData) -> tuple[Any, int]:
     """Returns the arguments and the stage, which is none of theirs before version 0.3."""
     if args.struct_size < ffi.sizeof(_STATE):
         return ffi.cast(f"{_OLD_STATE}*", args), INSTANTIATE
     return args, args.stage
 
 
-def _id_of(args: Any) -> int:
+def _id_of(args: CData) -> int:
     if args.type_id == ffi.NULL:
         raise InvalidArgument("a handler names no type of its state (type_id)")
     return int(args.type_id[0])
 
 
-def _register_type(args: Any) -> None:
+def _register_type(args: CData) -> None:
     if args.type_id == ffi.NULL:
         raise InvalidArgument("XLA_FFI_Type_Register got no place for the id (type_id)")
     info = int(ffi.cast("uintptr_t", args.type_info))
@@ -116,13 +119,13 @@ def _register_type(args: Any) -> None:
     register_type_at(name, int(ffi.cast("uintptr_t", args.type_id)), info)
 
 
-def registering(register: Callable[[str, HandlerStages, str], None]) -> Any:
+def registering(register: Callable[[str, HandlerStages, str], None]) -> CData:
     """Returns ``XLA_FFI_Handler_Register`` for a plugin: ``register`` of target, stages, platform.
 
     It lives as long as it is kept.
     """
 
-    def run(args: Any) -> None:
+    def run(args: CData) -> None:
         stages = {name: int(ffi.cast("uintptr_t", getattr(args, name))) or None for name in STAGES}
         target = c_values.text(args.name.ptr, args.name.len)
         execute = stages.pop("execute")
@@ -134,7 +137,7 @@ def registering(register: Callable[[str, HandlerStages, str], None]) -> Any:
     return _function("XLA_FFI_Handler_Register_Args", run)
 
 
-def _refuse(name: str) -> Any:
+def _refuse(name: str) -> CData:
     message = f"XLA_FFI_{name} is not implemented for handlers that a backend in Python calls"
     return ffi.callback(
         "XLA_FFI_Function*", lambda args: _make_error(_UNIMPLEMENTED, message.encode())

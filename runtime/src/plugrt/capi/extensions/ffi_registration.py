@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from plugrt.callbacks.host_callbacks import CallbackTable
 from plugrt.capi.abi import c_values
@@ -26,6 +26,9 @@ from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import HOST_CALLBACK, Handler, HandlerStages, HostCallback
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 # Process-wide: a library keeps a handler until the process ends, whichever client registered it.
 _callbacks: dict[int, CallbackTable] = {}
 """The functions that programs of a library call, by its function table: it keeps the handler."""
@@ -36,7 +39,7 @@ class _LibraryFfi:
     """The version of XLA's FFI in a library, and the functions that it has for handlers."""
 
     version: tuple[int, int]
-    api: Any = None
+    api: CData | None = None
 
 
 # Process-wide: the version is a library's, and it is asked by registering a handler for good.
@@ -81,7 +84,7 @@ def register_type(
     library: Library, name: str, type_id: int, type_info: int | None, platform: str
 ) -> None:
     """Registers a type of handlers' states; see `Client.register_handler_type`."""
-    keep: list[Any] = []
+    keep: list[CData] = []
     args = ffi.new("XLA_FFI_Type_Register_Args*")
     args.struct_size = ffi.sizeof("XLA_FFI_Type_Register_Args")
     args.name = _span(name, keep)
@@ -94,7 +97,7 @@ def register_type(
 
 def _register_stages(library: Library, target: str, stages: HandlerStages, platform: str) -> None:
     """Registers a handler with stages by XLA's FFI: the C API's own function takes one alone."""
-    keep: list[Any] = []
+    keep: list[CData] = []
     args = ffi.new("XLA_FFI_Handler_Register_Args*")
     args.struct_size = ffi.sizeof("XLA_FFI_Handler_Register_Args")
     args.name, args.platform = _span(target, keep), _span(platform, keep)
@@ -103,7 +106,7 @@ def _register_stages(library: Library, target: str, stages: HandlerStages, platf
     _call(library, "handler_register", f"the handler of {target!r} with stages", args, platform)
 
 
-def _call(library: Library, function: str, what: str, args: object, platform: str) -> None:
+def _call(library: Library, function: str, what: str, args: CData, platform: str) -> None:
     """Calls a function that a library has for handlers; raises `InvalidArgument` as it says."""
     found = _ask(library, platform)
     end = ffi.offsetof("XLA_FFI_Api", function) + ffi.sizeof("void*")
@@ -118,7 +121,7 @@ def _call(library: Library, function: str, what: str, args: object, platform: st
         raise InvalidArgument(f"{library.owner} refuses {what}: {fault}")
 
 
-def _span(text: str, keep: list[Any]) -> tuple[Any, int]:
+def _span(text: str, keep: list[CData]) -> tuple[CData, int]:
     data, size = c_values.chars(text)
     keep.append(data)
     return data, size
@@ -147,8 +150,8 @@ def _ask(library: Library, platform: str) -> _LibraryFfi:
     return _found[table]
 
 
-def _noting(told: list[_LibraryFfi]) -> Callable[[Any], Any]:
-    def note(frame: Any) -> Any:
+def _noting(told: list[_LibraryFfi]) -> Callable[[CData], CData]:
+    def note(frame: CData) -> CData:
         if answer_metadata(frame):
             metadata = ffi.cast("XLA_FFI_Metadata_Extension*", frame.extension_start).metadata
             version = metadata.api_version

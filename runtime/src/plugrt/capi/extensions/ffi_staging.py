@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from plugrt.capi.library.stream_copies import StreamCopies
 from plugrt.errors import Internal, PjrtError
 from plugrt.interface import Handler
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _Arrays = Sequence[npt.NDArray[np.generic]]
 # Process-wide: each thread's own calls.
 _state = threading.local()
@@ -40,7 +43,7 @@ def call_with_copies(copies: StreamCopies) -> HandlerCall:
     gives no stream.
     """
 
-    def call(handler: Handler, frame: Any) -> None:
+    def call(handler: Handler, frame: CData) -> None:
         stream = _stream_of(frame)
         sources, targets = read_buffers(frame.args), read_buffers(frame.rets)
         arguments = _fetch(copies, sources, stream)
@@ -65,7 +68,7 @@ def is_calling() -> bool:
     return getattr(_state, "is_calling", False)
 
 
-def _stream_of(frame: Any) -> int:
+def _stream_of(frame: CData) -> int:
     """Returns the address of the stream that a call's program runs on."""
     api = frame.api
     if api.struct_size <= ffi.offsetof("XLA_FFI_Api", "stream_get") or api.stream_get == ffi.NULL:
@@ -80,11 +83,11 @@ def _stream_of(frame: Any) -> int:
     return int(ffi.cast("uintptr_t", args.stream))
 
 
-def _address(buffer: Any) -> int:
+def _address(buffer: CData) -> int:
     return int(ffi.cast("uintptr_t", buffer.data))
 
 
-def _fetch(copies: StreamCopies, buffers: Sequence[object], stream: int) -> _Arrays:
+def _fetch(copies: StreamCopies, buffers: Sequence[CData], stream: int) -> _Arrays:
     """Returns copies of arguments; the stream has been awaited, also where there are none."""
     memories = []
     for buffer in buffers:
@@ -116,7 +119,7 @@ def _view_as_array(
     return memory.view(dtype).reshape(shape)
 
 
-def _result(buffer: object, known: dict[int, npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
+def _result(buffer: CData, known: dict[int, npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
     shape, dtype = read_type(buffer)
     argument = known.get(_address(buffer))
     if argument is not None and (argument.shape, argument.dtype) == (shape, dtype):
@@ -124,7 +127,7 @@ def _result(buffer: object, known: dict[int, npt.NDArray[np.generic]]) -> npt.ND
     return np.zeros(shape, dtype)
 
 
-def _send(copies: StreamCopies, buffers: Sequence[object], results: _Arrays, stream: int) -> None:
+def _send(copies: StreamCopies, buffers: Sequence[CData], results: _Arrays, stream: int) -> None:
     """Copies results to a device's memory, and waits: they end with the call."""
     begun = []
     try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi_types import find_type, type_name
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 INSTANTIATE, PREPARE, INITIALIZE, EXECUTE = range(4)
 STAGES = ("instantiate", "prepare", "initialize", "execute")
@@ -91,7 +94,7 @@ class Context:
         return self._instance if stage == INSTANTIATE else self._launch
 
 
-def context_at(pointer: object) -> Context:
+def context_at(pointer: CData) -> Context:
     """Returns the context that a handler hands back."""
     if pointer == ffi.NULL:
         raise InvalidArgument("a handler asks for its state without the context of its call (ctx)")

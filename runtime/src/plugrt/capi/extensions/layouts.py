@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_to_element_type
@@ -12,10 +13,13 @@ from plugrt.capi.loading.library import Library
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Layout, TensorType
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _SERIALIZED = ("serialized_bytes", "serialized_layout", "serialized_layout_deleter")
 
 
-def _read(table: Table, layout: object, *, owned: bool) -> Layout:
+def _read(table: Table, layout: CData, *, owned: bool) -> Layout:
     """Returns a library's layout, and destroys it if it is ours."""
     try:
         args = table.call("Layouts_MemoryLayout_Serialize", layout=layout)
@@ -29,7 +33,7 @@ def _read(table: Table, layout: object, *, owned: bool) -> Layout:
         raise table.invalid(args, f"it wrote a layout: {error}") from None
 
 
-def buffer_layout(library: Library, pointer: object) -> Layout:
+def buffer_layout(library: Library, pointer: CData) -> Layout:
     """Returns the layout of a ``PJRT_Buffer``."""
     table = library.extension("Layouts")
     args = table.call("Layouts_Buffer_MemoryLayout", buffer=pointer)
@@ -51,7 +55,7 @@ def default_layout(handle: ClientHandle, tensor_type: TensorType) -> Layout:
     return _read(table, args.layout, owned=True)
 
 
-def output_layouts(library: Library, pointer: object) -> Sequence[Layout]:
+def output_layouts(library: Library, pointer: CData) -> Sequence[Layout]:
     """Returns the layouts of a ``PJRT_Executable``'s results (PJRT 0.81 and later)."""
     table = library.extension("Layouts")
     args = table.call("Layouts_Executable_GetOutputLayouts", executable=pointer)
@@ -59,7 +63,7 @@ def output_layouts(library: Library, pointer: object) -> Sequence[Layout]:
     return [_read(table, layout, owned=False) for layout in found]
 
 
-def parameter_layouts(library: Library, pointer: object) -> Sequence[Layout]:
+def parameter_layouts(library: Library, pointer: CData) -> Sequence[Layout]:
     """Returns the layouts that its arguments must have (PJRT 0.93 and later)."""
     table = library.extension("Layouts")
     args = table.call("Layouts_Executable_GetParameterLayouts", executable=pointer)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
-def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes] | None:
+
+def _shardings(table: Table, args: CData, count: str) -> Sequence[bytes] | None:
     if args.shardings == ffi.NULL:
         return None
     sizes = table.items(args, "sharding_sizes", count)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.lifetime.forks import keep_forever
 from plugrt.native.finalizers import here
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 # Process-wide: numbers `expected`.
 _keys = itertools.count(1)
@@ -28,7 +31,7 @@ def expect(call: object) -> int:
     return key
 
 
-def c_callback(c_type: str) -> Callable[[Callable[..., Any]], Any]:
+def c_callback(c_type: str) -> Callable[[Callable[..., object]], CData]:
     """Decorator: makes a Python function a C function of a type, until the process ends."""
     return lambda function: keep_forever(ffi.callback(c_type, function))
 
@@ -37,7 +40,7 @@ def mark_callback(function: Callable[..., object]) -> Callable[..., Any]:
     """Wraps a function that a library calls, so that `here.depth` counts it."""
 
     @functools.wraps(function)
-    def run(*args: object) -> Any:
+    def run(*args: CData) -> Any:
         before = here.depth
         here.depth = before + 1
         try:

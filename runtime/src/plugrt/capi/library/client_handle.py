@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.capi.abi._abi import ffi
@@ -14,6 +14,9 @@ from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.owned_handles import own
 from plugrt.lifetime.forks import keep_forever
 from plugrt.native.native_core import core, new_lock
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
@@ -47,7 +50,7 @@ def _has_memory(address: int, size: int) -> bool:
     return is_memory(address, size) if None in found else False not in found
 
 
-def _do_nothing(args: object) -> None:
+def _do_nothing(args: CData) -> None:
     """Replaces every destructor when the interpreter exits."""
 
 
@@ -81,7 +84,7 @@ class ClientHandle:
         "pointer",
     )  # fmt: skip
 
-    def __init__(self, library: Library, pointer: object) -> None:
+    def __init__(self, library: Library, pointer: CData) -> None:
         self.library = library
         self.exiting: list[bool] = []
         self.keep: list[Any] = []
@@ -91,7 +94,7 @@ class ClientHandle:
         free = library.make_freer("Client_Destroy", "client", exiting, waits=True)
         self.pointer = own(pointer, free, keep=keep)
         self.buffer_destroy: Slot = _slot_or_nothing(library, "Buffer_Destroy")
-        self.destroy_args: list[Any] = []
+        self.destroy_args: list[CData] = []
         self.free_buffer = library.make_freer("Buffer_Destroy", "buffer", exiting)
         """Destroys a ``PJRT_Buffer*``, for `own`."""
         self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
@@ -148,11 +151,11 @@ class ClientHandle:
         _, size_of_options = struct_type("PJRT_ExecuteOptions", library.sizes)
         return core.Client(*addresses, free_at, log_failure, self.pointer, size_of_options)
 
-    def new_destroy_args(self) -> Any:
+    def new_destroy_args(self) -> CData:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
-    def delete_buffer(self, pointer: object) -> None:
+    def delete_buffer(self, pointer: CData) -> None:
         """Has the library free the memory of a ``PJRT_Buffer*``.
 
         One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
@@ -164,7 +167,7 @@ class ClientHandle:
 
         self.library.ways.take("delete", "", delete, lambda: None)
 
-    def launch_resized(self, args: Any, error: object) -> Any:
+    def launch_resized(self, args: CData, error: object) -> Any:
         """Launches again where the options may have another size; see `Table.resize`.
 
         Each program is launched by Python first, so that the core states the size that was taken.
@@ -177,11 +180,11 @@ class ClientHandle:
             _, self.core.size_of_options = struct_type("PJRT_ExecuteOptions", library.sizes)
         return error
 
-    def own(self, name: str, field: str, pointer: object) -> Any:
+    def own(self, name: str, field: str, pointer: CData) -> CData:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""
         return self.library.own(name, field, pointer, self, self.exiting)
 
-    def release(self, name: str, field: str, pointer: object) -> None:
+    def release(self, name: str, field: str, pointer: CData) -> None:
         """Calls the destructor ``name`` on a child; errors are logged (callers are finalisers)."""
         if not self.exiting:
             self.library.dispose(name, field, pointer)
@@ -265,6 +268,6 @@ def _slot_or_nothing(library: Library, name: str) -> Slot:
     return library.get_hot_slot(name) if library.has(name) else _do_nothing
 
 
-def _destroy_client(library: Library, pointer: object, keep: object) -> None:
+def _destroy_client(library: Library, pointer: CData, keep: object) -> None:
     library.dispose("Client_Destroy", "client", pointer)
     del keep  # the library may have called it until now

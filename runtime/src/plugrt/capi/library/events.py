@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
@@ -20,13 +21,16 @@ from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface.checks import require_callback
 from plugrt.lifetime.forks import keep_forever
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 
 class Event(interface.Event):
     """A ``PJRT_Event`` that this object owns."""
 
     __slots__ = ("_handle", "_pointer")
 
-    def __init__(self, handle: ClientHandle, pointer: object) -> None:
+    def __init__(self, handle: ClientHandle, pointer: CData) -> None:
         self._handle = handle
         self._pointer = handle.own("Event_Destroy", "event", pointer)
 
@@ -90,7 +94,7 @@ def lend(memory: object) -> Iterator[None]:
         raise
 
 
-def await_transfer(handle: ClientHandle, pointer: object, memory: object) -> None:
+def await_transfer(handle: ClientHandle, pointer: CData, memory: object) -> None:
     """Waits for the event of a transfer from or to the host's ``memory``, and destroys it.
 
     Raises its error. Where it has not come when the library says that waiting has ended, the memory
@@ -109,7 +113,7 @@ def await_transfer(handle: ClientHandle, pointer: object, memory: object) -> Non
         handle.release("Event_Destroy", "event", pointer)
 
 
-def _is_under_way(handle: ClientHandle, pointer: object) -> bool:
+def _is_under_way(handle: ClientHandle, pointer: CData) -> bool:
     """Whether the library says that an event has not come; False if it cannot tell."""
     try:
         return not handle.is_event_ready(pointer)

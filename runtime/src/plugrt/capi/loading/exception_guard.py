@@ -8,10 +8,13 @@ built without a C++ compiler, functions are called as they are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.native.native_core import core
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 CATCHES = hasattr(core, "guard")
 """Whether C++ exceptions become errors; `plugrt doctor` says where they do not."""
@@ -53,6 +56,6 @@ def guard(function: object, name: str, owner: str) -> Any:
     return ffi.cast(kind, _GUARDED[key])
 
 
-def take_caught(pointer: object) -> str | None:
+def take_caught(pointer: CData) -> str | None:
     """Returns the text of an exception that a guarded function caught; None for other pointers."""
     return core.take_caught(int(ffi.cast("uintptr_t", pointer))) if CATCHES else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.process_map import AddressMap
 from plugrt.errors import PluginBroken
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 EXTENSION_NAMES = (
     "Gpu_Custom_Call", "Profiler", "Custom_Partitioner", "Stream", "Layouts", "FFI",
@@ -27,7 +30,7 @@ def extension_name(number: int) -> str:
     return EXTENSION_NAMES[number] if 0 <= number < len(EXTENSION_NAMES) else f"type {number}"
 
 
-def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
+def read_chain(start: CData, where: str, addresses: AddressMap) -> dict[str, CData]:
     """Returns extension name to its ``PJRT_Extension_Base*``, the first of each type.
 
     Raises `PluginBroken` for a chain with a cycle, an invalid pointer, an implausible size, or more
@@ -35,7 +38,7 @@ def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
     read as far as the first extension of a type that the declarations lack: that may be what a wild
     pointer leads to, and what follows would be another.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, CData] = {}
     seen: set[int] = set()
     node = start
     while node != ffi.NULL:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._grown import GROWN
@@ -35,7 +35,10 @@ from plugrt.frames.argument_errors import after_checks
 from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.native.native_core import core
 
-Slot = Callable[[Any], Any]
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
+Slot: TypeAlias = "Callable[[CData], Any]"
 _INVALID_ARGUMENT, _UNIMPLEMENTED = 3, 12
 _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
 """Seconds between two questions whether an event has come."""
@@ -83,7 +86,7 @@ class Table(Replies):
         self.slots: dict[str, Slot] = {}
         self.missing: set[str] = set()
         self.ways = Ways()
-        self._freers: dict[str, tuple[Slot, Callable[[Any], object]]] = {}
+        self._freers: dict[str, tuple[Slot, Callable[[CData | int], object]]] = {}
         fields = dict(ffi.typeof(table).item.fields)
         for name in names:
             inside = fields[name].offset + ffi.sizeof("void*") <= size
@@ -112,7 +115,7 @@ class Table(Replies):
         return name not in self.missing
 
     @after_checks
-    def call(self, name: str, **inputs: object) -> Any:
+    def call(self, name: str, **inputs: object) -> CData:
         """Calls a function with these fields; returns its argument struct, results filled in.
 
         Raises the `PjrtError` that the library reports, and `InvalidReply` where it reports none
@@ -168,14 +171,14 @@ class Table(Replies):
             self._forget(name, told)
         return Unimplemented(told)
 
-    def await_event(self, args: object) -> Any:
+    def await_event(self, args: CData) -> Any:
         """Waits as ``PJRT_Event_Await``, or in another way; returns the event's error, if any."""
         error = self.slots["Event_Await"](args)
         if error and self.substitute("Event_Await", error, args):
             error = self.slots["Event_Await"](args)
         return error
 
-    def substitute(self, name: str, error: object, args: object) -> bool:
+    def substitute(self, name: str, error: object, args: CData) -> bool:
         """Replaces ``Event_Await``, if it is missing, by another way; whether it did so now.
 
         It is missing if it answers UNIMPLEMENTED and that is not the event's own error. The answer
@@ -198,7 +201,7 @@ class Table(Replies):
         self.slots[name] = self._await_by_polling
         return True
 
-    def resize(self, name: str, args: Any, error: object, struct: str, sized: Any) -> Any:
+    def resize(self, name: str, args: CData, error: Any, struct: str, sized: CData) -> Any:
         """Calls a function again where its error is of a struct's size; returns the last error.
 
         That is ``sized``, which the arguments are or point to. A strict library refuses another
@@ -234,7 +237,7 @@ class Table(Replies):
         memory = is_memory(int(ffi.cast("uintptr_t", error)), 1)
         return memory and self._error_code(error) == code
 
-    def _await_by_polling(self, args: Any) -> Any:
+    def _await_by_polling(self, args: CData) -> Any:
         """Waits as ``PJRT_Event_Await``; returns the event's error."""
         asked = new_struct("struct PJRT_Event_IsReady_Args")
         asked.event = args.event
@@ -252,12 +255,12 @@ class Table(Replies):
         """Replaces a function by a stub that raises `Unimplemented`."""
         self.missing.add(name)
 
-        def stub(args: object) -> NoReturn:
+        def stub(args: CData) -> NoReturn:
             raise Unimplemented(message)
 
         self.slots[name] = stub
 
-    def dispose(self, name: str, field: str, pointer: object) -> None:
+    def dispose(self, name: str, field: str, pointer: CData) -> None:
         """Calls a function that frees ``pointer``; a failure is only logged."""
         try:
             self.call(name, **{field: pointer})
@@ -272,10 +275,10 @@ class Table(Replies):
         self,
         name: str,
         field: str,
-        pointer: object,
+        pointer: CData,
         keep: object = None,
         unless: Sequence[bool] = (),
-    ) -> Any:
+    ) -> CData:
         """Returns ``pointer`` as an object that frees it with the function ``name``.
 
         ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty, which is also the
@@ -295,7 +298,7 @@ class Table(Replies):
         unless: list[bool] | None = None,
         lock: AbstractContextManager[Any] | None = None,
         waits: bool = False,
-    ) -> Callable[[Any], object]:
+    ) -> Callable[[CData | int], object]:
         """Returns what frees the handle at an address, for `own`: in C where the function is.
 
         It does nothing once ``unless`` is not empty, and holds a ``lock``. If it ``waits``, it is
@@ -307,7 +310,7 @@ class Table(Replies):
         if core is not None and isinstance(function, ffi.CData) and size <= _LARGEST_TO_FREE:
             offset = ffi.offsetof(kind.item, field)
             settle = partial(self._settle_freed, name, field)
-            made: Callable[[Any], object] = core.Freer(
+            made: Callable[[CData | int], object] = core.Freer(
                 address_of(function), size, offset, settle, stop, lock, waits
             )
             return made
@@ -332,7 +335,7 @@ class Table(Replies):
 
         return free
 
-    def _settle_freed(self, name: str, field: str, error: int, handle: object) -> None:
+    def _settle_freed(self, name: str, field: str, error: object, handle: object) -> None:
         """Calls a destructor again where a struct may have another size; logs its error."""
         struct = f"{self.prefix}{name}_Args"
         args = new_struct(f"struct {struct}", self.sizes)
@@ -396,7 +399,7 @@ class Table(Replies):
 class ExtensionTable(Table):
     """The functions of one extension; its errors are errors of the library."""
 
-    def __init__(self, name: str, base: Any, library: Table) -> None:
+    def __init__(self, name: str, base: CData, library: Table) -> None:
         table = ffi.cast(f"PJRT_{name}_Extension*", base)
         names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
         owner = f"the extension {name} of {library.owner}"

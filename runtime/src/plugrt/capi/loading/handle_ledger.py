@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import EXTENSIONS
@@ -13,6 +13,9 @@ from plugrt.capi.abi.ownership import CREATES, DESTROYS
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 from plugrt.native.finalizers import finish_pending
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 def _handle_type(name: str, field: str) -> str:
@@ -56,7 +59,7 @@ class Ledger:
         destroys = DESTROYS.get(name)
         destroyed_type = _handle_type(name, destroys) if destroys else ""
 
-        def call_and_count(args: object) -> Any:
+        def call_and_count(args: CData) -> Any:
             if destroys and getattr(args, destroys) != ffi.NULL:
                 with self._lock:
                     self.destroyed[destroyed_type] += 1
@@ -71,7 +74,7 @@ class Ledger:
 
         return call_and_count
 
-    def _count_after(self, name: str) -> Callable[[Any], None] | None:
+    def _count_after(self, name: str) -> Callable[[CData], None] | None:
         if name == "LoadedExecutable_Execute":
             return self._count_results
         if name == "Executable_OutputElementTypes":
@@ -80,7 +83,7 @@ class Ledger:
             return None
         fields = [(field, _handle_type(name, field)) for field in CREATES[name]]
 
-        def count(args: Any) -> None:
+        def count(args: CData) -> None:
             for field, handle_type in fields:
                 self.created[handle_type] += getattr(args, field) != ffi.NULL
             if name == "LoadedExecutable_GetExecutable":
@@ -88,12 +91,12 @@ class Ledger:
 
         return count
 
-    def _learn_outputs(self, args: Any) -> None:
+    def _learn_outputs(self, args: CData) -> None:
         loaded = self._loaded.get(args.executable)
         if loaded is not None:
             self._outputs[loaded] = args.num_output_types
 
-    def _count_results(self, args: Any) -> None:
+    def _count_results(self, args: CData) -> None:
         """Counts results and events; the number of results is known from the executable."""
         self.created["Buffer"] += args.num_devices * self._outputs[args.executable]
         if args.device_complete_events != ffi.NULL:

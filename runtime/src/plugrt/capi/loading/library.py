@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.ownership import DESTROYS
@@ -25,6 +25,9 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import OptionValue
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 OLDEST_MINOR = 29
 """The oldest supported minor version (JAX has the same limit)."""
@@ -57,7 +60,7 @@ class Library(Table):
     `Unimplemented`. ``extensions`` maps the names of its extensions to their structs.
     """
 
-    def __init__(self, api: Any, path: str) -> None:
+    def __init__(self, api: CData, path: str) -> None:
         self.path = path
         self.api = api
         complete_types()
@@ -71,7 +74,7 @@ class Library(Table):
         if minor < _REARRANGED_MINOR:
             size = min(size, _SETTLED_TABLE)
         super().__init__(api, size, _SLOTS, owner, sizes)
-        self.extensions: dict[str, Any] = {}
+        self.extensions: dict[str, CData] = {}
         if minor >= _CHAIN_MINOR:
             self.extensions = read_chain(api.extension_start, path, addresses)
         self._tables: dict[str, ExtensionTable] = {}
@@ -125,7 +128,7 @@ class Library(Table):
         traceback at an exit that nothing is wrong with.
         """
 
-        def stub(args: object) -> NoReturn:
+        def stub(args: CData) -> NoReturn:
             if ends_daemons and threading.current_thread() in _find_daemons():
                 raise SystemExit
             raise FailedPrecondition(

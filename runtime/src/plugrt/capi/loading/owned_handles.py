@@ -6,12 +6,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.lifetime.forks import call_in_child, keep_forever
 from plugrt.native.finalizers import finish
 from plugrt.native.native_core import core
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 class _Watch(weakref.ref[Any]):
@@ -42,13 +45,13 @@ _ended: Any = _end if core is None else core.Watching(watches)
 
 
 def own(
-    pointer: object,
+    pointer: CData,
     free: Callable[[Any], object],
     group: Sequence[bool] = (),
-    lends: object = None,
+    lends: CData | None = None,
     keep: object = None,
     is_repeatable: bool = False,
-) -> Any:
+) -> CData:
     """Returns ``pointer`` as an object that calls ``free(pointer)`` once when it is freed.
 
     ``__del__`` and ``ffi.gc`` are not enough. The garbage collector runs the finalisers of all
@@ -81,7 +84,7 @@ def own(
     return handle
 
 
-def address_of(pointer: object) -> int:
+def address_of(pointer: CData) -> int:
     """Returns the address in a pointer."""
     return int(ffi.cast("uintptr_t", pointer))
 

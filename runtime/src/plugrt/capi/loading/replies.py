@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
@@ -13,8 +13,11 @@ from plugrt.capi.loading.exception_guard import guard
 from plugrt.errors import InvalidReply, escape_controls
 from plugrt.interface import OptionValue
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
-def _get_function_name(args: object) -> str:
+
+def _get_function_name(args: CData) -> str:
     """Returns the function that an argument struct belongs to."""
     name: str = ffi.typeof(args).item.cname
     return name.removeprefix("struct ").removesuffix("_Args")
@@ -30,14 +33,14 @@ class Replies:
     owner: str
     """The library's name for messages."""
 
-    def invalid(self, args: object, what: str) -> InvalidReply:
+    def invalid(self, args: CData, what: str) -> InvalidReply:
         """Returns the exception for a reply that cannot be used; ``what`` follows "it ..."."""
         return InvalidReply(
             f"{self.owner}: {_get_function_name(args)} reported success, but {what}"
         )
 
     @contextmanager
-    def reading(self, args: object, field: str) -> Iterator[None]:
+    def reading(self, args: CData, field: str) -> Iterator[None]:
         """Within it, `InvalidReply` and `ValueError` get the names of the function and field."""
         try:
             yield
@@ -45,13 +48,13 @@ class Replies:
             message = error.message if isinstance(error, InvalidReply) else str(error)
             raise self.invalid(args, f"its {field} cannot be read: {message}") from None
 
-    def check_handles(self, args: object, fields: tuple[str, ...]) -> None:
+    def check_handles(self, args: CData, fields: tuple[str, ...]) -> None:
         """Raises `InvalidReply` for NULL in a field in which a function returns a handle."""
         for field in fields:
             if not getattr(args, field):
                 raise self.invalid(args, f"it gave no {field} (NULL)")
 
-    def text(self, args: object, field: str) -> str:
+    def text(self, args: CData, field: str) -> str:
         """Returns a string whose size is in ``<field>_size``, control characters escaped.
 
         Of a longer one it has the first `_MOST_BYTES`: several copies are made of an error's text.
@@ -65,12 +68,12 @@ class Replies:
             found = escape_controls(c_values.text(pointer, min(size, _MOST_BYTES)))
         return found if size <= _MOST_BYTES else f"{found}… {size - _MOST_BYTES} bytes more"
 
-    def data(self, args: object, field: str, size: str | None = None) -> bytes:
+    def data(self, args: CData, field: str, size: str | None = None) -> bytes:
         """Returns bytes whose number is in ``<field>_size`` or another field."""
         with self.reading(args, field):
             return c_values.data(getattr(args, field), getattr(args, size or f"{field}_size"))
 
-    def items(self, args: object, field: str, count: str | int) -> list[Any]:
+    def items(self, args: CData, field: str, count: str | int) -> list[Any]:
         """Returns the elements of an array whose length is in the field ``count``, or that."""
         number = getattr(args, count) if isinstance(count, str) else count
         pointer = getattr(args, field)
@@ -79,7 +82,7 @@ class Replies:
         with self.reading(args, field):
             return c_values.unpack(pointer, number)
 
-    def handles(self, args: object, field: str, count: str) -> list[Any]:
+    def handles(self, args: CData, field: str, count: str) -> list[CData]:
         """Returns an array of handles, none of them NULL."""
         found = self.items(args, field, count)
         for i, handle in enumerate(found):
@@ -87,14 +90,14 @@ class Replies:
                 raise self.invalid(args, f"{field}[{i}] of {len(found)} is NULL")
         return found
 
-    def distinct_devices(self, args: object, field: str, count: str) -> list[Any]:
+    def distinct_devices(self, args: CData, field: str, count: str) -> list[CData]:
         """As `handles`, none of them twice."""
         found = self.handles(args, field, count)
         if len(set(found)) != len(found):
             raise self.invalid(args, f"its {field} list one device twice: {found}")
         return found
 
-    def strings(self, args: object, field: str, sizes: str, count: str) -> list[str]:
+    def strings(self, args: CData, field: str, sizes: str, count: str) -> list[str]:
         """Returns the strings of parallel arrays of pointers and sizes."""
         number = getattr(args, count)
         pointers = self.items(args, field, number)
@@ -102,12 +105,12 @@ class Replies:
             lengths = self.items(args, sizes, number)
             return [c_values.text(p, n) for p, n in zip(pointers, lengths, strict=True)]
 
-    def named_values(self, args: object, field: str, count: str) -> dict[str, OptionValue]:
+    def named_values(self, args: CData, field: str, count: str) -> dict[str, OptionValue]:
         """Returns an array of ``PJRT_NamedValue`` as a dict."""
         with self.reading(args, field):
             return c_values.read_named_values(getattr(args, field), getattr(args, count))
 
-    def owned_bytes(self, args: object, field: str, owner: str, deleter: str) -> bytes:
+    def owned_bytes(self, args: CData, field: str, owner: str, deleter: str) -> bytes:
         """Returns a copy of bytes that the library owns, and calls its deleter once."""
         free, holder = self.function(args, deleter), getattr(args, owner)
         if holder and not is_memory(int(ffi.cast("uintptr_t", holder)), 1):
@@ -118,9 +121,9 @@ class Replies:
             if free is not None:
                 free(holder)
 
-    def function(self, args: object, field: str) -> Callable[[Any], None] | None:
+    def function(self, args: CData, field: str) -> Callable[[CData], None] | None:
         """Returns a function pointer of a reply, None for NULL."""
-        found: Callable[[Any], None] = getattr(args, field)
+        found: Callable[[CData], None] = getattr(args, field)
         address = int(ffi.cast("uintptr_t", found))
         if address and not is_code(address):
             raise self.invalid(args, f"its {field} is at {address:#x}, where there is no code")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt import interface
 from plugrt.capi.abi import c_values
@@ -21,6 +21,9 @@ from plugrt.errors import InvalidArgument, InvalidReply, Unimplemented, Unsuppor
 from plugrt.interface import Layout, MemoryAnalysis, OptionValue, Program, TensorType
 from plugrt.wire import hlo_proto
 from plugrt.wire.protobuf import Content
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 T = TypeVar("T")
 _MAX_BYTES = (1 << 63) - 1
@@ -61,7 +64,7 @@ class Executable(interface.Executable):
     def __init__(
         self,
         library: Library,
-        pointer: object,
+        pointer: CData,
         origin: Origin,
         keep: tuple[object, ...],
         exiting: Sequence[bool] = (),
@@ -83,7 +86,7 @@ class Executable(interface.Executable):
         return self._library.path
 
     @property
-    def pointer(self) -> Any:
+    def pointer(self) -> CData:
         """The ``PJRT_Executable*``."""
         return self._pointer
 
@@ -92,7 +95,7 @@ class Executable(interface.Executable):
         """The library that compiled it."""
         return self._library
 
-    def _call(self, what: str, **inputs: object) -> Any:
+    def _call(self, what: str, **inputs: object) -> CData:
         return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
 
     @property
@@ -234,7 +237,7 @@ class Executable(interface.Executable):
         except Unimplemented:
             return otherwise
 
-    def _tensor_type(self, shapes: object, shape: tuple[int, ...], element_type: int) -> TensorType:
+    def _tensor_type(self, shapes: CData, shape: tuple[int, ...], element_type: int) -> TensorType:
         try:
             dtype = element_type_to_dtype(element_type)
         except UnsupportedDtype as error:

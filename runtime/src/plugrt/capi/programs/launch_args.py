@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import Prepared, StructSizes
 from plugrt.interface import ExecuteOptions
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 _POINTER: int = ffi.sizeof("void*")
 
@@ -70,11 +73,11 @@ class LaunchArgs:
         """Restores all but the arguments to the state before any launch."""
         self._prepared.restore()
 
-    def fill(self, pointers: list[Any], device: int = 0) -> None:
+    def fill(self, pointers: list[CData], device: int = 0) -> None:
         """Sets a device's arguments; `TypeError` or `ValueError` unless they are the right ones."""
         self.arguments[device][self.all] = pointers
 
-    def results(self, device: int = 0) -> list[Any]:
+    def results(self, device: int = 0) -> list[CData]:
         """Returns the ``PJRT_Buffer*`` of a device's results after the launch."""
         return list(ffi.unpack(self.outputs[device], self._num_results))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.structs import new_struct
@@ -23,6 +24,9 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import Shards, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 
 class LaunchChecks:
@@ -111,7 +115,7 @@ class LaunchChecks:
         return self.missing_among(launch_args.args, made, specs)
 
     def missing_among(
-        self, args: object, made: Sequence[Sequence[object]], specs: Sequence[Sequence[BufferSpec]]
+        self, args: CData, made: Sequence[Sequence[CData]], specs: Sequence[Sequence[BufferSpec]]
     ) -> InvalidReply:
         """As `missing_result`, of the pointers ``made`` on each device; ``args`` is the struct."""
         missing = ""

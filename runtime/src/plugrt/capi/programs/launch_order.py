@@ -10,6 +10,9 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.errors import PjrtError
 from plugrt.wire import hlo_proto
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 if TYPE_CHECKING:  # the cpu plugin imports this module without a library
     from plugrt.capi.devices.devices import ClientBase, Device
     from plugrt.capi.library.client_handle import ClientHandle
@@ -52,9 +55,7 @@ class PartByPart:
         self._pointers = [device.pointer for device in devices]
         self._known = False  # whether the library has launched a single part
 
-    def launch(
-        self, launch: Callable[[Any], object], launch_args: LaunchArgs, events: Any
-    ) -> Any | None:
+    def launch(self, launch: Callable[[CData], Any], launch_args: LaunchArgs, events: CData) -> Any:
         """Launches the parts, and returns the library's error, NULL for none.
 
         None where the library launches no single part: nothing was launched. After an error
@@ -88,7 +89,7 @@ class PartByPart:
             self._drop(launch_args, events, done)
         return error
 
-    def _drop(self, launch_args: LaunchArgs, events: Any, done: int) -> None:
+    def _drop(self, launch_args: LaunchArgs, events: CData, done: int) -> None:
         for i in range(done):
             for buffer in filter(None, launch_args.results(i)):
                 self._handle.release("Buffer_Destroy", "buffer", buffer)

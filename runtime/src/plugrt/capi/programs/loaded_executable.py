@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
 from plugrt.capi.abi import proto_wire
@@ -26,6 +26,9 @@ from plugrt.lifetime.waiter import ended
 from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core
 
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
+
 _get_signature = attrgetter("_spec.signature")
 
 _FUNCTIONS_OF_CORE = (
@@ -41,7 +44,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     def __init__(
         self,
         client: ClientBase,
-        pointer: object,
+        pointer: CData,
         donates: bool,
         names_layouts: bool = True,
         known: Known | None = None,
@@ -193,7 +196,7 @@ def _await_all(events: list[Event]) -> None:
         event.wait_for_end()
 
 
-def read_addressable_devices(client: ClientBase, pointer: object) -> tuple[Device, ...]:
+def read_addressable_devices(client: ClientBase, pointer: CData) -> tuple[Device, ...]:
     """Returns the devices of this process that a ``PJRT_LoadedExecutable`` runs on."""
     library = client.handle().library
     args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
@@ -201,7 +204,7 @@ def read_addressable_devices(client: ClientBase, pointer: object) -> tuple[Devic
     return tuple(client.device_at(p, args) for p in found)
 
 
-def read_device_assignment(handle: ClientHandle, pointer: object) -> DeviceAssignment:
+def read_device_assignment(handle: ClientHandle, pointer: CData) -> DeviceAssignment:
     """Returns the devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
     library = handle.library
     args = library.call("LoadedExecutable_GetDeviceAssignment", executable=pointer)
@@ -215,7 +218,7 @@ def read_device_assignment(handle: ClientHandle, pointer: object) -> DeviceAssig
         return proto_wire.read_device_assignment(encoded)
 
 
-def read_logical_device_ids(handle: ClientHandle, pointer: object) -> list[tuple[int, int]]:
+def read_logical_device_ids(handle: ClientHandle, pointer: CData) -> list[tuple[int, int]]:
     """Returns (replica, partition) of each device of this process (PJRT 0.96)."""
     library = handle.library
     args = library.call("LoadedExecutable_AddressableDeviceLogicalIds", executable=pointer)

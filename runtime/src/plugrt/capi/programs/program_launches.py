@@ -6,7 +6,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
@@ -20,6 +20,9 @@ from plugrt.capi.programs.launch_errors import LaunchErrors
 from plugrt.capi.programs.launch_order import PartByPart, is_launched_one_by_one
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.interface import ExecuteOptions, Shards
+
+if TYPE_CHECKING:
+    from plugrt.capi.abi._abi import CData
 
 _unpack = ffi.unpack
 _new: Any = object.__new__
@@ -62,7 +65,7 @@ class ProgramLaunches(LaunchErrors):
     _only_spec: BufferSpec | None
     """Of the result, where there is one on one device."""
     _parts: PartByPart | None
-    _pointer: Any
+    _pointer: CData
 
     def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         """Launches on one device; the caller guarantees the arguments' number, types and client."""
@@ -117,7 +120,7 @@ class ProgramLaunches(LaunchErrors):
         return results
 
     def _execute_on_all(
-        self, arguments: Sequence[Shards], events: object = ffi.NULL
+        self, arguments: Sequence[Shards], events: CData = ffi.NULL
     ) -> Sequence[Shards]:
         """Launches on several devices, without checking types."""
 
@@ -128,7 +131,7 @@ class ProgramLaunches(LaunchErrors):
 
         return launch_holding(launch, arguments, None, self._donation)
 
-    def _launch_on_all(self, arguments: Sequence[Shards], events: object) -> Sequence[Shards]:
+    def _launch_on_all(self, arguments: Sequence[Shards], events: CData) -> Sequence[Shards]:
         if self._donation:
             self._donation.refuse_repeated(arguments)
         handle = self._handle
