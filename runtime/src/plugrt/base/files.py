@@ -180,7 +180,7 @@ def read_json(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> Any
     return parse_json(read_bytes(path, most, own=own))
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> object:
     """Returns a JSON value; `ValueError` for anything else, however deep it is nested."""
     import json  # not needed by every start
 

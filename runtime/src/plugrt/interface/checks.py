@@ -173,7 +173,7 @@ def check_assignable(num_replicas: Any, num_partitions: Any, available: int, own
         )
 
 
-def check_execute_options(launch_id: int, kept: Sequence[Any]) -> None:
+def check_execute_options(launch_id: int, kept: Sequence[object]) -> None:
     """Raises for a launch id that does not fit 32 bits, and for what is no argument's index."""
     for i in kept:
         if not isinstance(i, INTEGER):

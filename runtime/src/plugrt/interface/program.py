@@ -148,7 +148,7 @@ class CompileOptions:
             )
 
 
-_OPTION_TYPES: Mapping[str, Any] = {
+_OPTION_TYPES: Mapping[str, object] = {
     "num_replicas": int | np.integer,
     "num_partitions": int | np.integer,
     "device_assignment": DeviceAssignment | None,

@@ -33,9 +33,9 @@ class LaunchSteps:
     ``is_ready(result)`` was true of all results of the last one.
     """
 
-    launch: Callable[[list[Any]], Any]
-    take: Callable[..., Sequence[Any]]
-    take_arguments: tuple[Any, ...]
+    launch: Callable[[list[Any]], object]
+    take: Callable[..., Sequence[object]]
+    take_arguments: tuple[object, ...]
     argument_class: type
     unless: tuple[Sized, ...]
     explain: Callable[[Exception, list[Any]], Exception]
@@ -64,7 +64,7 @@ class HeldForm:
 
     open: Callable[[Any], Sequence[Any]]
     held_class: type
-    view: Callable[[Any], Any] | None = None
+    view: Callable[[Any], object] | None = None
     is_ready: Callable[[Any], bool] | None = None
     wait: Callable[[Any], object] | None = None
     lock: Any = None

@@ -35,7 +35,7 @@ def is_interruption(error: BaseException) -> bool:
     return False
 
 
-def _code_of(handler: Any) -> Any:
+def _code_of(handler: Any) -> object:
     """Returns the code that runs for a handler; None where that is none of Python's."""
     while isinstance(handler, functools.partial):
         handler = handler.func
@@ -50,7 +50,7 @@ class _Block:
     __slots__ = ("__weakref__", "generator", "thread")
 
     def __init__(self) -> None:
-        self.generator: Any = None
+        self.generator: object = None
         self.thread = get_ident()
 
 
@@ -121,7 +121,7 @@ class Scope:
 
     __slots__ = ()
 
-    def _surround(self) -> Iterator[Any]:
+    def _surround(self) -> Iterator[object]:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
@@ -159,11 +159,11 @@ class _FunctionScope(Scope):
     __slots__ = ("_arguments", "_function", "_named")
 
     def __init__(
-        self, function: Callable[..., Iterator[Any]], arguments: Any, named: dict[str, Any]
+        self, function: Callable[..., Iterator[object]], arguments: Any, named: dict[str, object]
     ) -> None:
         self._function, self._arguments, self._named = function, arguments, named
 
-    def _surround(self) -> Iterator[Any]:
+    def _surround(self) -> Iterator[object]:
         return self._function(*self._arguments, **self._named)
 
     def __call__(self, function: Callable[Q, T]) -> Callable[Q, T]:

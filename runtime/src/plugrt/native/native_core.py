@@ -64,8 +64,8 @@ new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else c
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""
 
 
-def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*arguments: object) -> Any:
+def _guard(function: Callable[..., Any], settle: Callable[..., object]) -> Callable[..., object]:
+    def guarded(*arguments: object) -> object:
         try:
             return function(*arguments)
         except BaseException as error:  # noqa: BLE001 - a library calls this
@@ -77,7 +77,7 @@ def _guard(function: Callable[..., Any], settle: Callable[..., Any]) -> Callable
     return guarded
 
 
-catching: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = (
+catching: Callable[[Callable[..., object], Callable[..., object]], Callable[..., Any]] = (
     _guard if core is None else core.catching
 )
 """Returns a function as a library calls it, which gets no exceptions but errors of its own kind.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Connection(ABC):
 
     @property
     @abstractmethod
-    def client(self) -> Any:
+    def client(self) -> object:
         """The object behind it, for backends that are of the same make (jaxlib's client)."""
 
     @abstractmethod

@@ -45,7 +45,7 @@ class Hooks:
 
     def _call_hook(self, hook: str, offered: object, **arguments: object) -> list[Any]:
         others = [p for p in self._manager.get_plugins() if p is not offered]
-        answers: list[Any] = self._manager.subset_hook_caller(hook, others)(**arguments)
+        answers: list[object] = self._manager.subset_hook_caller(hook, others)(**arguments)
         return answers
 
     def collect_plugins(self, offered: object) -> list[Plugin]:
@@ -61,7 +61,7 @@ class Hooks:
             except Exception as error:  # noqa: BLE001 a listener's error must not lose the client
                 logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
-    def call(self, hook: str, offered: object, **arguments: object) -> list[Any]:
+    def call(self, hook: str, offered: object, **arguments: object) -> list[object]:
         """Returns what the object's implementation of a hook returns, in a list without None.
 
         Raises `PluginBroken` where it implements others, or none.

@@ -11,7 +11,7 @@ for, as a `Plugin` does. What fails is named in a warning, and left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pluggy
 
@@ -70,7 +70,7 @@ def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:
 
 
 @hookspec
-def plugrt_cluster_environments() -> Sequence[Any]:
+def plugrt_cluster_environments() -> Sequence[object]:
     """Return ways to find the other processes of a run, for `plugrt.distributed.initialize`.
 
     Each is a `plugrt.distributed.ClusterEnvironment`. Called once, by an ``initialize`` that has
@@ -80,7 +80,7 @@ def plugrt_cluster_environments() -> Sequence[Any]:
 
 
 @hookspec
-def plugrt_coordination() -> Any:
+def plugrt_coordination() -> object:
     """Return the service through which the processes of a run find each other.
 
     It is a `plugrt.plugins.coordination.Coordination`; the first one that is offered is used.
@@ -98,7 +98,7 @@ def plugrt_doctor_facts() -> Mapping[str, str | int | float | bool]:
 
 
 @hookspec
-def plugrt_conformance_checks() -> Sequence[Any]:
+def plugrt_conformance_checks() -> Sequence[object]:
     """Return checks that ``plugrt conform`` runs beside its own.
 
     Each is a `plugrt_sdk.conformance.Chapter`, whose ids begin with the name of the entry point.

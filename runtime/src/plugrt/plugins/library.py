@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt.base.files import names_of, why_no_file
 from plugrt.base.xla_environment import set_variables
@@ -107,7 +107,7 @@ class LibraryPlugin(Plugin):
         arguments = {"name": name, "library_path": library_path, "options": options,
                      "priority": priority, "platform": platform, "aliases": aliases,
                      "experimental": experimental}  # fmt: skip
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             key: value for key, value in arguments.items() if value is not None
         }
         self.name = name if isinstance(name, str) else self.name  # for the message

@@ -104,7 +104,7 @@ def run_in_child(
     seconds: float,
     *,
     env: Mapping[str, str | None] | None = None,
-    on_line: Callable[[dict[str, Any]], None] | None = None,
+    on_line: Callable[[dict[str, object]], None] | None = None,
 ) -> Outcome:
     """Runs ``target`` (``module:function``) in a child process and returns the outcome.
 
@@ -190,7 +190,7 @@ def _end_stopped(keeper: int) -> str:
     return ""
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse(line: bytes) -> dict[str, object] | None:
     """Returns a line's object; None where the child was ended within it, or other code wrote it."""
     try:
         found = parse_json(line)

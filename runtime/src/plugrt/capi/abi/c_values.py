@@ -84,7 +84,7 @@ def _integer(name: str, value: Any) -> int:
     return number
 
 
-def _fill(item: Any, name: str, value: object) -> Any:
+def _fill(item: Any, name: str, value: object) -> object:
     """Writes one value; returns what must stay alive."""
     if isinstance(value, bool | np.bool_):
         item.type, item.bool_value, item.value_size = _BOOL, bool(value), 1

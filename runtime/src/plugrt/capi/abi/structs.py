@@ -77,7 +77,7 @@ def _name(struct: str) -> str:
 
 
 @cache
-def _type(name: str) -> tuple[Any, int]:
+def _type(name: str) -> tuple[object, int]:
     """Returns (pointer type, size) of a struct, 0 where that differs between headers."""
     if name.removeprefix("struct ") in GROWN:
         return ffi.typeof(name + "*"), 0

@@ -325,7 +325,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         pointer = self._pointer
         self._share(self._dead if pointer is None else pointer)
 
-    def to_dlpack(self, stream: int | None = None) -> Any:
+    def to_dlpack(self, stream: int | None = None) -> object:
         device, spec = self.dlpack_device(), self._spec
         dlpack.get_type_code(spec.dtype)  # which raises before there is anything to wait for
         if self.minor_to_major() != self._c_order():

@@ -40,7 +40,7 @@ class PythonBuffer:
 
     # Default arguments: at exit the interpreter may have cleared this module's globals.
     def __del__(
-        self, _getrefcount: Callable[[Any], int] = getrefcount, _alone: int = ALONE
+        self, _getrefcount: Callable[[object], int] = getrefcount, _alone: int = ALONE
     ) -> None:
         try:
             pointer = self._pointer

@@ -75,7 +75,7 @@ class BufferSpec:
         found: BufferSpec = kept.get_or_make(key, lambda: BufferSpec(self.handle, *key))
         return found
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """Returns what decides how a library reads and copies such buffers."""
         return self.dtype, self.tensor_type.layout, getattr(self.memory, "kind", "")
 

@@ -65,7 +65,7 @@ _get_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p
 # Process-wide: numbers `_exported`.
 _keys = itertools.count(1)
 # Process-wide: a consumer in C has a number alone, and ends the tensor at any time.
-_exported: dict[int, tuple[Any, ...]] = {}
+_exported: dict[int, tuple[object, ...]] = {}
 
 
 def get_type_code(dtype: np.dtype[np.generic]) -> int:

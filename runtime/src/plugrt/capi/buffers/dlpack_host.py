@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +32,7 @@ def view_capsule(capsule: object) -> npt.NDArray[np.generic]:
     return host_array(found.address, found.shape, found.strides, found.dtype, capsule)
 
 
-def export_array(array: npt.NDArray[np.generic]) -> Any:
+def export_array(array: npt.NDArray[np.generic]) -> object:
     """Returns a capsule of a NumPy array in C order, which it keeps alive."""
     return dlpack.export(array.ctypes.data, array.shape, array.dtype, (CPU, 0), array)
 

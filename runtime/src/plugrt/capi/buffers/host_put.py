@@ -90,7 +90,7 @@ class Transfers:
         self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
         handle.launchers.keep(self, None)
         self._event_args: list[CData] = []
-        self._puts: BoundedCache[Any, _PutArgs] = BoundedCache(_MAX_SPECS)
+        self._puts: BoundedCache[object, _PutArgs] = BoundedCache(_MAX_SPECS)
 
     @property
     def _lent(self) -> HostBufferSemantics:
@@ -199,7 +199,7 @@ class Transfers:
 
     def compile_put(
         self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device, number: bool
-    ) -> Any:
+    ) -> object:
         """Returns the core's put of arrays (or, with ``number``, of Python's numbers) on a device.
 
         None where there is no core, and for what it leaves to `put` in any case.

@@ -131,7 +131,7 @@ def delete_later_in_python(buffer: Any) -> bool:
 _call_holding: Callable[..., tuple[int, Any]] = (
     core.call_holding if core else call_holding_in_python
 )
-delete_later: Callable[[Any], bool] = core.delete_later if core else delete_later_in_python
+delete_later: Callable[[object], bool] = core.delete_later if core else delete_later_in_python
 
 
 def launch_holding(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer_spec import BufferSpec
 from plugrt.capi.library.client_handle import system_says
@@ -22,7 +20,7 @@ def is_small(spec: BufferSpec) -> bool:
     return bool(spec.direct) and 0 < spec.nbytes <= SMALL_BYTES
 
 
-def compile_reader(spec: BufferSpec) -> Any:
+def compile_reader(spec: BufferSpec) -> object:
     """Returns what reads buffers of a type, as copies if it is small; None where Python has to."""
     handle = spec.handle
     if core is None or spec.axes is not None or not spec.nbytes:

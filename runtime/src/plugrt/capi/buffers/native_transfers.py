@@ -65,7 +65,7 @@ _FUNCTIONS = ("Buffer_CopyToDevice", "Buffer_GetMemoryLayout")
 _ARGS = "PJRT_Buffer_CopyToDevice_Args"
 
 
-def compile_copy(spec: BufferSpec) -> Any:
+def compile_copy(spec: BufferSpec) -> object:
     """Returns what makes copies with that spec of arrays on another of the client's devices.
 
     None where there is no core, where Python calls the functions that it needs, or where the

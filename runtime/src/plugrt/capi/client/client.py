@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -330,7 +330,7 @@ class Client(ClientBase):
             if reason is not None:
                 raise serialized_envelope.make_version_error(reason, self.library)
         content, size = c_values.chars(opened.payload)
-        inputs: dict[str, Any] = {}
+        inputs: dict[str, object] = {}
         if options is not None:
             encoded, encoded_size = self._encode(options)
             inputs["overridden_serialized_compile_options"] = encoded
@@ -397,13 +397,13 @@ class Client(ClientBase):
 
     def compile_put(
         self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device, number: bool
-    ) -> Any:
+    ) -> object:
         """Returns what puts arrays, or numbers, in the core: see `Transfers.compile_put`."""
         return self._transfers.compile_put(shape, dtype, device, number)
 
     def compile_copy(
         self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device
-    ) -> Any:
+    ) -> object:
         """Returns what copies arrays to a device in the core; None where Python has to."""
         if self._handle is None:
             return None

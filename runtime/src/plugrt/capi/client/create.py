@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class KeyValueCallbacks:
         self.put = self._callback("PJRT_KeyValuePutCallback", self._put)
 
     def _callback(self, c_type: str, function: Callable[[CData], object]) -> CData:
-        def run(args: CData) -> Any:
+        def run(args: CData) -> object:
             try:
                 function(args)
             except PjrtError as error:
@@ -62,7 +62,7 @@ class KeyValueCallbacks:
         return ffi.callback(c_type, mark_callback(run))
 
     @staticmethod
-    def _refuse(args: CData, code: int, message: str) -> Any:
+    def _refuse(args: CData, code: int, message: str) -> object:
         text, size = c_values.chars(message)
         return args.callback_error[0](code, text, size)
 
@@ -129,7 +129,7 @@ def create_client(
     library = _library(path_or_library)
     take_exits(library.path)
     library.initialize()
-    inputs: dict[str, Any] = {"create_options": array if count else ffi.NULL}
+    inputs: dict[str, object] = {"create_options": array if count else ffi.NULL}
     callbacks = None if kv_store is None else KeyValueCallbacks(kv_store)
     if callbacks is not None:
         inputs |= {

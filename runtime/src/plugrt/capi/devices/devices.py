@@ -224,10 +224,10 @@ class ClientBase(interface.Client):
         self._handle: ClientHandle | None = handle
         self._by_pointer: dict[CData, Device] = {}
         self._memories: dict[CData, Memory] = {}
-        self._signatures: BoundedCache[Any, tuple[Any, ...]] = BoundedCache(
+        self._signatures: BoundedCache[object, tuple[object, ...]] = BoundedCache(
             _MAX_SIGNATURES, interned=True
         )
-        self.copy_specs: BoundedCache[Any, Any] | None = BoundedCache(_MAX_SIGNATURES)
+        self.copy_specs: BoundedCache[object, Any] | None = BoundedCache(_MAX_SIGNATURES)
         """The specs of copies between its devices, None once it is closed: they keep its handle."""
 
     def handle(self) -> ClientHandle:

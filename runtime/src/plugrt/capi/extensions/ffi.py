@@ -102,16 +102,16 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
     ``call`` makes its calls; the usual one is for memory that the host can address.
     """
 
-    def run(frame: CData) -> Any:
+    def run(frame: CData) -> object:
         if not answer_metadata(frame) and frame.stage == EXECUTE:
             call(handler, frame)
         return ffi.NULL
 
-    def fail(error: BaseException, frame: CData) -> Any:
+    def fail(error: BaseException, frame: CData) -> object:
         failure = as_failure(f"the handler of {target!r}", error)
         return _error(frame, failure.code, failure.message)
 
-    def fail_unguarded(_: object, error: BaseException, entry: Any) -> Any:
+    def fail_unguarded(_: object, error: BaseException, entry: Any) -> object:
         return fail(error, *entry.tb_frame.f_locals["arguments"])
 
     # Without the core an interrupt may come at the entry of the guard; cffi would return NULL.
@@ -201,16 +201,16 @@ def _array(buffer: CData, writeable: bool) -> npt.NDArray[np.generic]:
     return view
 
 
-def read_attributes(attrs: CData) -> dict[str, Any]:
+def read_attributes(attrs: CData) -> dict[str, object]:
     """Returns the attributes of a call by name: NumPy's scalars and arrays, texts, dicts."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for i in range(attrs.size):
         span = attrs.names[i]
         found[c_values.text(span.ptr, span.len)] = _attribute(attrs.types[i], attrs.values[i])
     return found
 
 
-def _attribute(attribute_type: int, pointer: CData) -> Any:
+def _attribute(attribute_type: int, pointer: CData) -> object:
     if attribute_type == STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
         return c_values.text(span.ptr, span.len)
@@ -227,7 +227,7 @@ def _attribute(attribute_type: int, pointer: CData) -> Any:
     raise ValueError(f"an attribute has the unknown type {attribute_type}")
 
 
-def _error(frame: CData, code: int, message: str) -> Any:
+def _error(frame: CData, code: int, message: str) -> object:
     args = ffi.new("XLA_FFI_Error_Create_Args*")
     args.struct_size = ffi.sizeof("XLA_FFI_Error_Create_Args")
     text = ffi.new("char[]", message.encode())

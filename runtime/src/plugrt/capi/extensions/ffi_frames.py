@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -168,8 +168,8 @@ def _fill_buffers(
 
 
 def _buffer(
-    array: npt.NDArray[np.generic], memory: npt.NDArray[np.generic], keep: list[Any]
-) -> Any:
+    array: npt.NDArray[np.generic], memory: npt.NDArray[np.generic], keep: list[object]
+) -> object:
     buffer = _kept(ffi.new("XLA_FFI_Buffer*"), keep)
     buffer.struct_size = ffi.sizeof("XLA_FFI_Buffer")
     buffer.dtype = _data_type(array.dtype)

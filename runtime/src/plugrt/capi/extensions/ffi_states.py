@@ -21,7 +21,7 @@ class States:
     """States by the stage that made them: those of an instance, or those of one launch."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[int, Any]] = {}
+        self._made: dict[int, tuple[int, object]] = {}
         self._lock = threading.Lock()
 
     def add(self, stage: int, type_id: int, state: object) -> bool:
@@ -29,7 +29,7 @@ class States:
         with self._lock:
             return self._made.setdefault(stage, (type_id, state))[1] is state
 
-    def find(self, stage: int) -> tuple[int, Any] | None:
+    def find(self, stage: int) -> tuple[int, object] | None:
         """Returns the type and the state of a stage, or None."""
         return self._made.get(stage)
 

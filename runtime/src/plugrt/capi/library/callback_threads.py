@@ -36,11 +36,11 @@ def c_callback(c_type: str) -> Callable[[Callable[..., object]], CData]:
     return lambda function: keep_forever(ffi.callback(c_type, function))
 
 
-def mark_callback(function: Callable[..., object]) -> Callable[..., Any]:
+def mark_callback(function: Callable[..., object]) -> Callable[..., object]:
     """Wraps a function that a library calls, so that `here.depth` counts it."""
 
     @functools.wraps(function)
-    def run(*args: CData) -> Any:
+    def run(*args: CData) -> object:
         before = here.depth
         here.depth = before + 1
         try:

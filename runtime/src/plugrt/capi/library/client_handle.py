@@ -87,7 +87,7 @@ class ClientHandle:
     def __init__(self, library: Library, pointer: CData) -> None:
         self.library = library
         self.exiting: list[bool] = []
-        self.keep: list[Any] = []
+        self.keep: list[object] = []
         """Objects that must live as long as the client, such as callbacks passed to it."""
         exiting, keep = self.exiting, self.keep
 
@@ -126,7 +126,7 @@ class ClientHandle:
         stays in it, as one that is unmapped after its look-up would: the check is for addresses
         that a library makes up, not for memory that it frees too early.
         """
-        self.pending: list[tuple[Any, Any]] = []
+        self.pending: list[tuple[Any, object]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         self.core = None if core is None else self._make_core()
         """What the compiled core needs of the library; None where Python does the same."""

@@ -171,7 +171,7 @@ class Table(Replies):
             self._forget(name, told)
         return Unimplemented(told)
 
-    def await_event(self, args: CData) -> Any:
+    def await_event(self, args: CData) -> object:
         """Waits as ``PJRT_Event_Await``, or in another way; returns the event's error, if any."""
         error = self.slots["Event_Await"](args)
         if error and self.substitute("Event_Await", error, args):
@@ -201,7 +201,7 @@ class Table(Replies):
         self.slots[name] = self._await_by_polling
         return True
 
-    def resize(self, name: str, args: CData, error: Any, struct: str, sized: CData) -> Any:
+    def resize(self, name: str, args: CData, error: Any, struct: str, sized: CData) -> object:
         """Calls a function again where its error is of a struct's size; returns the last error.
 
         That is ``sized``, which the arguments are or point to. A strict library refuses another
@@ -237,7 +237,7 @@ class Table(Replies):
         memory = is_memory(int(ffi.cast("uintptr_t", error)), 1)
         return memory and self._error_code(error) == code
 
-    def _await_by_polling(self, args: CData) -> Any:
+    def _await_by_polling(self, args: CData) -> object:
         """Waits as ``PJRT_Event_Await``; returns the event's error."""
         asked = new_struct("struct PJRT_Event_IsReady_Args")
         asked.event = args.event
@@ -296,7 +296,7 @@ class Table(Replies):
         name: str,
         field: str,
         unless: list[bool] | None = None,
-        lock: AbstractContextManager[Any] | None = None,
+        lock: AbstractContextManager[object] | None = None,
         waits: bool = False,
     ) -> Callable[[CData | int], object]:
         """Returns what frees the handle at an address, for `own`: in C where the function is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import EXTENSIONS
@@ -35,8 +35,8 @@ class Ledger:
         self.created: Counter[str] = Counter()
         self.destroyed: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._loaded: dict[Any, Any] = {}
-        self._outputs: dict[Any, int] = {}
+        self._loaded: dict[object, object] = {}
+        self._outputs: dict[object, int] = {}
         """The number of results on a device, by ``PJRT_LoadedExecutable*``."""
         extensions = [library.extension(n) for n in library.extensions if n in EXTENSIONS]
         for table in (library, *extensions):  # extensions make errors, which the library frees
@@ -59,7 +59,7 @@ class Ledger:
         destroys = DESTROYS.get(name)
         destroyed_type = _handle_type(name, destroys) if destroys else ""
 
-        def call_and_count(args: CData) -> Any:
+        def call_and_count(args: CData) -> object:
             if destroys and getattr(args, destroys) != ffi.NULL:
                 with self._lock:
                     self.destroyed[destroyed_type] += 1

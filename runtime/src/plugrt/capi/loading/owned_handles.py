@@ -22,7 +22,7 @@ class _Watch(weakref.ref[Any]):
 
     __slots__ = ("free", "group", "keep", "lends", "raw")
 
-    free: Any
+    free: object
     group: object
     keep: object
     lends: int | None
@@ -120,7 +120,7 @@ def stop_freeing() -> None:
 
 
 # Process-wide: atexit's functions, which run after all modules' own ends.
-kept: list[Any] = []
+kept: list[object] = []
 """The ``free`` functions at interpreter exit, kept alive with what they refer to."""
 
 
@@ -131,7 +131,7 @@ call_in_child(watches.clear)
 class _RefcountProbe:
     """Measures `ALONE` with the same expression as the finaliser of buffers."""
 
-    def __del__(self, _getrefcount: Callable[[Any], int] = getrefcount) -> None:
+    def __del__(self, _getrefcount: Callable[[object], int] = getrefcount) -> None:
         _counts.append(_getrefcount(self))
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from plugrt.capi.probing.trial_computation import STAGES, ProbeResult
 from plugrt.interface import OptionValue
@@ -45,7 +44,7 @@ def probe_library(
 
 def _read_result(outcome: Outcome, elapsed: int) -> ProbeResult:
     """Returns the child's result, unless the way in which it ended contradicts that."""
-    facts: dict[str, Any] = {"elapsed_ms": elapsed}
+    facts: dict[str, object] = {"elapsed_ms": elapsed}
     remarks: list[str] = []
     stage, said = "", None
     for line in outcome.lines:

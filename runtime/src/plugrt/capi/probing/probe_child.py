@@ -21,7 +21,7 @@ from plugrt.errors import (
 )
 
 
-def examine(request: dict[str, Any], say: Any) -> None:
+def examine(request: dict[str, object], say: Any) -> None:
     """Reports each stage as it begins, the facts found, and the result."""
     stages: list[str] = []
 
@@ -56,7 +56,7 @@ def _examine(request: dict[str, Any], begin: Any, say: Any) -> None:
     effects = Effects()
     begin("load")
     library = load_library(request["path"], hints=request["hints"])
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "pjrt_api_version": f"{library.version[0]}.{library.version[1]}",
         "struct_size": int(library.api.struct_size),
         "extensions": sorted(library.extensions),

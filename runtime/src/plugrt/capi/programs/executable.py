@@ -333,7 +333,7 @@ class Executable(interface.Executable):
         )
 
 
-def program_struct(program: Program) -> tuple[Any, list[Any]]:
+def program_struct(program: Program) -> tuple[object, list[object]]:
     """Returns (``PJRT_Program*``, what must stay alive)."""
     if not program.code:
         raise InvalidArgument(f"the program {program.name!r} is empty")

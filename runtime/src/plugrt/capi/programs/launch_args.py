@@ -42,7 +42,7 @@ class LaunchArgs:
             sizes=sizes,
         )
         self.args, self._options = args, options = prepared.structs
-        self._keep: list[Any] = [executable]
+        self._keep: list[object] = [executable]
         self._num_results = num_results
         self.all = slice(0, num_arguments)
         start = ffi.sizeof(prepared.block) - words * _POINTER

@@ -55,7 +55,9 @@ class PartByPart:
         self._pointers = [device.pointer for device in devices]
         self._known = False  # whether the library has launched a single part
 
-    def launch(self, launch: Callable[[CData], Any], launch_args: LaunchArgs, events: CData) -> Any:
+    def launch(
+        self, launch: Callable[[CData], Any], launch_args: LaunchArgs, events: CData
+    ) -> object:
         """Launches the parts, and returns the library's error, NULL for none.
 
         None where the library launches no single part: nothing was launched. After an error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt import interface
 from plugrt.capi.abi import proto_wire
@@ -84,7 +84,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self._parts = None
         self._core = self._make_core()
 
-    def _make_core(self) -> Any:
+    def _make_core(self) -> object:
         """Returns what the core launches; None where launches are Python's."""
         slots = self._handle.library.slots
         if core is None or not self._devices:

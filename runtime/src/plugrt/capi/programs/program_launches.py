@@ -51,7 +51,7 @@ class ProgramLaunches(LaunchErrors):
         "_pointer",
     )  # fmt: skip
 
-    _checked_signature: list[Any] | None
+    _checked_signature: list[object] | None
     """The arguments' signatures at the last checked launch, on one device."""
     _client: ClientBase
     _core: Any

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from plugrt.plugins.hooks import Hooks
 
 T = TypeVar("T")
-Read = Callable[[Record, Any], T]
+Read = Callable[[Record, object], T]
 """Makes an offer of what an entry point's hook returned; raises `PluginBroken` for other types."""
 
 
@@ -64,8 +64,8 @@ def collect_offers(
 
 
 def _ask(
-    hooks: Hooks, group: str, record: Record, offered: object, arguments: dict[str, Any]
-) -> list[Any]:
+    hooks: Hooks, group: str, record: Record, offered: object, arguments: dict[str, object]
+) -> list[object]:
     _check_version(record, getattr(offered, "interface_version", None))
     hooks.register(offered, record.who)
     return hooks.call(HOOK_GROUPS[group], offered, **arguments)

@@ -48,9 +48,9 @@ class Registration:
     priority: int = 400
     library_path: Any = None
     options: Any = None
-    c_api: Any = None
-    factory: Any = None
-    make_topology: Any = None
+    c_api: object = None
+    factory: object = None
+    make_topology: object = None
     unknown: tuple[str, ...] = ()
 
 
@@ -66,7 +66,7 @@ class Recorder:
         self, plugin_name: str, priority: int = 400, library_path: object = None,
         options: object = None, c_api: object = None, factory: object = None,
         make_topology: object = None, **unknown: object,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         """Records a plugin, and returns what jax's function returns: a capsule with its table.
 
         Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one. None where
@@ -126,7 +126,7 @@ def _load_table(path: str) -> object | None:
         return None
 
 
-def dispatch_call(name: str, arguments: tuple[object, ...], named: dict[str, Any]) -> Any:
+def dispatch_call(name: str, arguments: tuple[object, ...], named: dict[str, object]) -> object:
     """Records a call of one of jax's functions, or runs jax's own code.
 
     jax's code also runs for calls from within jax, whose modules register callbacks when they are
@@ -141,7 +141,7 @@ def dispatch_call(name: str, arguments: tuple[object, ...], named: dict[str, Any
     return original(*arguments, **named)
 
 
-def _stub(*arguments: object, **named: object) -> Any:
+def _stub(*arguments: object, **named: object) -> object:
     from plugrt.plugins.starting.jax_recorder import dispatch_call
 
     return dispatch_call("NAME", arguments, named)

@@ -141,7 +141,7 @@ def _find_fault(found: list[Registration]) -> str:
     return ""
 
 
-def _plain(one: Registration) -> dict[str, Any]:
+def _plain(one: Registration) -> dict[str, object]:
     path = os.fspath(one.library_path)
     return {"name": one.name, "priority": one.priority, "library_path": path,
             "options": one.options}  # fmt: skip
@@ -206,7 +206,7 @@ def _is_jax(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in ("jax", "jaxlib")
 
 
-def _jax_settings() -> dict[str, Any]:
+def _jax_settings() -> dict[str, object]:
     """Returns the values of jax's configuration."""
     config = getattr(sys.modules["jax"], "config", None)
     return dict(getattr(config, "values", {}))

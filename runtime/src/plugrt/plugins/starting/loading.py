@@ -82,7 +82,7 @@ def _load(row: Record, table: Table) -> Plugin:
             return _load_offered(row, import_value(row), table)
 
 
-def import_value(row: Record) -> Any:
+def import_value(row: Record) -> object:
     """Returns the object that an entry point names; `PluginBroken` if it does not exist."""
     module_name, _, attribute = row.value.partition("[")[0].partition(":")
     found: object = importlib.import_module(module_name.strip())

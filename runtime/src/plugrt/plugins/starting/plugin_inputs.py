@@ -65,7 +65,7 @@ class Inputs:
         for name, function in self._queries.items():
             setattr(os, name, function)
 
-    def noted(self) -> dict[str, Any] | None:
+    def noted(self) -> dict[str, object] | None:
         """Returns what was read, for `are_unchanged`; None if that cannot be compared."""
         if not self._comparable:
             return None
@@ -117,9 +117,9 @@ class Inputs:
         elif not found.startswith(_STANDARD) or "-packages" in found:
             (self._folders if listed else self._files).add(found)
 
-    def _noting(self, function: Callable[..., object]) -> Callable[..., Any]:
+    def _noting(self, function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def call(path: object, *arguments: object, **named: object) -> Any:
+        def call(path: object, *arguments: object, **named: object) -> object:
             self._note_file(path)
             self._comparable &= named.get("dir_fd") is None
             return function(path, *arguments, **named)

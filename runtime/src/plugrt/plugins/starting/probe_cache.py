@@ -98,7 +98,7 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def _read_entries() -> dict[str, Any]:
+def _read_entries() -> dict[str, object]:
     """Returns the file's entries; none if the file is refused: it will be overwritten."""
     try:
         return _read()
@@ -106,7 +106,7 @@ def _read_entries() -> dict[str, Any]:
         return {}
 
 
-def _read() -> dict[str, Any]:
+def _read() -> dict[str, object]:
     try:
         folder = files.private_folder(cache_folder(), make=False)
         known = files.read_json(os.path.join(folder, _FILE), own=True)
