@@ -62,7 +62,7 @@ if core is not None:
     core.set_settings_hooks(vars(config), config.token)
 
 
-def as_arrays(leaves: Sequence[object]) -> Sequence[Any]:
+def as_arrays(leaves: Sequence[object]) -> Sequence[object]:
     """Returns leaves with NumPy's scalars among them as arrays."""
     for x in leaves:
         if isinstance(x, np.generic):
@@ -72,7 +72,7 @@ def as_arrays(leaves: Sequence[object]) -> Sequence[Any]:
 
 def read_arguments(
     leaves: Sequence[object], explain: Callable[[int], str], token: Token | None = None
-) -> tuple[Sequence[Any], list[Aval]]:
+) -> tuple[Sequence[object], list[Aval]]:
     """Returns flat arguments as launches take them, and the aval of each.
 
     Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
@@ -82,7 +82,7 @@ def read_arguments(
     quick = quick_avals(leaves, token)
     if quick is not None:
         return as_arrays(leaves), quick
-    values: list[Any] = []
+    values: list[object] = []
     avals: list[Aval] = []
     for i, x in enumerate(leaves):
         value, aval = _read(x, explain, i)
@@ -91,7 +91,7 @@ def read_arguments(
     return values, avals
 
 
-def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
+def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Aval]:
     if type(x) is Array:
         if x._shards is None:
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")

@@ -39,8 +39,8 @@ class PythonArray:
     # What launches take and return: `Shards`, or a backend's own object in their place (see
     # `LoadedExecutable.launcher`); `Array._live` returns the `Shards` in either case.
     _shards: Any
-    _aval: Any
-    _extra: Any
+    _aval: object
+    _extra: object
 
 
 ArrayBase = PythonArray
@@ -105,7 +105,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
     _aval: ArrayAval
-    __weakref__: Any  # None where nothing refers to it weakly
+    __weakref__: object  # None where nothing refers to it weakly
 
     def __new__(cls, *_: Never, **__: Never) -> Self:
         raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
@@ -245,7 +245,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         # A real copy: deleting or donating one array must not affect the other.
         return duplicate(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+    def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return self.__copy__()
 
     def _printed(self) -> npt.NDArray[np.generic]:

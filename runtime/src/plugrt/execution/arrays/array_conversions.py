@@ -22,7 +22,7 @@ def _version_option(max_version: tuple[int, int] | None) -> dict[str, Any]:
     return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
 
 
-def _export_copy(host: npt.NDArray[np.generic], max_version: tuple[int, int] | None) -> Any:
+def _export_copy(host: npt.NDArray[np.generic], max_version: tuple[int, int] | None) -> object:
     copied = np.array(host, order="C")
     if copied.dtype.isbuiltin == 1:
         return copied.__dlpack__(**_version_option(max_version))

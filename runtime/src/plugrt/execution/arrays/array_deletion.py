@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array_contents import Contents
@@ -37,8 +37,8 @@ class Deletable(Contents):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        __weakref__: Any
-        _sharers: list[weakref.ref[Any]]
+        __weakref__: object
+        _sharers: list[weakref.ref[object]]
         _lives: tuple[object, ...]
 
     def delete(self) -> None:

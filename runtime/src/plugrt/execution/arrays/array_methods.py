@@ -235,7 +235,7 @@ def install(methods: Mapping[str, object]) -> None:
         setattr(_OWNERS[name], name, method)
 
 
-def _stub(name: str, is_property: bool) -> Any:
+def _stub(name: str, is_property: bool) -> object:
     def first_use(self: object, *args: object, **kwargs: object) -> Any:
         load_methods()
         installed = vars(_OWNERS[name])[name]
@@ -255,7 +255,7 @@ _OWNERS = {
     if isinstance(member, FunctionType | property)
 }
 """The class that declares each, by name."""
-_DECLARED: dict[str, Any] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
+_DECLARED: dict[str, object] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
 for _name, _member in _DECLARED.items():
     setattr(_OWNERS[_name], _name, _stub(_name, isinstance(_member, property)))
 for _name in INSTEAD:

@@ -14,7 +14,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 C = TypeVar("C")
 _TAKEN = (bool, int, float, complex, np.ndarray, np.generic, tuple, list, dict, type(None))
 # Process-wide: packages register types for all arrays of the process.
-_converters: dict[type, Callable[[Any], Any]] = {}
+_converters: dict[type, Callable[[Any], object]] = {}
 
 
 @with_argument_errors

@@ -57,11 +57,11 @@ class Aval(AvalBase):
         self.layout = layout
         """The order of elements in memory; None is the devices' default."""
         # `HeldForm.open`, for arrays that hold another object than `Shards`.
-        self.opener: Callable[[Any], Shards] | None = None
+        self.opener: Callable[[object], Shards] | None = None
         # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
-        self.reader: Any = None
+        self.reader: object = None
         # A `core.ShardsWait`: the core waits with it, if not with functions of a library.
-        self.waiter: Any = None
+        self.waiter: object = None
 
     @property
     def tensor_type(self) -> TensorType:
@@ -103,7 +103,7 @@ else:
 if core is not None:
     core.set_aval_class(Aval)
 
-_known: BoundedCache[tuple[Any, ...], Any] = BoundedCache(65536, interned=True)
+_known: BoundedCache[tuple[object, ...], Any] = BoundedCache(65536, interned=True)
 """Avals by contents. One that is evicted costs compilations, never correctness."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.interface import Client
@@ -15,10 +14,10 @@ def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
     False, where the caller has to wait for each in turn: a backend waits for one only, there is
     nothing to wait for any more, or making one failed, which the wait for that one raises.
     """
-    by_aval: dict[ArrayAval, list[Any]] = {}
+    by_aval: dict[ArrayAval, list[object]] = {}
     for aval, shards in held:
         by_aval.setdefault(aval, []).append(shards)
-    of_clients: dict[Client, list[Any]] = {}
+    of_clients: dict[Client, list[object]] = {}
     for aval, shards in by_aval.items():
         client = aval.sharding.devices[0].client
         of_clients.setdefault(client, []).extend(shards)
@@ -29,7 +28,7 @@ def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
     return True
 
 
-def await_held(held: list[Any], avals: list[ArrayAval]) -> bool:
+def await_held(held: list[object], avals: list[ArrayAval]) -> bool:
     """As `await_together`, of arrays of one client; their avals are all of these."""
     clients = [aval.sharding.devices[0].client for aval in avals]
     if not clients or clients.count(clients[0]) != len(clients):

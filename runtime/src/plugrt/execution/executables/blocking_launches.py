@@ -218,7 +218,7 @@ class BlockingLaunches:
 
         return launch
 
-    def compiled_launcher(self, launcher: object, collective: bool, parts: int) -> Any:
+    def compiled_launcher(self, launcher: object, collective: bool, parts: int) -> object:
         """Returns what launches as `launch` does, in the compiled core, by a launcher of it.
 
         While launches that call Python functions are under way it leaves launches to Python.

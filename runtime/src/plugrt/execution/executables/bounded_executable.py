@@ -60,7 +60,10 @@ class CountedLauncher:
     __slots__ = ("_devices", "_launches", "calling", "free")
 
     def __init__(
-        self, free: Callable[[Any], Any], launches: BlockingLaunches, devices: Sequence[Device]
+        self,
+        free: Callable[[object], object],
+        launches: BlockingLaunches,
+        devices: Sequence[Device],
     ) -> None:
         self.free = free
         self.calling = launches.calling
@@ -73,7 +76,9 @@ class CountedLauncher:
         return self.free(arguments)
 
 
-def split_launcher(launch: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], Sequence[object]]:
+def split_launcher(
+    launch: Callable[[Any], object],
+) -> tuple[Callable[[object], Any], Sequence[object]]:
     """Returns what a launcher calls while nothing is in a list, and that list.
 
     A warm call looks at the list itself: without the core each Python call counts.
@@ -123,21 +128,21 @@ class BoundedExecutable(WrappedExecutable):
 
     def host_launcher(
         self, parts: Mapping[int, Sequence[tuple[slice | int, ...]]]
-    ) -> Callable[[list[Any]], Launched] | None:
+    ) -> Callable[[list[object]], Launched] | None:
         launches, collective = self._launches, self._collective
         free = self._loaded.host_launcher(parts)
         if free is None:
             return None
         devices = self.addressable_devices
 
-        def launch(arguments: list[Any]) -> Launched:
+        def launch(arguments: list[object]) -> Launched:
             if collective or launches:
                 return launches.launch(free, collective, arguments, devices=devices)
             return free(arguments)
 
         return launch
 
-    def compiled_launcher(self, launcher: object) -> Any:
+    def compiled_launcher(self, launcher: object) -> object:
         """Returns a launcher of the compiled core that applies the bound to one of ``loaded``."""
         return self._launches.compiled_launcher(launcher, self._collective, self._parts)
 

@@ -54,7 +54,7 @@ class WatchedHandler(WatchedFunction):
         self,
         arguments: Sequence[npt.NDArray[Any]],
         results: Sequence[npt.NDArray[Any]],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
     ) -> None:
         """Fills in the results: with zeros where the launch has failed."""
 

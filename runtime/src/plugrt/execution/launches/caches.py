@@ -20,7 +20,7 @@ def clear_caches() -> None:
     bounded_cache.clear(interned=False)
 
 
-RunnerCache = BoundedCache[Any, Callable[[Sequence[Any]], Any]]
+RunnerCache = BoundedCache[object, Callable[[Sequence[object]], Any]]
 if core is not None and not TYPE_CHECKING:
 
     class RunnerCache(BoundedCache):

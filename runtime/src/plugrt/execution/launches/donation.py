@@ -27,7 +27,7 @@ from plugrt.native.native_core import core
 
 _TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
 
-Taken = list[tuple[Array, Any, Any, Deletion]]
+Taken = list[tuple[Array, object, object, Deletion]]
 """Of each array what it had, its buffers and its host copy, and why it has them no more."""
 
 
@@ -48,7 +48,7 @@ class Donation:
         self._taker = plan.name
         self._arguments = [(i, plan.kept.index(i) if i in plan.kept else -1) for i in plan.donated]
 
-    def take(self, values: Sequence[Any], shards: list[Any], taken: Taken) -> None:
+    def take(self, values: Sequence[object], shards: list[object], taken: Taken) -> None:
         """Takes from the arrays what they have; ``shards`` are those of the launch to come.
 
         Before the launch: another thread may share the buffers with a new array until then, and
@@ -89,7 +89,7 @@ class Donation:
                 shards[position] = duplicate(keeper)._held()
             del keeper  # what this call takes next is not needed by it
 
-    def _separate(self, values: Sequence[Any], shards: list[Any]) -> None:
+    def _separate(self, values: Sequence[Any], shards: list[object]) -> None:
         """Copies a donated array for the launch where another argument has the same memory.
 
         Such are two results of one argument. Raises `InvalidArgument` for one array that is
@@ -108,7 +108,7 @@ class Donation:
                 shards[position] = duplicate(values[i])._held()
                 ids[position] = id(shards[position])
 
-    def _refuse_tied(self, i: int, shards: list[Any], tied: Taken) -> None:
+    def _refuse_tied(self, i: int, shards: list[object], tied: Taken) -> None:
         """Raises `InvalidArgument` where another argument ends with one that is taken."""
         given = {*map(id, shards)}
         if any(id(had) in given for _, had, *_ in tied):
@@ -142,7 +142,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
     return keeper
 
 
-def _is_used(shards: list[Any], position: int, extra: Any, same: int = 0) -> bool:
+def _is_used(shards: list[object], position: int, extra: Any, same: int = 0) -> bool:
     """Whether something else refers to one of these than the list and what was taken.
 
     The host copy ``extra`` may: it lies over the same memory. So may ``same`` other arrays of which
@@ -177,8 +177,8 @@ def give_back(taken: Taken) -> None:
 
 def raise_explained(
     error: Exception,
-    values: Sequence[Any],
-    given: Sequence[Any],
+    values: Sequence[object],
+    given: Sequence[object],
     plan: Plan,
     constants: Sequence[Array],
 ) -> NoReturn:
@@ -228,7 +228,7 @@ def _refuse_deleted(
 
 
 def _refuse_given_back(
-    error: Exception, values: Sequence[Any], given: Sequence[Any], plan: Plan
+    error: Exception, values: Sequence[Any], given: Sequence[object], plan: Plan
 ) -> None:
     """Refuses an array that had nothing when the launch took it, and has it again.
 

@@ -25,12 +25,12 @@ from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.settings.declarations import config
 
-Run = Callable[[Sequence[Any]], Sequence[Array]]
-Rerun = Callable[[Sequence[Any]], None]
+Run = Callable[[Sequence[object]], Sequence[Array]]
+Rerun = Callable[[Sequence[object]], None]
 """Runs a call again operation by operation, so that the one at fault raises by its own name."""
 
 
-def put_host_arrays(values: Sequence[Any]) -> list[Any]:
+def put_host_arrays(values: Sequence[object]) -> list[object]:
     """Returns the arguments of a call for a `Rerun`: NumPy's own operations are not checked."""
     return [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
 
@@ -55,7 +55,7 @@ def add_float_checks(
         program, avals, what, rerun, is_operation, bool(config.debug_nans), bool(config.debug_infs)
     )
 
-    def run_checked(values: Sequence[Any]) -> Sequence[Array]:
+    def run_checked(values: Sequence[object]) -> Sequence[Array]:
         outputs = run(values)
         checks.check(outputs, values)
         return outputs
@@ -75,7 +75,7 @@ class _Checks:
     nans: bool
     infs: bool
 
-    def check(self, outputs: Sequence[Array], values: Sequence[Any]) -> None:
+    def check(self, outputs: Sequence[Array], values: Sequence[object]) -> None:
         """Raises `FloatingPointFault` if a result of the call with ``values`` has a fault."""
         faults = ((i, _fault(output, self.nans, self.infs)) for i, output in enumerate(outputs))
         i, found = next(((i, found) for i, found in faults if found), (0, ""))
@@ -121,7 +121,7 @@ class _Checks:
         where = describe_call_site()
         return f"invalid value ({found}) encountered in {self.what} of ({types}){where}{result}"
 
-    def _describe_inputs(self, values: Sequence[Any]) -> str:
+    def _describe_inputs(self, values: Sequence[object]) -> str:
         """Returns a sentence on what held a NaN or an infinity before the call."""
         plan = self.program.plan
         holding = [
@@ -137,7 +137,7 @@ class _Checks:
             return ""
         return f"; before the call it was in {' and in '.join(holding)}"
 
-    def _raise(self, result: str, inputs: str, values: Sequence[Any]) -> NoReturn:
+    def _raise(self, result: str, inputs: str, values: Sequence[object]) -> NoReturn:
         if self.is_operation:
             raise FloatingPointFault(result + inputs)
         # Of several processes each would put host data, and what is closed over, for itself.
@@ -177,7 +177,7 @@ hundred operations it would take minutes."""
 
 
 def find_origin(
-    program: LoadedProgram, avals: Sequence[Aval], values: Sequence[Any], nans: bool, infs: bool
+    program: LoadedProgram, avals: Sequence[Aval], values: Sequence[object], nans: bool, infs: bool
 ) -> str:
     """Returns a sentence on the operation from which a result has its NaN; empty if unknown.
 

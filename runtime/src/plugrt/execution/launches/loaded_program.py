@@ -23,7 +23,7 @@ from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.interface import LoadedExecutable, Shards
 from plugrt.native.finalizers import finish_pending
 
-Run = Callable[[Sequence[Any]], list[Array]]
+Run = Callable[[Sequence[object]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
 
 _Forwarded = tuple[int, str, int, int, ArrayAval, bool]
@@ -48,7 +48,7 @@ class LoadedProgram:
         executable: LoadedExecutable | None,
         constants: Sequence[Array],
         outputs: Sequence[ArrayAval],
-        module: Callable[[], Any] | None = None,
+        module: Callable[[], object] | None = None,
     ) -> None:
         self.plan = plan
         self.module = module
@@ -84,7 +84,7 @@ class LoadedProgram:
                     )
             new: dict[int, Array] = {}
             taken: Taken = []
-            given: list[Any] = []
+            given: list[object] = []
             try:
                 given = place(values)
                 # Before the launch: what takes the buffers from now on finds that they are shared.
@@ -167,7 +167,7 @@ class LoadedProgram:
         return is_placed(aval) and is_placed_for(aval, i, self.launch)
 
     def _fail(
-        self, values: Sequence[Any], error: BaseException, taken: Taken, given: Sequence[Any]
+        self, values: Sequence[object], error: BaseException, taken: Taken, given: Sequence[object]
     ) -> NoReturn:
         """Gives back what a launch of ``values`` took, and raises what explains the error."""
         give_back(taken)
@@ -176,7 +176,7 @@ class LoadedProgram:
         raise error
 
     def explain(
-        self, values: Sequence[Any], error: Exception, given: Sequence[Any] = ()
+        self, values: Sequence[object], error: Exception, given: Sequence[object] = ()
     ) -> NoReturn:
         """Raises what explains the error of a launch of ``values``; else the error itself.
 
@@ -191,7 +191,7 @@ class LoadedProgram:
 
 
 def _hold_new(
-    shards: Sequence[Any], position: int, aval: ArrayAval, new: dict[int, Array]
+    shards: Sequence[object], position: int, aval: ArrayAval, new: dict[int, Array]
 ) -> Array:
     """Returns a forwarded result: the array of what was put or moved for this call.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -39,8 +39,8 @@ def compile_runner(
     program: LoadedProgram,
     out_tree: pytrees.PyTreeSpec,
     avals: Sequence[Aval],
-    make_slow: Callable[[], Callable[[Sequence[Any]], Any]],
-) -> Callable[[Sequence[Any]], Any]:
+    make_slow: Callable[[], Callable[[Sequence[object]], object]],
+) -> Callable[[Sequence[object]], object]:
     """Returns a runner in C that takes the calls which it can, and leaves others to a slow one.
 
     That is made when it is needed first. It is the result where there is no core, or where a call
@@ -79,7 +79,7 @@ def compile_runner(
     )
 
 
-def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, results: int) -> Any:
+def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, results: int) -> object:
     """Returns what the core launches by: a library's function, or functions of the backend."""
     if steps is not None:
         return core.FunctionLauncher(
@@ -97,7 +97,7 @@ def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, result
             waits_for_uses=steps.waits_for_uses,
         )
     bound = executable if isinstance(executable, BoundedExecutable) else None
-    launcher: Any = (bound.loaded if bound else executable).launcher
+    launcher: object = (bound.loaded if bound else executable).launcher
     if type(launcher) in (core.Launcher, core.ShardsLauncher):
         return bound.compiled_launcher(launcher) if bound else launcher
     return core.FunctionLauncher(
@@ -111,12 +111,12 @@ def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, result
     )
 
 
-def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) -> NoReturn:
+def _explain(program: LoadedProgram, values: Sequence[object], error: Exception) -> NoReturn:
     program.explain(values, _add_frame(error))
 
 
 def _explain_steps(
-    explain: Callable[[Exception, list[Any]], Exception], error: Exception, given: list[Any]
+    explain: Callable[[Exception, list[object]], Exception], error: Exception, given: list[object]
 ) -> Exception:
     return explain(_add_frame(error), given)
 
@@ -131,7 +131,7 @@ def _add_frame(error: Exception) -> Exception:
 
 def _compile_puts(
     program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
-) -> tuple[Any, ...] | None:
+) -> tuple[object, ...] | None:
     """Returns what puts or copies each argument that the program takes; None for one that is there.
 
     None for a program with arguments that the core does not place.
@@ -139,7 +139,7 @@ def _compile_puts(
     plan, launch = program.plan, program.launch
     scratch_puts = _compile_scratch_puts(program, avals, steps)
     needed, passed = plan.needed, plan.passed
-    puts: list[Any] = []
+    puts: list[object] = []
     for i in needed:
         aval, (shape, dtype, _) = avals[i], program.types[i]
         put = None
@@ -169,7 +169,7 @@ def _compile_puts(
 
 def _compile_scratch_puts(
     program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
-) -> dict[int, Any]:
+) -> dict[int, object]:
     """Returns by number what copies host values into scratch memory, or puts them."""
     plan, launch = program.plan, program.launch
     found = {i: at for at, i in enumerate(plan.kept) if avals[i].sharding is None}
@@ -216,7 +216,9 @@ def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
     return min(count, _MOST_KEPT) if count >= _FEWEST_KEPT else 0
 
 
-def _put_after_cast(put: Callable[[Any], Any], dtype: np.dtype[np.generic]) -> Callable[[Any], Any]:
+def _put_after_cast(
+    put: Callable[[object], object], dtype: np.dtype[np.generic]
+) -> Callable[[object], object]:
     """Returns what puts numbers of Python's and NumPy's as well."""
     return lambda value: put(value if type(value) is np.ndarray else cast(value, dtype))
 
@@ -232,7 +234,7 @@ def _find_origins(plan: Plan) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _compile_tree(spec: pytrees.PyTreeSpec) -> Any:
+def _compile_tree(spec: pytrees.PyTreeSpec) -> object:
     """Returns what makes a pytree of its leaves, None for a leaf."""
     if pytrees.is_leaf_spec(spec):
         return None

@@ -23,7 +23,7 @@ from plugrt.settings.declarations import config
 
 T = TypeVar("T", bound=TracedProgram)
 
-Runner = Callable[[Sequence[Any]], Any]
+Runner = Callable[[Sequence[object]], Any]
 """Takes the flat arguments of a call and returns the pytree of results."""
 
 
@@ -41,7 +41,7 @@ class Pipeline(Generic[T]):
     def __init__(self) -> None:
         self.calls = RunnerCache(4096)
         self.traces: BoundedCache[Any, T] = BoundedCache(1024)
-        self.compiled: BoundedCache[Any, Any] = BoundedCache(64)
+        self.compiled: BoundedCache[Any, object] = BoundedCache(64)
 
     def get_runner(
         self,
@@ -125,7 +125,7 @@ def make_runner(
 def _record_launches(run: Runner, program: LoadedProgram) -> Runner:
     name, platform = program.plan.name, program.launch.client.platform
 
-    def run_recorded(values: Sequence[Any]) -> Any:
+    def run_recorded(values: Sequence[object]) -> object:
         start = time.perf_counter()
         try:
             return run(values)
@@ -145,7 +145,7 @@ def _log_launches(run: Runner, program: LoadedProgram, avals: Sequence[Aval]) ->
     arguments = [f"{plan.describe(i)}: {avals[i]!r}" for i in plan.needed]
     write = LaunchLog(plan.name, executable, launch.devices, arguments).write
 
-    def run_logged(values: Sequence[Any]) -> Any:
+    def run_logged(values: Sequence[object]) -> object:
         write()
         return run(values)
 
@@ -188,8 +188,8 @@ def _unflatten_results(spec: pytrees.PyTreeSpec, run: Run) -> Runner:
 
 
 def guard_launches(
-    run: Callable[[Sequence[Any]], Any], program: LoadedProgram, avals: Sequence[Aval]
-) -> Callable[[Sequence[Any]], Any]:
+    run: Callable[[Sequence[object]], object], program: LoadedProgram, avals: Sequence[Aval]
+) -> Callable[[Sequence[object]], object]:
     """Returns ``run`` behind a check of the transfers that arguments of these avals need."""
     plan, launch = program.plan, program.launch
     needed: list[tuple[Direction, str, bool]] = []
@@ -204,7 +204,7 @@ def guard_launches(
     if not needed:
         return run
 
-    def run_guarded(values: Sequence[Any]) -> Any:
+    def run_guarded(values: Sequence[object]) -> object:
         for direction, what, explicit in needed:
             check_transfer(direction, what, explicit=explicit)
         return run(values)

@@ -25,7 +25,7 @@ from plugrt.interface import Device, Layout, Shards
 Placer = Callable[[Sequence[Any]], list[Any]]
 """Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
 
-_Step = tuple[int, int, Callable[[Any], Any]]
+_Step = tuple[int, int, Callable[[Any], object]]
 """The position among what is returned, the argument's number, and what makes shards of it."""
 
 
@@ -100,8 +100,8 @@ def _place_needed(
     here = [(position, i) for position, i in enumerate(needed) if position not in made]
     client, device, count = launch.client, launch.devices[0], len(needed)
 
-    def place(values: Sequence[Any]) -> list[Any]:
-        shards: list[Any] = [None] * count
+    def place(values: Sequence[Any]) -> list[object]:
+        shards: list[object] = [None] * count
         for position, i in here:
             shards[position] = values[i]._shards
         for position, i, step in steps:
@@ -113,7 +113,7 @@ def _place_needed(
         return shards
 
     def place_one(values: Sequence[Any]) -> list[Any]:
-        shards: list[Any] = [None] * count
+        shards: list[object] = [None] * count
         for position, i in here:
             shards[position] = values[i]._shards
         [shards[only]] = client.shards_from_host((values[number],), device)
@@ -134,7 +134,7 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     if not here and not steps:
         return list
 
-    def place(values: Sequence[Any]) -> list[Any]:
+    def place(values: Sequence[Any]) -> list[object]:
         placed = [*values]
         for i in here:
             placed[i] = values[i]._shards
@@ -145,12 +145,12 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     return place
 
 
-def _keep(x: Any) -> Any:
+def _keep(x: Any) -> object:
     return x
 
 
-def _make_scalar_step(target: Sharding, dtype: np.dtype[np.generic]) -> Callable[[Any], Shards]:
-    last: tuple[Any, Shards] = (None, ())
+def _make_scalar_step(target: Sharding, dtype: np.dtype[np.generic]) -> Callable[[object], Shards]:
+    last: tuple[object, Shards] = (None, ())
 
     def place_scalar(x: Any) -> Shards:
         nonlocal last
@@ -165,7 +165,7 @@ def _make_scalar_step(target: Sharding, dtype: np.dtype[np.generic]) -> Callable
 
 def _make_host_step(
     target: Sharding, dtype: np.dtype[np.generic], layout: Layout | None = None
-) -> Callable[[Any], Shards]:
+) -> Callable[[object], Shards]:
     if layout is not None:
         return lambda x: change_layout(put_sharded(cast(x, dtype), target), layout)._held()
     return lambda x: put_sharded(cast(x, dtype), target)._held()

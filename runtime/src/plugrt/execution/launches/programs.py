@@ -62,7 +62,7 @@ class TracedProgram(Protocol):
         """Shape, dtype and weakness of each flat argument, on one device."""
 
     @property
-    def module(self) -> Any:
+    def module(self) -> object:
         """The StableHLO module, of which the program is made."""
 
     @property
@@ -74,7 +74,7 @@ class TracedProgram(Protocol):
     @property
     def out_tree(self) -> pytrees.PyTreeSpec: ...
     @property
-    def loaded(self) -> BoundedCache[Any, Any]:
+    def loaded(self) -> BoundedCache[object, Any]:
         """The executables compiled from it, by launch and the settings that count."""
 
     @property
@@ -101,7 +101,7 @@ class TracedProgram(Protocol):
     def out_memory_kinds(self) -> tuple[str | None, ...]:
         """The kind of memory that each flat output was put in; empty: all in the default."""
 
-    def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Self:
+    def sharing_compiled(self, compiled: BoundedCache[Any, object]) -> Self:
         """Returns it with what was compiled of an equal program in ``compiled``, by contents."""
 
     @property
@@ -111,7 +111,7 @@ class TracedProgram(Protocol):
     def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
         """Returns what a platform of these names compiles: itself, if nothing depends on it."""
 
-    def module_for(self, launch: Launch) -> Any:
+    def module_for(self, launch: Launch) -> object:
         """Returns the StableHLO module with the shardings of a launch."""
 
     def program(self, client: Client, launch: Launch) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.aval import Aval, is_placed
@@ -46,7 +46,7 @@ class ReplicatedProgram(Protocol):
     @property
     def pmaps(self) -> Sequence[InnerPmap]: ...
     @property
-    def loaded(self) -> Mapping[Any, Any]: ...
+    def loaded(self) -> Mapping[object, object]: ...
 
 
 def replicate_launch(

@@ -18,7 +18,7 @@ from plugrt.execution.transfers.sharded_transfer import find_places
 from plugrt.interface import LoadedExecutable, Shards
 
 LaunchOnScratch = Callable[[list[Any]], Sequence[Shards]]
-LaunchParts = Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]]
+LaunchParts = Callable[[list[object]], tuple[Sequence[Shards], Callable[[], None]]]
 """As `LoadedExecutable.host_launcher` returns it."""
 
 
@@ -70,7 +70,7 @@ def _cast_first(
 ) -> LaunchOnScratch:
     """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
 
-    def cast_and_launch(arguments: list[Any]) -> Sequence[Shards]:
+    def cast_and_launch(arguments: list[object]) -> Sequence[Shards]:
         for i, dtype in wanted:
             value = arguments[i]
             if type(value) is not np.ndarray or value.dtype != dtype:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
@@ -210,7 +209,7 @@ def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
     among the axes of that dimension.
     """
     grid = tiling.coordinates()
-    entries: list[list[tuple[int, Any]]] = [[] for _ in tiling.parts]
+    entries: list[list[tuple[int, object]]] = [[] for _ in tiling.parts]
     origin = grid[0]
     stride = mesh.size
     for name, size in mesh.shape.items():

@@ -85,7 +85,7 @@ def require_here(target: Target) -> None:
 
 
 def spread(
-    prefix: object, x: object, count: int, name: str, is_leaf: Callable[[Any], bool]
+    prefix: object, x: object, count: int, name: str, is_leaf: Callable[[object], bool]
 ) -> list[Any]:
     """Returns the part of an argument of `device_put` that belongs to each leaf of ``x``.
 

@@ -213,7 +213,7 @@ class PositionalSharding(TiledSharding):
 
 
 def _rebuild(
-    backend: str, ids: list[int], positions: list[Any], memory_kind: str | None
+    backend: str, ids: list[int], positions: list[object], memory_kind: str | None
 ) -> PositionalSharding:
     devices = tuple(find_devices(backend, ids, "PositionalSharding"))
     return PositionalSharding.from_positions(devices, np.array(positions), memory_kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ class ReplicaSharding(Sharding):
         return self._devices
 
     @property
-    def name(self) -> Any:
+    def name(self) -> object:
         """The name of the mapped axis."""
         return self._name
 
@@ -102,7 +102,7 @@ class ReplicaSharding(Sharding):
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return self._devices, self._name, self._copies
 
     def __repr__(self) -> str:

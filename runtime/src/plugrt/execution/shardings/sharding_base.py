@@ -87,7 +87,7 @@ class Sharding:
         shape = read_shape(global_shape)
 
         def find() -> list[tuple[int, Index]]:
-            first: dict[tuple[Any, ...], tuple[int, Index]] = {}
+            first: dict[tuple[object, ...], tuple[int, Index]] = {}
             for number, index in enumerate(self.addressable_devices_indices_map(shape).values()):
                 first.setdefault(tuple((i.start, i.stop) for i in index), (number, index))
             return [*first.values()]

@@ -95,7 +95,7 @@ def make_array_from_single_device_arrays(
     expected = sharding.shard_shape(whole)
     buffers: dict[Device, Buffer] = {}
     numbers: dict[Device, int] = {}
-    held: list[Any] = []
+    held: list[object] = []
     wanted = None if dtype is None else np.dtype(dtype)
     for i, x in enumerate(arrays):
         if type(x) is not Array:

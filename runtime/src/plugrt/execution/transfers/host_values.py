@@ -22,9 +22,9 @@ from plugrt.execution.transfers.whole_arrays import beside, put, put_whole
 from plugrt.interface import Shards
 from plugrt.settings.declarations import config
 
-_scalars: BoundedCache[Any, Array] = BoundedCache(512)
-_held: BoundedCache[Any, Shards] = BoundedCache(512)
-_beside: BoundedCache[Any, Array] = BoundedCache(512)
+_scalars: BoundedCache[object, Array] = BoundedCache(512)
+_held: BoundedCache[object, Shards] = BoundedCache(512)
+_beside: BoundedCache[object, Array] = BoundedCache(512)
 
 
 def as_array(x: object, name: str) -> Array:
@@ -75,7 +75,7 @@ def hold_scalar(
 
 def _scalar_key(
     where: Sharding, x: bool | int | float | complex, dtype: np.dtype[np.generic]
-) -> Any:
+) -> object:
     # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
     plain = type(x) is not complex and x and x == x
     return where, dtype, type(x), x if plain else repr(x)

@@ -60,7 +60,7 @@ def put_tree(
             raise InvalidArgument(
                 "device_put takes donate=True or may_alias=True, not both: what is donated is gone"
             )
-    results: list[Any] = [None] * count
+    results: list[object] = [None] * count
     heard = bool(listening)
     before = [getattr(leaf, "_shards", None) for leaf in leaves if heard]
     hosts: dict[Device | None, list[tuple[int, npt.NDArray[Any]]]] = {}
@@ -124,9 +124,9 @@ def _spread_flags(prefix: object, x: object, count: int, name: str) -> list[Any]
 
 def _put_together(
     numbered: list[tuple[int, npt.NDArray[Any]]],
-    leaves: list[Any],
+    leaves: list[object],
     target: Device | None,
-    results: list[Any],
+    results: list[object],
 ) -> None:
     """Puts host arrays on one device in one call, and sets the results of their numbers."""
     device = target or default_device()
@@ -173,7 +173,7 @@ def _read_format(to: Format) -> tuple[Device, Layout]:
     return to.sharding.devices[0], to.layout
 
 
-def _place_tracer(x: Any, to: Target) -> Any:
+def _place_tracer(x: Any, to: Target) -> object:
     """Returns a traced array in the memory, and over the devices, that a target names."""
     x._live()
     if isinstance(to, Space):

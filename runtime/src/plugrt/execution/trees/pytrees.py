@@ -110,14 +110,14 @@ def order_keys(keys: Sequence[object]) -> list[int]:
     return [numbers[id(key)] for key in sort_keys(keys)]
 
 
-def sort_items(given: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+def sort_items(given: dict[Any, object]) -> tuple[list[Any], list[Any]]:
     """Returns the keys and the values of a dict that nobody else has, in the order of pytrees."""
     keys = sort_keys(given)
     values = {id(key): value for key, value in given.items()}  # hashes are not asked for
     return keys, [values[id(key)] for key in keys]
 
 
-def _open_default_dict(x: defaultdict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def _open_default_dict(x: defaultdict[object, object]) -> tuple[list[object], tuple[object, ...]]:
     keys, values = sort_items({**x})
     return values, (x.default_factory, *keys)
 
@@ -141,9 +141,9 @@ LEAF: PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
 class Opened(NamedTuple):
     """A container that was opened: its parts, its structure alone, and a mark of it."""
 
-    parts: list[Any]
+    parts: list[object]
     spec: PyTreeSpec
-    mark: tuple[Any, ...]
+    mark: tuple[object, ...]
     """The class, the number of parts, and metadata if there are any. Hashable where these are."""
 
 
@@ -171,7 +171,7 @@ def open_node(x: Any) -> Opened | None:
 class _Opened(threading.local):
     """The result of the registered function for the next container, if it was called already."""
 
-    given: tuple[Any, ...] | None = None
+    given: tuple[object, ...] | None = None
 
 
 _opened = _Opened()

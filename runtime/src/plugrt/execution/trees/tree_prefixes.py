@@ -42,7 +42,7 @@ def _describe_difference(prefix: object, full: object, path: str) -> str:
     return next(filter(None, below), "")
 
 
-def _describe(container: object, parts: dict[Any, Any] | None) -> str:
+def _describe(container: object, parts: dict[object, object] | None) -> str:
     name = type(container).__name__
     if parts is None:
         return "one value"
