@@ -137,7 +137,9 @@ def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[np.generic]:
     return host if target is None else cast(host, target)
 
 
-def _read_sequence(obj: object, leaves: list[Any], target: Dtype | None) -> npt.NDArray[np.generic]:
+def _read_sequence(
+    obj: object, leaves: list[object], target: Dtype | None
+) -> npt.NDArray[np.generic]:
     try:
         host = np.asarray(obj) if target is None else _cast_checked(obj, target)
     except IntegerOverflow:
@@ -177,7 +179,7 @@ def _is_nested(x: object) -> bool:
     return isinstance(x, Sequence) and not isinstance(x, _BUFFERS)
 
 
-def _leaves(x: Any) -> Iterator[Any]:
+def _leaves(x: Any) -> Iterator[object]:
     if _is_nested(x):
         for element in x:
             yield from _leaves(element)

@@ -191,7 +191,7 @@ def _require_model(x: object) -> Any:
     return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
 
 
-def _read_fill_value(function: str, value: object, dtype: object) -> tuple[Any, Dtype]:
+def _read_fill_value(function: str, value: object, dtype: object) -> tuple[object, Dtype]:
     # Python scalars are converted here: on a device a float has passed through float32.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         target = scalar_dtype(value) if dtype is None else as_dtype(dtype)

@@ -204,7 +204,7 @@ def _view(x: Any) -> npt.NDArray[np.generic]:
     return np.from_dlpack(x) if capsule is None else view_capsule(capsule)
 
 
-def _make_writable_capsule(x: Any) -> Any:
+def _make_writable_capsule(x: Any) -> object:
     """Returns a capsule of an object; None for one whose memory is read-only, as NumPy's may be.
 
     Only capsules of DLPack 1.0 can say so. They are not asked for: what is in read-only memory is

@@ -47,7 +47,7 @@ _NARROW: dict[np.dtype[Any], np.dtype[Any]] = {
     float64: float32,
     complex128: complex64,
 }
-_PYTHON: dict[Any, Callable[[], np.dtype[Any]]] = {
+_PYTHON: dict[object, Callable[[], np.dtype[Any]]] = {
     int: default_int,
     float: default_float,
     complex: default_complex,

@@ -80,7 +80,7 @@ def highest(dtype: Dtype) -> Any:
     return _extreme(dtype, highest=True)
 
 
-def _extreme(dtype: Dtype, *, highest: bool) -> Any:
+def _extreme(dtype: Dtype, *, highest: bool) -> object:
     kind = dtype_kind(dtype)
     if kind == "b":
         return highest

@@ -19,7 +19,7 @@ from plugrt.tracing.argument_checks import normalize_axes
 from plugrt.tracing.promotion import default_int
 
 Combine = Callable[[Any, Any], Any]
-_REDUCTIONS: dict[str, tuple[Callable[..., Any], Any, Combine | None]] = {
+_REDUCTIONS: dict[str, tuple[Callable[..., object], object, Combine | None]] = {
     "sum": (statistics.sum, 0, lambda a, b: a + b),
     "prod": (statistics.prod, 1, lambda a, b: a * b),
     "max": (statistics.max, None, maximum),
@@ -75,7 +75,7 @@ def deviation(x: Any, **options: Any) -> Any:
     return sqrt(variance(x, **options))
 
 
-def _read_mask(name: str, where: Any) -> Any:
+def _read_mask(name: str, where: Any) -> object:
     mask = asarray(where)
     if mask.dtype.kind != "b":
         raise ArgumentError(f"where of {name} takes booleans; found dtype {mask.dtype.name}")

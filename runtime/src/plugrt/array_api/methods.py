@@ -46,7 +46,7 @@ def iterate(self: Any) -> Iterator[Any]:
     return chain.from_iterable(manipulation.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
-def _sort_method(name: str, function: Callable[..., object]) -> Callable[..., Any]:
+def _sort_method(name: str, function: Callable[..., object]) -> Callable[..., object]:
     def method(self: object, axis: int = -1, **options: object) -> Any:
         return function(self, axis=axis, **options)
 
@@ -156,7 +156,7 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return asarray(self, device=device)
 
 
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., object]] = {
     **REDUCTION_METHODS,
     "sort": _sort_method("sort", sorting.sort),
     "argsort": _sort_method("argsort", sorting.argsort),
@@ -182,7 +182,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "transpose": transpose,
 }
 
-PROPERTIES: dict[str, Callable[[Any], Any]] = {
+PROPERTIES: dict[str, Callable[[Any], object]] = {
     "T": transpose,
     "at": IndexUpdateHelper,
     "imag": elementwise_complex.imag,

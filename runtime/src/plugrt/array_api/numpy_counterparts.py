@@ -53,7 +53,7 @@ def ravel(a: object, order: str = "C") -> Any:
     return reshape(a, -1, "C" if order == "K" else order)
 
 
-def _reverse(x: Any) -> Any:
+def _reverse(x: Any) -> object:
     return permute_dims(x, tuple(range(x.ndim))[::-1])
 
 
@@ -70,16 +70,16 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     return METHODS["take"](a, positions, axis=axis)
 
 
-def _wrap_joined_along(function: Callable[..., Any]) -> Callable[..., Any]:
-    def joined(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Any:
+def _wrap_joined_along(function: Callable[..., Any]) -> Callable[..., object]:
+    def joined(arrays: Sequence[object], axis: int | None = 0, *, dtype: Any = None) -> Any:
         found = function(arrays, axis=axis)
         return found if dtype is None else astype(found, dtype)
 
     return joined
 
 
-def _wrap_joined(function: Callable[..., Any]) -> Callable[..., Any]:
-    def joined(tup: Sequence[Any], *, dtype: Any = None) -> Any:
+def _wrap_joined(function: Callable[..., Any]) -> Callable[..., object]:
+    def joined(tup: Sequence[object], *, dtype: Any = None) -> Any:
         found = function(tup)
         return found if dtype is None else astype(found, dtype)
 
@@ -97,7 +97,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return linalg.trace(matrices, offset=offset, dtype=dtype)
 
 
-def _wrap_binary(function: Callable[..., object]) -> Callable[..., Any]:
+def _wrap_binary(function: Callable[..., object]) -> Callable[..., object]:
     def over_two(
         a: object, s: object = None, axes: object = (-2, -1), norm: str = "backward"
     ) -> Any:
@@ -106,7 +106,7 @@ def _wrap_binary(function: Callable[..., object]) -> Callable[..., Any]:
     return over_two
 
 
-COUNTERPARTS: dict[str, dict[str, Callable[..., Any]]] = {
+COUNTERPARTS: dict[str, dict[str, Callable[..., object]]] = {
     "numpy": {
         "amax": METHODS["max"],
         "amin": METHODS["min"],

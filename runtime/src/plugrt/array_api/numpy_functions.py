@@ -252,7 +252,7 @@ def pad(
         ) from error
     if (widths < 0).any():
         raise ArgumentError(f"pad_width of pad is {pad_width}; it takes 0 or more")
-    value: Any = constant_values
+    value: object = constant_values
     filled = convert(value, array.dtype) if type(value) is Tracer else constant(value, array.dtype)
     return _pad(array, filled, widths)
 

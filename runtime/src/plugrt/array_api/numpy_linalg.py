@@ -97,7 +97,7 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
     return (linalg.svdvals(a) > asarray(tol)[..., None]).sum(axis=-1)
 
 
-def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., Any]:
+def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., object]:
     def of_triangle(a: Any, UPLO: str = "L") -> Any:
         if UPLO.upper() not in ("L", "U"):
             raise ArgumentError(f"UPLO is {UPLO!r}; it takes 'L' and 'U'")
@@ -108,7 +108,7 @@ def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., Any]:
     return of_triangle
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., object]] = {
     "cond": cond,
     "eigh": _wrap_triangle(linalg.eigh),
     "eigvalsh": _wrap_triangle(linalg.eigvalsh),

@@ -18,7 +18,7 @@ from plugrt.tracing.tracer import Tracer
 
 _SORTS = ("quicksort", "heapsort", "mergesort", "stable")
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "same_value", "unsafe")
-_PLAIN: dict[str, tuple[Any, ...]] = {
+_PLAIN: dict[str, tuple[object, ...]] = {
     "casting": _CASTINGS, "kind": (*_SORTS, None), "order": ("C", "F", "A", "K", None),
     "overwrite_input": (False, True), "subok": (False, True),
 }  # fmt: skip
@@ -30,7 +30,7 @@ _MEANT = {("reshape", "order"), ("ravel", "order"), ("sort", "order"), ("argsort
 """Where such a keyword does change the result: to `sort` it names fields, which we do not have."""
 
 
-def drop_plain(title: str, options: dict[str, Any]) -> None:
+def drop_plain(title: str, options: dict[str, object]) -> None:
     """Takes keywords out that make no difference; raises `ArgumentError` for values NumPy lacks."""
     function = title.rpartition(".")[2]
     for name, values in _PLAIN.items():
@@ -52,7 +52,7 @@ def in_dtype(title: str, operands: Sequence[object], options: dict[str, Any]) ->
     if dtype is None:
         return list(operands)
     wanted = as_dtype(dtype)
-    found: list[Any] = []
+    found: list[object] = []
     for operand in operands:
         x: Any = operand if isinstance(operand, Array | Tracer) else np.asarray(operand)
         if not np.can_cast(x.dtype, wanted, casting):

@@ -75,7 +75,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
         _refuse_ours(title, out)
         function, defaults = _find_ufunc(namespace, ufunc, method)
         drop_plain(title, options)
-        operands: list[Any] = list(map(_convert_operand, inputs))
+        operands: list[object] = list(map(_convert_operand, inputs))
         where = None
         if method in ("__call__", "outer"):
             operands = in_dtype(title, operands, options)
@@ -113,7 +113,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 @cache
 def _find_ufunc(
     namespace: ModuleType, ufunc: np.ufunc, method: str
-) -> tuple[Callable[..., Any], dict[str, Any]]:
+) -> tuple[Callable[..., object], dict[str, object]]:
     """Returns the function that a method of a ufunc is, and the arguments that NumPy implies."""
     name = ufunc.__name__
     if method == "__call__":
@@ -127,7 +127,7 @@ def _find_ufunc(
     return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}", name), {"axis": 0}
 
 
-def _add_axes(a: Any, b: Any) -> Any:
+def _add_axes(a: Any, b: Any) -> object:
     """Returns ``a`` with an axis of size 1 for each axis of ``b``."""
     return a[(..., *[None] * np.ndim(b))]
 
@@ -146,7 +146,7 @@ def _check_options(
         )
 
 
-def _convert_operand(x: object) -> Any:
+def _convert_operand(x: object) -> object:
     return asarray(x) if isinstance(x, list | tuple) else x
 
 
@@ -162,8 +162,8 @@ def _refuse_ours(title: str, out: object) -> None:
 
 
 def _call(
-    namespace: ModuleType, func: Callable[..., Any], title: str, given: Mapping[str, Any]
-) -> Any:
+    namespace: ModuleType, func: Callable[..., object], title: str, given: Mapping[str, Any]
+) -> object:
     """Returns what the counterpart of ``func`` gives for NumPy's own arguments."""
     name = func.__name__
     owner = func.__module__.rpartition(".")[2]
@@ -184,7 +184,7 @@ def _call(
 
 def _bind(
     func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Returns the arguments by NumPy's names, without those that are NumPy's defaults."""
     signature = _signature(func)
     bound = signature.bind(*args, **kwargs).arguments
@@ -205,7 +205,7 @@ def _bind(
 _signature = cache(inspect.signature)
 
 
-def _call_by_name(title: str, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+def _call_by_name(title: str, function: Callable[..., object], given: Mapping[str, Any]) -> object:
     """Calls a function with what it must have by position, and the rest by name.
 
     What it must have may have another name in NumPy: ``tup`` of ``vstack``.
@@ -224,9 +224,9 @@ def _call_by_name(title: str, function: Callable[..., Any], given: Mapping[str, 
     return function(*values[:count], **options)
 
 
-def _find(namespace: ModuleType, name: str, extension: str = "") -> Callable[..., Any] | None:
+def _find(namespace: ModuleType, name: str, extension: str = "") -> Callable[..., object] | None:
     """Returns the function of a NumPy name, or of one in ``numpy.linalg`` or ``numpy.fft``."""
-    owner: Any = getattr(namespace, extension, None) if extension else namespace
+    owner: object = getattr(namespace, extension, None) if extension else namespace
     known = name if extension else standard_name(name)
     return getattr(owner, known) if known in getattr(owner, "__all__", ()) else None
 
@@ -238,7 +238,7 @@ def _refuse_name(title: str, name: str) -> NoReturn:
     )
 
 
-def _read(x: object) -> Any:
+def _read(x: object) -> object:
     """Returns arrays of ours, also in lists and tuples, as NumPy's."""
     if isinstance(x, list | tuple):
         return type(x)(map(_read, x))

@@ -40,7 +40,7 @@ def _reduce(
     where: object,
     initial: object = None,
     **options: object,
-) -> Any:
+) -> object:
     refuse_out(name, out)
     if initial is None and where is None:
         return function(x, **options)

@@ -203,7 +203,7 @@ def _attribute(name: str, key: str, value: object) -> ir.Attribute:
         ) from None
 
 
-def _freeze(name: str, value: object) -> Any:
+def _freeze(name: str, value: object) -> object:
     """Returns attributes as a part of a cache's key."""
     match value:
         case list() | tuple():

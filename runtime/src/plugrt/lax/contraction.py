@@ -79,7 +79,7 @@ def _result_dtype(lhs: Dtype, rhs: Dtype, preferred: DTypeLike | None) -> Dtype:
 
 def _convert_operands(
     lhs: Tracer, rhs: Tracer, dtype: Dtype, precision: PrecisionLike
-) -> tuple[Tracer, Tracer, Dtype, dict[str, Any]]:
+) -> tuple[Tracer, Tracer, Dtype, dict[str, object]]:
     """Returns the operands as the precision has them, the dtype of sums, and the algorithm."""
     algorithm = dot_algorithm(precision)
     if algorithm is None:
@@ -93,7 +93,7 @@ def _convert_operands(
 
 def _read_numbers(
     lhs: Tracer, rhs: Tracer, dimension_numbers: DotDimensionNumbers
-) -> tuple[tuple[int, ...], Any]:
+) -> tuple[tuple[int, ...], object]:
     """Returns the shape of the result, and the numbers as StableHLO states them."""
     contract, batch = read_pairs("dot_general", dimension_numbers)
     sides = [

@@ -194,7 +194,7 @@ def _result_shape(
     return tuple(shape)
 
 
-def _attribute(numbers: ConvDimensionNumbers) -> Any:
+def _attribute(numbers: ConvDimensionNumbers) -> object:
     lhs, rhs, out = numbers
     return hlo.ConvDimensionNumbers.get(
         lhs[0], lhs[1], list(lhs[2:]), rhs[1], rhs[0], list(rhs[2:]), out[0], out[1], list(out[2:])

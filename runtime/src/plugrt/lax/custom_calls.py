@@ -279,5 +279,5 @@ def rng_bit_generator(
     return [new, convert(bits, result_dtype)]
 
 
-def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc: object) -> Any:
+def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc: object) -> object:
     return hlo.RngBitGeneratorOp(types[0], types[1], algorithm, state, loc=loc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.arrays.aval import Aval
@@ -61,7 +61,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     )
 
     def constrain(x: T) -> T:
-        results: list[Any] = [
+        results: list[object] = [
             leaf if one is None else _constrain(leaf, one, path)
             for (path, leaf), one in zip(pytrees.flatten_with_paths(x), found, strict=True)
         ]

@@ -17,7 +17,7 @@ class Sent(NamedTuple):
     axes around it.
     """
 
-    axes: tuple[Any, ...]
+    axes: tuple[object, ...]
     places: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
 

@@ -41,7 +41,7 @@ def text_of(attribute: Any) -> str:
         raise ProgramError(f"the program has a name that is not UTF-8: {attribute}") from error
 
 
-def python_value(attribute: object) -> Any:
+def python_value(attribute: object) -> object:
     """Returns an attribute as a Python value: numbers, text, lists, dicts, arrays of NumPy's.
 
     Its text, as MLIR writes it, where there is no such value.
@@ -61,7 +61,7 @@ def python_value(attribute: object) -> Any:
             return str(attribute)
 
 
-def _array(attribute: object) -> Any:
+def _array(attribute: object) -> object:
     try:
         return np.array(attribute)
     except (TypeError, ValueError, RuntimeError):  # a type that Python's buffers do not have

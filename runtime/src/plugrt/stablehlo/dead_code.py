@@ -45,8 +45,8 @@ class _Sweep:
         self._main = main
         self._unswept = unswept
         self._variants: dict[tuple[str, tuple[bool, ...]], tuple[str, list[int]]] = {}
-        self._functions: dict[str, Any] | None = None
-        self._special: dict[str, Callable[[Any], None]] = {
+        self._functions: dict[str, object] | None = None
+        self._special: dict[str, Callable[[object], None]] = {
             "stablehlo.while": self._narrow_loop,
             "stablehlo.if": self._narrow_branches,
             "stablehlo.case": self._narrow_branches,

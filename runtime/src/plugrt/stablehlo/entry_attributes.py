@@ -146,7 +146,7 @@ def place_results(main: Any, kinds: Sequence[str | None]) -> None:
             end.operands[i] = _place(end.operands[i], kind, ir.InsertionPoint(end))
 
 
-def _place(value: Any, kind: str, where: object) -> Any:
+def _place(value: Any, kind: str, where: object) -> object:
     placement = ir.DictAttr.get({_PLACEMENT: ir.StringAttr.get(kind)})
     call = ir.Operation.create(
         "stablehlo.custom_call",

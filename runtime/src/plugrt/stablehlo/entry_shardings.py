@@ -37,7 +37,7 @@ def main_shardings(module: ir.Module) -> tuple[list[bytes], list[bytes]] | None:
     return parameters, results
 
 
-def _read(attributes: Any, meshes: dict[str, Any], partitions: int) -> bytes:
+def _read(attributes: Any, meshes: dict[str, object], partitions: int) -> bytes:
     if "sdy.sharding" in attributes:
         return op_sharding(read_shardy(attributes["sdy.sharding"], meshes))
     if "mhlo.sharding" in attributes:

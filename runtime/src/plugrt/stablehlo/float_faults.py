@@ -18,7 +18,7 @@ def is_floating(value: ir.Value) -> bool:
     return isinstance(type_.element_type, ir.FloatType | ir.ComplexType)
 
 
-def holds_one(value: Any, nans: bool, infs: bool) -> Any:
+def holds_one(value: Any, nans: bool, infs: bool) -> object:
     """Returns a 0-d boolean: whether any element is a NaN, or an infinity, if asked for."""
     type_ = value.type
     if isinstance(type_.element_type, ir.ComplexType):
@@ -39,11 +39,11 @@ def holds_one(value: Any, nans: bool, infs: bool) -> Any:
     return _any(found[0] if len(found) == 1 else hlo.or_(*found))
 
 
-def _direction(name: str) -> Any:
+def _direction(name: str) -> object:
     return hlo.ComparisonDirectionAttr.get(name)
 
 
-def _any(bits: Any) -> Any:
+def _any(bits: Any) -> object:
     rank = bits.type.rank
     if not rank:
         return bits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
 
 from plugrt.errors import ProgramError
 from plugrt.stablehlo.attributes import symbol_of
@@ -136,7 +135,7 @@ def _program_error(error: Exception, filename: str, said: list[str]) -> ProgramE
 
 def insert_functions(
     target: ir.Module, code: bytes, title: str, number: int
-) -> tuple[list[Any], Any]:
+) -> tuple[list[object], object]:
     """Adds the functions of a module, in bytecode, to another one; the second is its ``main``.
 
     They are private there; ``main`` is called after ``title``. Their names end with the numbers

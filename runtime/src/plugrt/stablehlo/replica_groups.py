@@ -16,7 +16,7 @@ from plugrt.stablehlo.regions import operations_within
 Rows = list[list[int]]
 
 
-def read_replica_groups(attribute: ir.Attribute, symbols: dict[str, Any]) -> Rows:
+def read_replica_groups(attribute: ir.Attribute, symbols: dict[str, object]) -> Rows:
     """Returns the groups of a ``replica_groups`` attribute, row by row; -1 fills a short one.
 
     ``#stablehlo.replica_group_mesh_axes`` (StableHLO 1.13, which JAX 0.12 writes) names axes of a
@@ -41,7 +41,7 @@ def read_table(attribute: ir.DenseElementsAttr) -> Rows:
     return [flat[r * columns : (r + 1) * columns] for r in range(rows)]
 
 
-def _read_axes(attribute: Any, symbols: dict[str, Any]) -> Rows:
+def _read_axes(attribute: Any, symbols: dict[str, object]) -> Rows:
     sizes, devices = _read_mesh(attribute.mesh, symbols)
     # An axis of which a part is named is split in three: what is before it, it, and the rest.
     shape: list[int] = []

@@ -98,7 +98,7 @@ def _part(size: int, axes: Sequence[Axis], position: int) -> slice:
     return slice(index * width, (index + 1) * width)
 
 
-def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorSharding:
+def read_shardy(attribute: ir.Attribute, meshes: dict[str, object]) -> TensorSharding:
     """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name.
 
     Raises `Unimplemented` for an array of which devices hold partial sums (``unreduced``).
@@ -147,7 +147,7 @@ def mesh_axes(reference: object, meshes: Mapping[str, object]) -> dict[str, int]
 
 
 def read_peers(
-    attribute: ir.Attribute, meshes: dict[str, Any], axes: Collection[str], partitions: int
+    attribute: ir.Attribute, meshes: dict[str, object], axes: Collection[str], partitions: int
 ) -> list[list[int]]:
     """Returns for each partition those that differ from it along some axes alone, itself included.
 
@@ -175,7 +175,7 @@ def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
     return constrained
 
 
-def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, Any]) -> list[TensorSharding]:
+def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, object]) -> list[TensorSharding]:
     """Reads the shardings of several values."""
     sdy = shardy()
     shardings = sdy.TensorShardingPerValueAttr(attribute).shardings

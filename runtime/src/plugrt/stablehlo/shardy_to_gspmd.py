@@ -62,7 +62,7 @@ def gspmd_text(sharding: TensorSharding) -> str:
     return f"{{devices=[{sizes}]{listed}{' last_tile_dim_replicate' if copies > 1 else ''}}}"
 
 
-def _write_entry(function: Any, meshes: dict[str, Any]) -> None:
+def _write_entry(function: Any, meshes: dict[str, object]) -> None:
     for key in ("arg_attrs", "res_attrs"):
         if key not in function.attributes:
             continue
@@ -76,7 +76,9 @@ def _write_entry(function: Any, meshes: dict[str, Any]) -> None:
         function.attributes[key] = ir.ArrayAttr.get(written)
 
 
-def _call(target: str, value: Any, result: ir.Type, sharding: str, before: Any, config: str) -> Any:
+def _call(
+    target: str, value: Any, result: ir.Type, sharding: str, before: Any, config: str
+) -> object:
     attributes = {
         "call_target_name": target, "backend_config": config, _GSPMD: sharding,
     }  # fmt: skip
@@ -91,7 +93,7 @@ def _call(target: str, value: Any, result: ir.Type, sharding: str, before: Any, 
     return made.results[0]
 
 
-def _write_constraint(operation: Any, meshes: dict[str, Any]) -> None:
+def _write_constraint(operation: Any, meshes: dict[str, object]) -> None:
     sdy, [value] = shardy(), operation.operands
     stated = operation.attributes["sharding"]
     dimensions = map(sdy.DimensionShardingAttr, sdy.TensorShardingAttr(stated).dimension_shardings)
@@ -103,7 +105,7 @@ def _write_constraint(operation: Any, meshes: dict[str, Any]) -> None:
     operation.erase()
 
 
-def _write_manual(operation: Any, meshes: dict[str, Any]) -> None:
+def _write_manual(operation: Any, meshes: dict[str, object]) -> None:
     """Puts the body in the operation's place, between calls that take parts and give wholes."""
     given = read_shardy_list(operation.attributes["in_shardings"], meshes)
     gives = read_shardy_list(operation.attributes["out_shardings"], meshes)

@@ -12,7 +12,7 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.regions import callee, functions_by_name, returned_values
 from plugrt.stablehlo.replica_groups import read_table
 
-Axes = frozenset[Any]
+Axes = frozenset[object]
 _NONE: Axes = frozenset()
 _GIVES_ALL_THE_SAME = ("stablehlo.all_reduce", "stablehlo.all_gather")
 _GIVES_EACH_ITS_OWN = ("stablehlo.all_to_all", "stablehlo.reduce_scatter")
@@ -32,7 +32,7 @@ def varying_axes(
 
 
 class _Walk:
-    def __init__(self, module: ir.Module, sizes: Mapping[Any, int]) -> None:
+    def __init__(self, module: ir.Module, sizes: Mapping[object, int]) -> None:
         self._module, self._sizes = module, sizes
         self._every: Axes = frozenset(name for name, size in sizes.items() if size > 1)
         self._ids = np.arange(math.prod(sizes.values())).reshape([*sizes.values()])

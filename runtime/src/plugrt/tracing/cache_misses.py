@@ -19,7 +19,7 @@ _REDEFINED = (
     "; but another function that is defined there was: each time that line runs it makes another, "
     "of which nothing is known. Fix: define and jit the function once, outside of what is repeated"
 )
-_unseen: BoundedCache[str, weakref.ref[Any]] = BoundedCache(1024)
+_unseen: BoundedCache[str, weakref.ref[object]] = BoundedCache(1024)
 """The last function that was never seen before of those that are defined on a line."""
 Key = tuple[Any, ...]
 """That of a trace: the settings, the call's structure with its static values, and types."""
@@ -60,7 +60,7 @@ def _is_redefined(function: object, of: str) -> bool:
     return before is not None and before() is not inner
 
 
-def _unwrap(function: Any) -> Any:
+def _unwrap(function: Any) -> object:
     return inspect.unwrap(getattr(function, "func", function))
 
 
@@ -103,7 +103,7 @@ def _settings(token: Token, before: Token) -> list[str]:
     ]
 
 
-def _statics(now: dict[Any, Any], before: dict[Any, Any]) -> list[str]:
+def _statics(now: dict[object, object], before: dict[object, object]) -> list[str]:
     return [
         f"static argument {where!r}: now {_value(now, where)}, before {_value(before, where)}"
         for where in {**now, **before}
@@ -111,7 +111,7 @@ def _statics(now: dict[Any, Any], before: dict[Any, Any]) -> list[str]:
     ]
 
 
-def _value(statics: dict[Any, Any], where: object) -> str:
+def _value(statics: dict[object, object], where: object) -> str:
     if where not in statics:
         return "left out"
     match statics[where]:

@@ -33,7 +33,7 @@ def active_trace() -> Trace:
 
 @overload
 def emit(
-    builder: Callable[..., Any],
+    builder: Callable[..., object],
     *operands: Tracer,
     result: TensorType | None = None,
     **attributes: object,
@@ -42,7 +42,7 @@ def emit(
 
 @overload
 def emit(
-    builder: Callable[..., Any],
+    builder: Callable[..., object],
     *operands: Tracer,
     result: Sequence[TensorType],
     **attributes: object,
@@ -54,14 +54,14 @@ def emit(
     *operands: Tracer,
     result: TensorType | Sequence[TensorType] | None = None,
     **attributes: object,
-) -> Any:
+) -> object:
     """Adds one operation and returns its result as a `Tracer` (a tuple of them if it has several).
 
     ``builder`` is a function of jaxlib's StableHLO or CHLO bindings. ``result`` is needed by those
     whose first parameter is a result type, which MLIR does not infer.
     """
     trace = active_trace()
-    values: list[Any] = [trace.mlir_value(x) for x in operands]
+    values: list[object] = [trace.mlir_value(x) for x in operands]
     if isinstance(result, TensorType):
         values.insert(0, trace.mlir_type(result.shape, result.dtype))
     elif result is not None:

@@ -112,7 +112,7 @@ def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -
 
 def prune_constants(
     trace: Trace, block: ir.Block, first: int, sources: list[Source]
-) -> tuple[list[Any], int]:
+) -> tuple[list[object], int]:
     """Drops what the function closed over and does not need, also from the numbers in ``sources``.
 
     Returns the data that are needed, and how many of them, the first ones, are parameters.

@@ -35,7 +35,7 @@ def _is_number(tracer: Tracer) -> bool:
     return type(tracer.scalar) is bool or (tracer.weak and tracer.scalar is not None)
 
 
-def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:
+def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> object:
     """Returns the results of an already traced function, called within another trace.
 
     The module gets the function once. Unused arguments are not passed; captured arrays become
@@ -116,7 +116,7 @@ def find_symbol(trace: Trace, staged: Staged) -> tuple[str, Sequence[AnyClaim]]:
     return found[1:]
 
 
-def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[Any], Any]:
+def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[object], Any]:
     """Adds the functions of a module, in bytecode, to the traced one; the second is its ``main``.
 
     They are private there, under names that are free; ``main`` is called after ``name``.

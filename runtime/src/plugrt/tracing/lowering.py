@@ -47,7 +47,7 @@ class Lowering:
         self._module = module
         self._title = title
         self._rules = dict(rules)
-        self._symbols: dict[Any, str | None] = {}
+        self._symbols: dict[object, str | None] = {}
         self._number = max(map(_trailing_number, functions_by_name(module)), default=0)
 
     def lower(self, chosen: Callable[[str], bool]) -> None:
@@ -107,7 +107,7 @@ class Lowering:
         if operation is None:
             return None
 
-        def define(context: LoweringContext, *operands: Tracer) -> Any:
+        def define(context: LoweringContext, *operands: Tracer) -> object:
             return operation.definition(*operands, **context.attributes)
 
         return self._trace_by(Rule(define, "any platform", "plugrt"), name, op)
@@ -179,7 +179,7 @@ def _python_values(op: ir.Operation) -> dict[str, Any]:
     return {name: python_value(value) for name, value in found.items() if value is not None}
 
 
-def _attribute_texts(op: ir.Operation) -> list[Any]:
+def _attribute_texts(op: ir.Operation) -> list[object]:
     """Returns what tells operations of one name apart."""
     found = [(name, find_attribute(op, name)) for name in attribute_names(op)]
     # One that cannot be read is like no other.

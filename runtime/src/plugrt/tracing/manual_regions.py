@@ -49,7 +49,7 @@ def manual_region(
     holder = ir.Operation.create("builtin.unrealized_conversion_cast", regions=1, loc=location)
     block = ir.Block.create_at_start(holder.regions[0], parts, [location] * len(parts))
 
-    def build(scope: Scope) -> tuple[list[Any], Any, Specs, list[Any]]:
+    def build(scope: Scope) -> tuple[list[Any], object, Specs, list[Any]]:
         values = zip(block.arguments, operands, strict=True)
         returned, out_specs = body(*[Tracer(value, trace, weak=x.weak) for value, x in values])
         results, structure = pytrees.flatten(returned)

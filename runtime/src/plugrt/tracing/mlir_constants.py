@@ -17,7 +17,7 @@ _WRITTEN_OUT = 1 << 16
 
 class _Scope(Protocol):
     @property
-    def constants(self) -> dict[Any, ir.Value]: ...
+    def constants(self) -> dict[object, ir.Value]: ...
 
 
 class Module(Protocol):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir, new_context
 from plugrt.stablehlo.modules import rename
@@ -29,7 +27,7 @@ def passthrough_module(staged: Staged) -> ir.Module:
             main = func.FuncOp("main", ir.FunctionType.get(types, results))
         block = main.add_entry_block()
         with ir.InsertionPoint(block):
-            known: dict[tuple[str, int], Any] = {
+            known: dict[tuple[str, int], object] = {
                 ("argument", i): value
                 for i, value in zip(plan.passed, block.arguments, strict=True)
             }

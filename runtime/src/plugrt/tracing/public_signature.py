@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
 
 
 def public_signature(body: Callable[..., object]) -> inspect.Signature:
@@ -28,6 +27,6 @@ def public_signature(body: Callable[..., object]) -> inspect.Signature:
     )
 
 
-def _with(annotation: object, name: str) -> Any:
+def _with(annotation: object, name: str) -> object:
     """Returns an annotation, a string as the body's module has it, with tracers called ``name``."""
     return re.sub(r"\bTracer\b", name, annotation) if isinstance(annotation, str) else annotation

@@ -69,10 +69,10 @@ class Staged:
     """Whether ``source`` has operations of CHLO's."""
     asks_platform: bool = False
     """Whether it has conditionals on the platform, or operations of plugrt's own."""
-    loaded: BoundedCache[Any, Any] = field(default_factory=partial(BoundedCache, 64))
+    loaded: BoundedCache[object, Any] = field(default_factory=partial(BoundedCache, 64))
     """What was compiled of it, by launch and settings (`plugrt.execution.launches.programs.load`),
     and by platform and rules the fields of the trace for those (`lowered_for`)."""
-    placed: BoundedCache[Any, Any] = field(default_factory=partial(BoundedCache, 64))
+    placed: BoundedCache[object, object] = field(default_factory=partial(BoundedCache, 64))
     """What it closed over, on the devices of each launch, by the same."""
     _artifacts: dict[
         tuple[Version | None, EntryAttributes | None], tuple[bytes, Mapping[int, HostCallback]]
@@ -106,7 +106,7 @@ class Staged:
             return self.module
         return replace(attributes, shardy=True).add_to(self.module)
 
-    def sharing_compiled(self, compiled: BoundedCache[Any, Any]) -> Staged:
+    def sharing_compiled(self, compiled: BoundedCache[object, Any]) -> Staged:
         """Returns the trace with what was lowered and compiled of an equal one, in ``compiled``.
 
         What they closed over may differ, which programs take as arguments. Python functions that
@@ -184,7 +184,7 @@ class Staged:
         return str(self.module)
 
 
-def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[str, Any]:
+def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[str, object]:
     """Returns what differs of a trace for a platform; see `Staged.lowered_for`."""
     name = staged.plan.name
     module = parse(staged.bytecode, name)

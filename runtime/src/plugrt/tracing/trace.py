@@ -53,8 +53,8 @@ class Scope:
         self.isolated = isolated
         self.open = True
         self.insertion = ir.InsertionPoint(block)
-        self.captured: dict[int, tuple[Any, ir.Value]] = {}
-        self.constants: dict[Any, ir.Value] = {}
+        self.captured: dict[int, tuple[object, ir.Value]] = {}
+        self.constants: dict[object, ir.Value] = {}
         self.depth: int = 0 if parent is None else parent.depth + 1
 
     def is_around(self, other: Scope | None) -> bool:
@@ -69,7 +69,7 @@ class Scope:
 class Captured(NamedTuple):
     """A value captured by the traced function, and the parameter that it becomes."""
 
-    source: Any
+    source: object
     """The captured object, kept alive so that its id stays unique."""
     data: Any
     """An `Array`, a host array, or a tracer of a trace around this one."""
@@ -144,7 +144,7 @@ class Trace(MappedAxes):
         self.inner_count = 0
         self.channels = 0
         """How many collectives of partitions there are: each has a channel."""
-        self.functions: dict[int, tuple[Any, str, Sequence[AnyClaim]]] = {}
+        self.functions: dict[int, tuple[object, str, Sequence[AnyClaim]]] = {}
         """Inner jitted functions that are in the module: what was traced, by id, its name, and
         what each of its calls claims."""
 

@@ -260,7 +260,7 @@ class Tracer(Methods):
     def __copy__(self) -> Tracer:
         return self  # unlike an array it is never deleted
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+    def __deepcopy__(self, memo: dict[int, object]) -> Tracer:
         return self
 
     def __reduce__(self) -> Any:

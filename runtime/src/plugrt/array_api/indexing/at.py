@@ -20,7 +20,7 @@ from plugrt.tracing.promotion import dtype_kind, kind_rank
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 
-_COMBINE: dict[str, Callable[..., Any]] = {
+_COMBINE: dict[str, Callable[..., object]] = {
     "add": hlo.add,
     "subtract": hlo.subtract,
     "multiply": hlo.multiply,
@@ -45,7 +45,7 @@ class IndexUpdateHelper:
         return f"At({self._array!r})"
 
 
-def _update_method(how: str, says: str) -> Callable[..., Any]:
+def _update_method(how: str, says: str) -> Callable[..., object]:
     def method(
         self: IndexUpdateRef,
         values: object,
@@ -135,7 +135,7 @@ class IndexUpdateRef:
         indices_are_sorted: bool,
         unique_indices: bool,
         function: Callable[[Any], object] | None = None,
-    ) -> Any:
+    ) -> object:
         x, mask = self._array, self._key
         if how == "divide" and dtype_kind(x.dtype) not in "fc":
             raise DtypeError(

@@ -82,7 +82,7 @@ def _make_starts_dynamic(shape: Shape, key: Key) -> Key:
     """Returns the key with operands for the starts of slices, but of those over a whole axis."""
     pending = iter(key.operands)
     spec: list[Item] = []
-    operands: list[Any] = []
+    operands: list[object] = []
     sizes = iter(shape)
     for item in key.spec:
         size = next(sizes) if isinstance(item, TAKE_AXIS) else 0
@@ -131,7 +131,7 @@ def _count_axes(k: Any) -> int:
     return int(k.ndim)
 
 
-def _expand_ellipsis(shape: Shape, elements: list[Any], key: object) -> list[Any]:
+def _expand_ellipsis(shape: Shape, elements: list[object], key: object) -> list[Any]:
     """Returns the elements with one for each axis: whole slices fill in for ``...``."""
     where = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(where) > 1:
@@ -142,7 +142,7 @@ def _expand_ellipsis(shape: Shape, elements: list[Any], key: object) -> list[Any
             f"the index takes {len(shape) - missing} axes, and the array of shape {shape} has "
             f"{len(shape)}"
         )
-    filling: list[Any] = [slice(None)] * missing
+    filling: list[object] = [slice(None)] * missing
     if not where:
         return [*elements, *filling]
     i = where[0]
@@ -173,7 +173,7 @@ def normalize_index(k: int, shape: Shape, axis: int) -> int:
     return k % size
 
 
-def _convert_list(k: list[Any]) -> Any:
+def _convert_list(k: list[object]) -> object:
     """Returns a list as an index array; `InvalidIndex` for rows of different lengths."""
     try:
         return np.asarray(k) if k else np.zeros(0, np.int32)
@@ -181,7 +181,7 @@ def _convert_list(k: list[Any]) -> Any:
         raise InvalidIndex(f"the list {k!r:.60} is no index: {error}") from error
 
 
-def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[Any]) -> int:
+def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[object]) -> int:
     """Adds a boolean array as the positions where it holds; returns how many axes it takes."""
     if type(mask) is Tracer:
         raise DataDependentShape(

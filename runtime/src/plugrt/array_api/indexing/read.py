@@ -84,7 +84,7 @@ def cut_windows(x: Tracer, key: Key) -> tuple[Tracer, Positions, Key]:
     The key is for that part, and has slices in the place of the windows.
     """
     pending = iter(key.operands)
-    operands: list[Any] = []
+    operands: list[object] = []
     starts: list[Tracer] = []
     for item in key.spec:
         if has_operand(item):

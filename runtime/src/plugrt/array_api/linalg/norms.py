@@ -37,7 +37,7 @@ def vector_norm(
     """
     x = unary("vector_norm", x, FLOATING)
     p = _number("vector_norm", ord)
-    over: Any = normalize_axes("vector_norm", axis, x.ndim) if axis is not None else None
+    over: object = normalize_axes("vector_norm", axis, x.ndim) if axis is not None else None
     wide = widen(x)
     result = _power_norm(wide, p, over, keepdims)
     return convert(result, real_dtype(x.dtype))

@@ -112,11 +112,13 @@ def switch(
     return launch("switch", branches, (), given, run, run_branch, reads_once=True)
 
 
-def _make_case(which: Tracer, count: int, types: Sequence[object]) -> Any:
+def _make_case(which: Tracer, count: int, types: Sequence[object]) -> object:
     return hlo.CaseOp(types, which.value, count, loc=active_trace().location())
 
 
-def _collect_operands(title: str, operands: tuple[object, ...], operand: object) -> tuple[Any, ...]:
+def _collect_operands(
+    title: str, operands: tuple[object, ...], operand: object
+) -> tuple[object, ...]:
     """Returns the operands, or the one that was given by name."""
     if operand is _ABSENT:
         return operands
@@ -145,7 +147,7 @@ def _clamp_index(index: Tracer, count: int) -> Tracer:
 def trace_branches(
     title: str,
     names: Sequence[str],
-    functions: Sequence[Callable[..., Any]],
+    functions: Sequence[Callable[..., object]],
     operands: Any,
     make: Callable[[Sequence[Any]], Any],
 ) -> Any:

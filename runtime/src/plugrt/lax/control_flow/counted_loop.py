@@ -251,6 +251,6 @@ def _write_row(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
     )
 
 
-def _row_start(at: Tracer, ndim: int) -> list[Any]:
+def _row_start(at: Tracer, ndim: int) -> list[object]:
     zero = constant(0, _INDEX)
     return [at.value, *[zero.value] * (ndim - 1)]

@@ -41,7 +41,7 @@ Place = Callable[[Staged, Sequence[Aval]], Launch]
 _place_with_captured: Place = functools.partial(resolve_launch, captured_count=True)
 
 # Process-wide: a cache by the user's functions, which have no owner; goes with them.
-_pipelines: dict[tuple[str, int], WeakKeys[Any, Any]] = {}
+_pipelines: dict[tuple[str, int], WeakKeys[object, object]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
 
@@ -142,7 +142,7 @@ def _make_rerun(
     return rerun
 
 
-def _refer(function: object) -> Callable[[], Any]:
+def _refer(function: object) -> Callable[[], object]:
     try:
         return weakref.ref(function)
     except TypeError:  # then the pipeline is this call's own
@@ -158,7 +158,7 @@ def require_array(title: str, name: str, x: object) -> None:
         )
 
 
-def _trace_leaves(title: str, name: str, value: object) -> Any:
+def _trace_leaves(title: str, name: str, value: object) -> object:
     leaves, spec = pytrees.flatten(value)
     return pytrees.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]

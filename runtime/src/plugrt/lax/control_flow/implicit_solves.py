@@ -89,7 +89,7 @@ def custom_root(
     return launch(title, (f, solve), has_aux, operands, run, _solve_in_python, reads_once=False)
 
 
-def _solve_in_python(functions: Sequence[Function], **operands: object) -> Any:
+def _solve_in_python(functions: Sequence[Function], **operands: object) -> object:
     [given] = operands.values()
     return functions[1](functions[0], given)
 
@@ -100,7 +100,7 @@ def _check_functions(title: str, **functions: object) -> None:
             raise ArgumentTypeError(f"{name} of {title} is a function; got {function!r:.60}")
 
 
-def _main(title: str, found: object) -> Any:
+def _main(title: str, found: object) -> object:
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise StructureError(
             f"solve of {title} with has_aux returns a pair; it returned {found!r:.60}"
@@ -108,7 +108,7 @@ def _main(title: str, found: object) -> Any:
     return found[0]
 
 
-def _results(title: str, function: Function, given: object) -> Any:
+def _results(title: str, function: Function, given: object) -> object:
     """Returns the types that a function gives, without adding anything to the trace."""
     leaves, spec = pytrees.flatten(given)
     types = [(x.shape, x.dtype, x.weak) for x in leaves]

@@ -82,7 +82,7 @@ def emit_while(
 
 def _emit_while_asking_first(
     title: str, cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init: Any
-) -> Any:
+) -> object:
     """Adds a loop whose ``cond_fun`` calls Python in order: it runs in the body, and before.
 
     The region of a condition returns a boolean and nothing else, no token either.
@@ -150,7 +150,7 @@ def fori_loop(
 
 def _count_in_python(
     functions: Sequence[Callable[..., object]], lower: object, upper: object, init: object
-) -> Any:
+) -> object:
     dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
     first, last = int(np.asarray(lower)), int(np.asarray(upper))
     return run_counted(functions, init, first, last, dtype)
@@ -168,7 +168,7 @@ def _emit_counted(
     body_fun: Callable[[Any, Any], object],
     init: object,
     unroll: int,
-) -> Any:
+) -> object:
     def step(i: Tracer, value: object, _: object) -> tuple[Any, None]:
         index = convert(i, dtype)
         if first:
@@ -181,7 +181,7 @@ def _emit_counted(
 
 def _emit_counting(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], object], init: Any
-) -> Any:
+) -> object:
     for name, x in (("lower", lower), ("upper", upper)):
         if x.shape:
             raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")

@@ -63,7 +63,7 @@ def platform_dependent(
 
 def _join(
     per_platform: Mapping[str, Callable[..., object]], default: Callable[..., object] | None
-) -> tuple[BranchPlatforms, list[Callable[..., Any]]]:
+) -> tuple[BranchPlatforms, list[Callable[..., object]]]:
     """Returns the platforms of each function, and the functions, without the default if None."""
     named = {**per_platform, **({} if default is None else {"default": default})}
     for name, function in named.items():
@@ -75,7 +75,7 @@ def _join(
     if "gpu" in per_platform:
         meant = ", ".join(map(repr, expand_platform_alias("gpu")))
         raise ArgumentError(f"{_TITLE} takes {meant}; 'gpu' may be any of them")
-    functions: list[Callable[..., Any]] = []
+    functions: list[Callable[..., object]] = []
     platforms: list[tuple[str, ...] | None] = []
     for name, function in per_platform.items():
         known = next((i for i, other in enumerate(functions) if other == function), None)

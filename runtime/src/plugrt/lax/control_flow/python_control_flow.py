@@ -53,7 +53,7 @@ def run_scan(
     """Runs `scan` of at least one step."""
     [f] = functions
     carry, xs = to_arrays("scan", init), to_arrays("scan", xs)
-    rows: list[tuple[int, Any]] = []
+    rows: list[tuple[int, object]] = []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, pytrees.map(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
         rows.append((i, to_arrays("scan", y)))
@@ -67,7 +67,7 @@ def run_map(functions: Functions, xs: object, length: int) -> Any:
     return run_scan([lambda _, x: ((), f(x))], (), xs, length, False)[1]
 
 
-def _stack(*rows: object) -> Any:
+def _stack(*rows: object) -> object:
     return concatenate([expand_dims(row, (0,)) for row in rows], 0)
 
 

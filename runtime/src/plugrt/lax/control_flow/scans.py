@@ -47,7 +47,7 @@ def scan(
     static = (steps, bool(reverse), rounds)
     in_python = partial(run_scan, length=steps, reverse=bool(reverse)) if steps else None
     operands = {"init": init, "xs": xs}
-    result: tuple[Any, Any] = launch(
+    result: tuple[object, object] = launch(
         "scan", (f,), static, operands, run, in_python, reads_once=True
     )
     return result

@@ -167,11 +167,11 @@ def _split_axes(
 
 def _reduce_dimensions(
     function: str, reduce: Callable[..., object], v: Any, dimensions: tuple[int, ...]
-) -> Any:
+) -> object:
     return reduce(v, normalize_axes(function, dimensions, np.ndim(v)))
 
 
-def _sum(v: Any, axes: tuple[int, ...]) -> Any:
+def _sum(v: Any, axes: tuple[int, ...]) -> object:
     return reduce_sum(v.astype(np.int32) if v.dtype == bool else v, axes)
 
 

@@ -54,7 +54,7 @@ def call_on_replicas(
     function: Callable[..., R],
     here: ReplicaSharding,
     args: Sequence[object],
-    kwargs: dict[str, Any],
+    kwargs: dict[str, object],
     pipeline: Pipeline[Staged],
 ) -> R:
     """Returns what a function gives that is traced with the axis of replicas bound, on all of them.

@@ -82,7 +82,7 @@ def axis_places(axis_name: AxisName) -> tuple[int, ...]:
     return tuple(map([*trace.numbered_axes].index, names))
 
 
-def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[Any, ...]]:
+def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[object, ...]]:
     names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
     try:
         repeated = len(set(names)) < len(names)
@@ -120,7 +120,7 @@ def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
     return {len(group) for group in groups}
 
 
-def _iterate(part: object, groups: object) -> Iterable[Any]:
+def _iterate(part: object, groups: object) -> Iterable[object]:
     if not isinstance(part, Iterable):
         raise _make_groups_error(groups)
     return part

@@ -35,7 +35,7 @@ def evaluate(t: Tracer, coefficients: Sequence[float] | Real) -> Tracer:
     """Returns the sum of the series at ``t`` between -1 and 1, by Clenshaw's recurrence."""
     first, *rest = (float(c) for c in coefficients)
     following: Any = 0.0
-    afterwards: Any = 0.0
+    afterwards: object = 0.0
     twice = t + t
     for c in reversed(rest):
         following, afterwards = twice * following - afterwards + c, following
