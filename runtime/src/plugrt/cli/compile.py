@@ -60,7 +60,7 @@ def command(
     saved = compiled.serialize()
     if output is not None:
         output.write_bytes(saved)
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "program": compiled.program.name,
         "topology": name,
         "platform": target.platform,
@@ -90,7 +90,7 @@ def _option(text: str) -> tuple[str, OptionValue]:
     return key.strip(), option_value(value)
 
 
-def _cost(compiled: AheadOfTime) -> dict[str, Any]:
+def _cost(compiled: AheadOfTime) -> dict[str, object]:
     """Returns the costs and their source; null with the reason if there are none."""
     from plugrt.errors import MissingTraceExtra, Unimplemented
 

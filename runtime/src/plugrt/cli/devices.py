@@ -52,7 +52,7 @@ def _rows(platform: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _row(device: Device) -> dict[str, Any]:
+def _row(device: Device) -> dict[str, object]:
     return {
         "id": device.id,
         "platform": device.platform,

@@ -80,7 +80,7 @@ def _print(found: Examination) -> None:
     print_line(f"{found.verdict} ({found.elapsed_s:.1f} s)")
 
 
-def _print_jax(candidates: list[dict[str, Any]]) -> None:
+def _print_jax(candidates: list[dict[str, object]]) -> None:
     if missing := explain_missing_jax():
         print_line(f"JAX will find none of them, because {missing}")
         return
@@ -88,7 +88,7 @@ def _print_jax(candidates: list[dict[str, Any]]) -> None:
     print_table(("name", "from", "JAX will find it"), rows, "Under JAX")
 
 
-def _row(row: dict[str, Any]) -> tuple[object, ...]:
+def _row(row: dict[str, object]) -> tuple[object, ...]:
     why = "; ".join(str(part) for part in (row["reason"], row["cure"]) if part)
     priority = "" if row["priority"] is None else row["priority"]
     return row["name"], priority, row["state"], describe_owner(row), f"{row['elapsed_ms']:.0f}", why
@@ -155,7 +155,7 @@ def _heading(name: str) -> Element:
     return element("th", name, class_="number") if name in _NUMBERS else element("th", name)
 
 
-def _candidates(rows: list[dict[str, Any]]) -> Element:
+def _candidates(rows: list[dict[str, object]]) -> Element:
     columns = ("name", "state", "priority", "from", "ms", "why, and what would help")
     return _table(columns, map(_candidate, rows))
 
@@ -186,7 +186,7 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
     ]
 
 
-def _facts(facts: list[dict[str, Any]]) -> Element:
+def _facts(facts: list[dict[str, object]]) -> Element:
     rows = [
         [
             element("td", fact["from"], data_label="from"),

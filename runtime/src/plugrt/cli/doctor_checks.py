@@ -54,12 +54,12 @@ class Examination:
     core: str = ""
     """What runs the calls of compiled programs, and why it is that."""
     settings: list[dict[str, str]] = field(default_factory=list)
-    candidates: list[dict[str, Any]] = field(default_factory=list)
+    candidates: list[dict[str, object]] = field(default_factory=list)
     chosen: list[str] = field(default_factory=list)
     why: str = ""
     devices: dict[str, int] = field(default_factory=dict)
     hints: list[str] = field(default_factory=list)
-    facts: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[dict[str, object]] = field(default_factory=list)
     """What installed packages tell of the machine: from whom, name and value."""
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -78,12 +78,12 @@ class Examination:
         counts = ", ".join(f"{name} (devices: {self.devices[name]})" for name in self.chosen)
         return f"{counts}, because {self.why}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Returns the findings as a JSON object."""
         return {"ok": not self.problems, **asdict(self)}
 
 
-def describe_owner(row: dict[str, Any]) -> str:
+def describe_owner(row: dict[str, object]) -> str:
     """Returns whose candidate a row of `Examination.candidates` is."""
     owner = f"{row['distribution']} {row['version']}".strip()
     return str(owner or row["library"] or row["source"])
@@ -189,7 +189,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
     deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
     one = min(settings.probe_seconds, _NESTED * seconds)
     environ = {"PLUGRT_PROBE_SECONDS": repr(one)}
-    faults: dict[str, dict[str, Any]] = {}
+    faults: dict[str, dict[str, object]] = {}
     while True:
         left = min(seconds, deadline - time.monotonic())
         outcome = run_in_child("plugrt.cli.doctor_child:examine", None, left, env=environ)
@@ -225,7 +225,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
             _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
 
 
-def _make_untried_row(record: Record) -> dict[str, Any]:
+def _make_untried_row(record: Record) -> dict[str, object]:
     """Returns the row of a candidate that no process has reported on."""
     row = {**record.as_dict(), "key": list(record.identity)}
     if record.state is State.FOUND:
@@ -235,7 +235,7 @@ def _make_untried_row(record: Record) -> dict[str, Any]:
 
 def _find_unannounced(
     rows: Sequence[dict[str, Any]], backends: Backends
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yields a row for each installed PJRT library that no package announces as a plugin."""
     libraries = [row["library"] for row in rows if row["library"]]
     libraries += vendors.libraries_of([row["name"] for row in rows])
@@ -273,7 +273,7 @@ def _leave_out(environ: dict[str, str], culprit: str) -> bool:
     return not asked or 0 < len(left) < len(asked)
 
 
-def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any]]) -> str:
+def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, object]]) -> str:
     """Records which plugin was running when the child ended abnormally; returns its name."""
     done = any("done" in e for e in outcome.lines)
     steps = [e for e in outcome.lines if "step" in e and (done or e.get("of"))]
@@ -296,7 +296,9 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
 # --- libraries of the environment -------------------------------------------------------------
 
 
-def _probe(found: Examination, record: Record, settings: Config, deadline: float) -> dict[str, Any]:
+def _probe(
+    found: Examination, record: Record, settings: Config, deadline: float
+) -> dict[str, object]:
     """Returns the result of opening a library in a child process."""
     for row in found.candidates:
         if row["key"] == list(record.identity) and row["state"] in (

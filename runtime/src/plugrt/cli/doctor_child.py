@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from plugrt.capi.probing.trial_computation import try_client
 from plugrt.errors import PluginBroken, PlugrtError, Unimplemented, describe, read_message
@@ -42,7 +41,7 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     report_log(say)
     try:
         choice = backends.initialise()
-        outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
+        outcome: dict[str, object] = {"chosen": list(choice.names), "why": choice.why}
     except PlugrtError as error:
         outcome = {"chosen": [], "error": read_message(error)}
     started = [record for record in backends.table.rows if record.client is not None]
@@ -98,7 +97,7 @@ def _count(client: Client) -> int:
 GROUP = "plugrt.doctor"
 
 
-def ask_in_child(table: Table, seconds: float) -> tuple[list[dict[str, Any]], list[str]]:
+def ask_in_child(table: Table, seconds: float) -> tuple[list[dict[str, object]], list[str]]:
     """Returns the facts of all packages, and warnings; nothing is started where there are none.
 
     A fact is a row of ``from`` (distribution and version), ``name`` and ``value``. What a package
@@ -130,7 +129,7 @@ def tell(_: None, say: Callable[..., None]) -> None:
             say(fact=row)
 
 
-def _read(record: Record, answer: object) -> list[dict[str, Any]]:
+def _read(record: Record, answer: object) -> list[dict[str, object]]:
     if not isinstance(answer, Mapping):
         raise PluginBroken(f"plugrt_doctor_facts gives {answer!r:.60}, no dict of facts by name")
     for name, value in answer.items():

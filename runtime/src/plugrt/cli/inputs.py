@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -26,7 +26,7 @@ def read_program_argument(path: Path) -> Path | bytes:
     return read_contents(_STANDARD_INPUT) if str(path) == "-" else path
 
 
-def read_arrays(path: Path) -> list[Any]:
+def read_arrays(path: Path) -> list[object]:
     """Returns the array of a ``.npy`` file, or the arrays of an ``.npz`` file in their order.
 
     Raises `click.BadParameter` for any other file, for what is no regular file, and for an array of
@@ -44,7 +44,7 @@ def read_arrays(path: Path) -> list[Any]:
         raise _make_input_error(f"{error}; save the array as a file") from error
 
 
-def _read(file: IO[bytes], title: str) -> list[Any]:
+def _read(file: IO[bytes], title: str) -> list[object]:
     import numpy as np
 
     begin = file.read(6)

@@ -74,7 +74,7 @@ def command(
     finished = time.perf_counter()
     _say_progress("reading outputs", outputs)
     written = _write(outputs, output_dir) if output_dir is not None else []
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "program": given.name,
         "backend": platform or process_backends().initialise().names[0],
         "device": repr(program.device),
@@ -125,7 +125,7 @@ def _show(program: str, facts: dict[str, Any], outputs: Sequence[Any]) -> None:
         print_line(f"wrote {path}")
 
 
-def _value(output: Any) -> Any:
+def _value(output: Any) -> object:
     """Returns the values of a small array; numbers that JSON lacks become text."""
     if output.size > 1000:
         return None

@@ -138,12 +138,12 @@ class Comparison:
             notes.setdefault((what, value), note)
         return {"said": [(who, *done, notes[done]) for done, who in said.items()]}
 
-    def _hear(self) -> dict[str, Any]:
+    def _hear(self) -> dict[str, object]:
         """Returns what the first process found; who has not come, where that takes too long."""
         found = self._wait_for(_VERDICT)
         if found is None:
             return {"late": self._missing() or [self._among[0]]}
-        heard: dict[str, Any] = decode_json(_VERDICT_KIND, found, "a verdict")
+        heard: dict[str, object] = decode_json(_VERDICT_KIND, found, "a verdict")
         require(len(heard) == 1 and heard.keys() <= {"said", "late"}, f"{found!r:.60}")
         return heard
 

@@ -81,7 +81,7 @@ class Kubernetes(ClusterEnvironment):
             )
         return self._ask("BatchV1Api", "read_namespaced_job", name)
 
-    def _ask(self, api: str, question: str, name: str) -> Any:
+    def _ask(self, api: str, question: str, name: str) -> object:
         client = self._api
         try:
             return getattr(getattr(client, api)(), question)(name=name, namespace=self._namespace)

@@ -49,7 +49,7 @@ class Ray(ClusterEnvironment):
 
     def __init__(self) -> None:
         self._id: int | None = None
-        self._point: Any = None
+        self._point: object = None
         """The meeting point, which ends with the last reference of the process that made it."""
 
     def is_env_present(self) -> bool:
@@ -112,7 +112,7 @@ def _train_context() -> Any:
     return context if context.get_world_size() is not None else None
 
 
-def _meeting_point() -> Any:
+def _meeting_point() -> object:
     """Returns the actor of this run: one for each job, and each placement group within it."""
     ray = import_module("ray")
     context = ray.get_runtime_context()

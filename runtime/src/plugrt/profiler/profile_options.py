@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 
@@ -37,7 +36,7 @@ class ProfileOptions:
     session_id: str = ""
     advanced_configuration: dict[str, Option] = field(default_factory=dict)
 
-    def of_backends(self) -> dict[str, Any]:
+    def of_backends(self) -> dict[str, object]:
         """Returns the options that a backend's profiler takes, by their names."""
         return {k: v for k, v in asdict(self).items() if k not in _NOT_PASSED_ON}
 

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from plugrt import monitoring
 from plugrt.base import files
@@ -253,7 +252,7 @@ def _begin_profile(client: Client, options: ProfileOptions | None) -> Collect | 
     One that another recording holds is an error; one that fails a warning, unless the options say
     that it is an error.
     """
-    begin: Callable[[dict[str, Any]], Collect] | None = getattr(client, "begin_profile", None)
+    begin: Callable[[dict[str, object]], Collect] | None = getattr(client, "begin_profile", None)
     if begin is None:
         return None
     try:

@@ -10,11 +10,10 @@ import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from plugrt.wire.protobuf import Content, fields, integer, integers, message, messages
 
-Event = dict[str, Any]
+Event = dict[str, object]
 _PICO_IN_MICRO = 10**6
 
 

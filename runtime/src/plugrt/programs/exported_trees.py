@@ -51,7 +51,7 @@ class ExportedTree:
         return built
 
 
-def _build(node: ExportedTree, numbers: Iterator[int]) -> Any:
+def _build(node: ExportedTree, numbers: Iterator[int]) -> object:
     if node.kind == "leaf":
         return next(numbers)
     children = [_build(child, numbers) for child in node.children]
@@ -64,7 +64,7 @@ def _build(node: ExportedTree, numbers: Iterator[int]) -> Any:
     return tuple(children) if node.kind == "tuple" else children
 
 
-def _build_custom(node: ExportedTree, children: Sequence[object]) -> Any:
+def _build_custom(node: ExportedTree, children: Sequence[object]) -> object:
     found = _registered.get(node.custom_name)
     if found is None:
         raise StructureError(
@@ -149,10 +149,10 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     )
 
 
-def _make_ordered_dict(keys: Any, children: Sequence[object]) -> Any:
+def _make_ordered_dict(keys: Any, children: Sequence[object]) -> object:
     return OrderedDict(zip(keys, children, strict=True))
 
 
-_registered: dict[str, tuple[type, Callable[[bytes], Any], FromChildren]] = {
+_registered: dict[str, tuple[type, Callable[[bytes], object], FromChildren]] = {
     "collections.OrderedDict": (OrderedDict, json.loads, _make_ordered_dict)
 }

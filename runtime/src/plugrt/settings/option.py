@@ -22,7 +22,7 @@ class OptionType(NamedTuple, Generic[T_co]):
     name: str
     accepts: str
     parse: Callable[[str], T_co]
-    check: Callable[[Any], T_co]
+    check: Callable[[object], T_co]
 
 
 class Overrides(threading.local):

@@ -269,7 +269,7 @@ def _parse_dump_modes(text: str) -> tuple[str, ...]:
     return _check_dump_modes(_parse_names(text))
 
 
-def _check_functions(value: object) -> tuple[Callable[..., Any], ...]:
+def _check_functions(value: object) -> tuple[Callable[..., object], ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ValueError("several functions are given as a tuple")
     for function in value:
@@ -278,7 +278,7 @@ def _check_functions(value: object) -> tuple[Callable[..., Any], ...]:
     return tuple(value)
 
 
-Lowerings = tuple[tuple[str, str, Callable[..., Any]], ...]
+Lowerings = tuple[tuple[str, str, Callable[..., object]], ...]
 """Platform, name of an operation, and the function that lowers it there."""
 
 
@@ -305,11 +305,11 @@ def _parse_lowerings(text: str) -> Lowerings:
     return _check_lowerings(_import_function(text))
 
 
-def _parse_functions(text: str) -> tuple[Callable[..., Any], ...]:
+def _parse_functions(text: str) -> tuple[Callable[..., object], ...]:
     return _check_functions([_import_function(name) for name in _parse_names(text)])
 
 
-def _import_function(name: str) -> Any:
+def _import_function(name: str) -> object:
     module, _, attribute = name.partition(":")
     try:
         return attrgetter(attribute)(import_module(module))
@@ -324,7 +324,7 @@ DUMP_MODES: OptionType[tuple[str, ...]] = OptionType(
     "names", "of stablehlo, hlo and optimized, separated by commas", _parse_dump_modes,
     _check_dump_modes,
 )  # fmt: skip
-FUNCTIONS: OptionType[tuple[Callable[..., Any], ...]] = OptionType(
+FUNCTIONS: OptionType[tuple[Callable[..., object], ...]] = OptionType(
     "functions", "module:function, separated by commas (in Python functions)", _parse_functions,
     _check_functions,
 )  # fmt: skip

@@ -76,7 +76,7 @@ class Options:
         self._token = _ThreadToken()
         self._fixed: dict[str, str] = {}
         self._holders: weakref.WeakKeyDictionary[object, str] = weakref.WeakKeyDictionary()
-        self._tokens: weakref.WeakValueDictionary[tuple[Any, ...], Token] = (
+        self._tokens: weakref.WeakValueDictionary[tuple[object, ...], Token] = (
             weakref.WeakValueDictionary()
         )
 
@@ -258,7 +258,7 @@ class Options:
             token = self._tokens.setdefault(values, made)
         return token
 
-    def _validate(self, name: str, value: object) -> tuple[Option[Any], Any]:
+    def _validate(self, name: str, value: object) -> tuple[Option[object], object]:
         """Returns the option of that name and the value, if it is valid and may change now."""
         option = self._option(name)
         checked = option.validate(value)
@@ -275,7 +275,7 @@ class Options:
             )
         return option, checked
 
-    def _option(self, name: str) -> Option[Any]:
+    def _option(self, name: str) -> Option[object]:
         if not isinstance(name, str):
             raise ConfigError(f"an option is named by a string; got {name!r:.60}")
         declared = self.declared()

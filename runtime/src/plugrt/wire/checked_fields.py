@@ -61,7 +61,7 @@ def encode(value: object) -> object:
     return value
 
 
-def decode(kind: Any, value: Any, what: str) -> Any:
+def decode(kind: Any, value: Any, what: str) -> object:
     """Returns a JSON value as a type: a dataclass, a tuple, a dict, a union, `Literal`, a scalar.
 
     A dataclass has exactly its fields. Raises `DataLoss`, with the field after ``what``, for a
@@ -157,11 +157,11 @@ def require_bytes(shape: Sequence[int], dtype: np.dtype[np.generic], what: str) 
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: type) -> dict[str, object]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _decode_record(kind: Any, value: object, what: str) -> Any:
+def _decode_record(kind: Any, value: object, what: str) -> object:
     _require_type(value, dict, what)
     assert isinstance(value, dict)
     hints = _hints(kind)
@@ -173,7 +173,7 @@ def _decode_record(kind: Any, value: object, what: str) -> Any:
         return kind(**found)
 
 
-def _decode_union(kinds: Sequence[object], value: object, what: str) -> Any:
+def _decode_union(kinds: Sequence[object], value: object, what: str) -> object:
     for kind in kinds:
         try:
             return decode(kind, value, what)
@@ -183,7 +183,7 @@ def _decode_union(kinds: Sequence[object], value: object, what: str) -> Any:
     raise AssertionError
 
 
-def _decode_tuple(kinds: Sequence[object], value: object, what: str) -> tuple[Any, ...]:
+def _decode_tuple(kinds: Sequence[object], value: object, what: str) -> tuple[object, ...]:
     _require_type(value, list, what)
     assert isinstance(value, list)
     if kinds[-1:] == (...,):
