@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import UnsupportedDtype
+from plugrt.lifetime.uninterrupted_imports import import_native
+
+[ml_dtypes] = import_native("ml_dtypes")  # a start on a library has not imported it
 
 TOKEN = 23
 """The element type of a token: a value without contents that orders effects."""
