@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import ref
 
 from plugrt.base.weak_keys import WeakKeys
 
@@ -28,8 +29,8 @@ class BoundedCache(dict[K, V]):
         self._most = most
         self._making: dict[K, threading.RLock] = {}
         self.interned = interned
-        with _lock:
-            _caches.keep(self, None)
+        with _lock:  # as `WeakKeys.keep`, without its call: each trace makes two of these
+            _caches.setdefault(ref(self, _caches.pop), None)
 
     def __eq__(self, other: object) -> bool:
         return self is other

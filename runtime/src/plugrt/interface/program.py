@@ -138,7 +138,7 @@ class CompileOptions:
         require_types(self, _OPTION_TYPES)
         check_overrides(self.env_overrides)
         a = self.device_assignment
-        assigned = (a.num_replicas, a.num_partitions) if a else None
+        assigned = (len(a.device_ids), len(a.device_ids[0])) if a else None
         check_counts(self.num_replicas, self.num_partitions, assigned)
         if self.use_auto_spmd_partitioning:
             check_auto_mesh(

@@ -61,7 +61,7 @@ def emit(
     whose first parameter is a result type, which MLIR does not infer.
     """
     trace = active_trace()
-    values: list[object] = [trace.mlir_value(x) for x in operands]
+    values: list[object] = [*map(trace.mlir_value, operands)]
     if isinstance(result, TensorType):
         values.insert(0, trace.mlir_type(result.shape, result.dtype))
     elif result is not None:

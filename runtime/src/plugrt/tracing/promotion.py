@@ -156,8 +156,9 @@ def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
         return strong[0]
     if strong:
         # The highest kind first: beside a float16, uint64 and int8 do not make a float64.
-        first, *others = sorted(strong, key=kind_rank, reverse=True)
-        result = first
+        if len(strong) > 1:
+            strong.sort(key=kind_rank, reverse=True)
+        result, *others = strong
         for dtype in others:
             result = promote_dtypes(result, dtype)
         for dtype in weak:
@@ -176,8 +177,9 @@ def is_weak_result(operands: Sequence[tuple[Dtype, bool]]) -> bool:
     as 0.5 is. (A complex scalar beside floats is not: the floats settle its width.) So are the
     floats that uint64 and signed integers meet in. Booleans, also Python's, are never weak.
     """
-    weak = max((kind_rank(dtype) for dtype, is_weak in operands if is_weak), default=0)
+    yielding = [dtype for dtype, is_weak in operands if is_weak]
     strong = [dtype for dtype, is_weak in operands if not is_weak]
+    weak = max(map(kind_rank, yielding), default=0)
     highest = max(map(kind_rank, strong), default=0)
     if weak > highest:
         return (weak, highest) != (3, 2)

@@ -88,12 +88,12 @@ def _stage(
     remove_dead_code(trace.module, block)
     kinds = tuple([output.memory_kind for output in outputs])
     placed = {i for i, kind in enumerate(kinds) if kind is not None}
-    sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
     output_types = [TensorType(output.shape, output.dtype) for output in outputs]
-    types_of_results = [output_types[i] for i in results]
+    sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
     kept = prune(block, parameters, keep_unused)
     constants, fed = prune_constants(trace, block, len(kept), sources)
     warn_of_constants(constants[:fed], name)
+    types_of_results = [output_types[i] for i in results]
     known = [i for i, (origin, _) in enumerate(sources) if origin != "result"]
     stated = [output_types[i] for i in known]
     donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
@@ -156,7 +156,7 @@ def _fill_block(
         for v, p in zip(block.arguments, parameters, strict=True)
     ]
     outputs, out_tree = flatten_outputs(function(*tracers), name)
-    func.ReturnOp([output.value for output in outputs], loc=trace.location())
+    func.ReturnOp([*map(trace.mlir_value, outputs)], loc=trace.location())
     return outputs, out_tree
 
 

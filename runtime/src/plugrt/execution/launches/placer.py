@@ -78,7 +78,9 @@ def make_placer(
 
 def can_put_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
-    return _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
+    return launch.is_plain or (
+        _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
+    )
 
 
 def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:

@@ -176,7 +176,9 @@ def resolve_launch(
     asked = asked or traced.asked
     named = asked.claims(needed) if asked else []
     claims = [*named, *traced.claims]
-    captured = [c._aval if type(c) is Array else None for c in plan.constants if captured_count]
+    captured = (
+        [c._aval if type(c) is Array else None for c in plan.constants] if captured_count else []
+    )
     if (replicas := find_replicas(avals, traced.replicas)) is not None:
         return launch_on_replicas(traced, avals, replicas)
     if traced.pmaps:
@@ -185,7 +187,7 @@ def resolve_launch(
             claims.append(Claim((explicit,), lambda: said))
         return replicate_launch(traced, avals, claims)
     if explicit is None or any(claim.mesh is not None for claim in claims):
-        held = [i for i in needed if not (asked and asked.is_moved(i, avals[i]))]
+        held = [i for i in needed if not asked.is_moved(i, avals[i])] if asked else needed
         deciding = [*[avals[i] for i in held], *filter(None, captured)]
         claims += claims_of(
             deciding,
@@ -250,10 +252,11 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
     agree_on_program(program, launch.devices)
     tupled = is_tuple_program(client, len(plan.kept) + plan.fed)
     options = compile_options(launch, plan, parameter_is_tupled=tupled)
+    if launch.is_plain:  # no result is to be in another memory
+        return compile_program(client, program, options, inputs)
     with explain_refusal(plan, launch):
         loaded = compile_program(client, program, options, inputs)
-    if not launch.is_plain:
-        check_memories(plan, launch, loaded)
+    check_memories(plan, launch, loaded)
     return loaded
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from plugrt.errors import ArgumentTypeError
 from plugrt.execution.shardings.pmap_sharding import divide_axis
@@ -35,7 +36,7 @@ def read_compiler_options(what: str, options: object) -> CompilerOptions:
     return tuple(sorted(options.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Launch:
     """Where a program runs: its devices, and the shardings of arguments and results.
 
@@ -66,18 +67,18 @@ class Launch:
     auto_mesh: tuple[int, ...] = ()
     """The shape of the mesh over which the compiler divides arguments as it likes (`AUTO`)."""
 
-    @property
+    @cached_property
     def names_layouts(self) -> bool:
         """Whether an argument or a result may lie in another layout than the default."""
         return bool(self.in_layouts or self.out_layouts)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether it is on one device, with everything in the default memory and layout."""
-        return not self.names_layouts and all(
-            type(sharding) is SingleDeviceSharding and sharding.memory_kind is None
-            for sharding in {*self.in_shardings, *self.out_shardings}
-        )
+        for sharding in {*self.in_shardings, *self.out_shardings}:
+            if type(sharding) is not SingleDeviceSharding or sharding.memory_kind is not None:
+                return False
+        return not self.names_layouts
 
     def in_layout(self, i: int) -> AnyLayout:
         """The layout of an argument."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy.typing as npt
@@ -13,7 +14,7 @@ Source = tuple[Literal["result", "argument", "constant", "literal"], int]
 """Where an output comes from: the executable, an argument, a constant, or the host."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """How the flat arguments and outputs of a call map to an executable's.
 
@@ -35,17 +36,17 @@ class Plan:
     argument_names: tuple[str, ...] = field(default=())
     acts: bool = False
 
-    @property
+    @cached_property
     def is_trivial(self) -> bool:
         """Whether there is nothing to execute: no computed output and no side effect."""
         return not self.acts and ("result", 0) not in self.sources
 
-    @property
+    @cached_property
     def passed(self) -> tuple[int, ...]:
         """The arguments that are results as well."""
         return tuple({i: None for origin, i in self.sources if origin == "argument"})
 
-    @property
+    @cached_property
     def needed(self) -> tuple[int, ...]:
         """The arguments that have to be on the devices: those kept, then those passed through."""
         return tuple(dict.fromkeys((*self.kept, *self.passed)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Protocol
 
 from plugrt.errors import Internal, NotFound, Unimplemented
@@ -32,10 +33,14 @@ def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
             sharding,
             launch.committed,
             weak,
-            require_chosen(launch.out_layout(i)),
+            None if layout is None else require_chosen(layout),
         )
-        for i, (t, sharding, weak) in enumerate(
-            zip(traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True)
+        for t, sharding, weak, layout in zip(
+            traced.output_types,
+            launch.out_shardings,
+            traced.weak_outputs,
+            launch.out_layouts or repeat(None, len(traced.output_types)),
+            strict=True,
         )
     ]
 
