@@ -54,7 +54,7 @@ def spoil(ulps: int) -> Callable[[Array], Array]:
 
 
 def _further(value: Any, dtype: Any, ulps: int) -> Any:
-    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    info: Any = ml_dtypes.finfo(dtype)
     scale = max(abs(complex(value)), float(info.tiny))
     return value + dtype.type(ulps * float(info.eps) * scale)
 

@@ -104,7 +104,7 @@ def _unit(expected: Array, largest: Any) -> Any:
     ``largest``, one number or one for each element, where that is more."""
     import ml_dtypes
 
-    info: Any = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]
+    info: Any = ml_dtypes.finfo(expected.dtype)
     exponent = np.frexp(np.maximum(np.abs(expected.astype(np.float64)), largest))[1]
     unit = np.ldexp(float(info.eps), exponent - 1)
     return np.maximum(unit, float(info.smallest_subnormal))

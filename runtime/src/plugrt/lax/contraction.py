@@ -138,7 +138,7 @@ def _rank_precision(dtype: Dtype) -> tuple[bool, int, int, int, bool]:
     kind = dtype_kind(dtype)
     if kind not in "fc":
         return False, -1, -1, 1 if kind == "b" else itemsize_bits(dtype), kind != "u"
-    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    info: Any = ml_dtypes.finfo(dtype)
     return kind == "c", info.maxexp, info.nmant, info.bits, True
 
 

@@ -63,7 +63,7 @@ def itemsize_bits(dtype: Dtype) -> int:
         digits = dtype.name.lstrip("uint")
         return int(digits)
     if dtype.kind == "V":
-        return int(ml_dtypes.finfo(dtype).bits)  # type: ignore[no-untyped-call]
+        return int(ml_dtypes.finfo(dtype).bits)
     return dtype.itemsize * 8
 
 

@@ -158,7 +158,7 @@ for _name in (
 # What computes may flush them to zero, as accelerators do; these have only bits to look at.
 def _subnormal(name: str) -> Write:
     def write(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
-        info: Any = ml_dtypes.finfo(named_dtype(dtype))  # type: ignore[no-untyped-call]
+        info: Any = ml_dtypes.finfo(named_dtype(dtype))
         least = float(info.smallest_subnormal)
         x = (random.permutation(np.arange(-4, 4)) * least).astype(named_dtype(dtype))
         kind = typed(x.shape, (case := _BY_NAME[name]).result or dtype)

@@ -194,7 +194,7 @@ class CompiledCall(CompiledBase, CallObject):
         """Raises `IntegerOverflow` with the name of the argument that does not fit, if one is."""
         for i, (_, dtype, _) in enumerate(self._types or ()):
             if type(leaves[i]) is int and dtype_kind(dtype) in "iu":
-                limits: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+                limits: Any = ml_dtypes.iinfo(dtype)
                 if not limits.min <= leaves[i] <= limits.max:
                     raise IntegerOverflow(f"{self._name(i)} of {self._title}: {error}") from None
 
