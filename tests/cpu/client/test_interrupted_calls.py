@@ -37,7 +37,6 @@ def test_an_interrupt_at_any_place_leaves_nothing_behind(use: str) -> None:
 
 
 @runs_apart("lifetimes")
-@runs_apart("lifetimes")
 def test_an_interrupt_at_any_place_of_the_first_put() -> None:
     """The modules that it imports are whole at the next one, and one thread imports them."""
     arguments = (f"first:put:{9973 // min(EFFORT, 10)}",)

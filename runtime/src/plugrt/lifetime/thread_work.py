@@ -8,12 +8,17 @@ taken from a list by whichever thread comes first, so that a start may be repeat
 
 from __future__ import annotations
 
-from _thread import allocate_lock, start_new_thread
+import _imp
+import sys
+from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
+from importlib import _bootstrap
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+_IMPORTS: dict[str, Any] = vars(_bootstrap)
 
 
 class ThreadWork(Generic[T]):
@@ -89,10 +94,45 @@ def is_ending(frame: FrameType) -> bool:
 
 def start_thread(function: Callable[[], object]) -> bool:
     """Starts a thread for ``function()``; False where the system or the interpreter has none."""
+    release_import_locks()
     try:
         start_new_thread(function, ())
     except RuntimeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-            raise  # of a signal handler
+        _raise_if_handlers(error)
         return False
     return True
+
+
+def release_import_locks() -> None:
+    """Releases the locks of imports of this thread that are over.
+
+    A new thread that imports a module would wait for them, and this thread perhaps for it.
+    """
+    # Workaround for cpython-import-locks
+    locks: dict[str, Callable[[], Any]] = _IMPORTS["_module_locks"]
+    if not locks and not _imp.lock_held():
+        return
+    functions, names = set[str](), set[str]()
+    frame: FrameType | None = sys._getframe()
+    while frame:
+        if frame.f_globals is _IMPORTS:
+            functions.add(frame.f_code.co_name)
+            names.add(f"{frame.f_locals.get('name')}.")
+        frame = frame.f_back
+    for name, reference in locks.copy().items():
+        # An import may hold the locks of the packages that the module is in, too.
+        if (lock := reference()) and not any(used.startswith(f"{name}.") for used in names):
+            while lock.owner == get_ident() and lock.count:
+                lock.release()
+    if functions.isdisjoint(("_find_spec", "_get_module_lock")):
+        try:
+            while _imp.lock_held():
+                _imp.release_lock()
+        except RuntimeError as error:  # another thread holds it
+            _raise_if_handlers(error)
+
+
+def _raise_if_handlers(error: RuntimeError) -> None:
+    """Raises the error that a signal handler raised, and not the function in C that was called."""
+    if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+        raise error

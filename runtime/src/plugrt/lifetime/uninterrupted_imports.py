@@ -13,7 +13,6 @@ package with packages in it imports nothing of itself (`names_from`).
 
 from __future__ import annotations
 
-import _imp
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -37,27 +36,12 @@ def import_native(*names: str) -> list[ModuleType]:
     new = any(name not in sys.modules for name in names)
     # No thread runs any more once the interpreter has begun to end.
     if new and not sys.is_finalizing() and _is_main_thread():
-        _release_import_lock()
         _import_aside(names)
     return [import_module(name) for name in names]
 
 
 def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
-
-
-def _release_import_lock() -> None:
-    """Releases the import lock that an interrupted import of this thread has kept.
-
-    CPython (3.11 to 3.14) acquires it in ``importlib._bootstrap._get_module_lock`` a line before
-    the ``try`` that releases it. No code of a module runs while a thread holds it, so what this
-    thread holds is such a rest, and another thread would wait for it for ever.
-    """
-    try:
-        while True:
-            _imp.release_lock()
-    except RuntimeError:  # this thread does not hold it
-        pass
 
 
 def _import_aside(names: tuple[str, ...]) -> None:
