@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,23 +32,26 @@ def owner(backend: object) -> str:
     module = type(backend).__module__
     for found in distributions.installed():
         try:
-            if module.partition(".")[0] in _packages(found):
+            if _has(found, module.partition(".")[0]):
                 return f"{found.name} {found.version}"
         except OSError:
             continue  # a damaged distribution is no reason to lose the message
     return f"the module {module}"
 
 
-def _packages(distribution: distributions.Distribution) -> set[str]:
-    """Returns the importable names that a distribution installed."""
-    stated = distribution.read("top_level.txt").decode(errors="replace").split()
+def _has(distribution: distributions.Distribution, module: str) -> bool:
+    """Whether a distribution installed a module that is imported by that name.
+
+    Its list of files is searched as text: parsing the lists of all distributions costs 0.4 s.
+    """
+    if module in distribution.read("top_level.txt").decode(errors="replace").split():
+        return True
+    if record := distribution.read("RECORD"):
+        listed = rb'^"?%s(/[^/\n]+)?\.py"?,' % re.escape(module).encode()
+        return re.search(listed, record, re.MULTILINE) is not None
     root = Path(distribution.location).parent
-    modules = [path for path in distribution.files() if path.suffix == ".py"]
-    return {
-        *stated,
-        *(path.stem for path in modules if path.parent == root),
-        *(path.parent.name for path in modules if path.parent.parent == root),
-    }
+    found = distribution.files((".py",))
+    return any(path == root / f"{module}.py" or path.parent == root / module for path in found)
 
 
 def _abbreviate(value: object) -> str:

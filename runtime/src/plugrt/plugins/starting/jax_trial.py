@@ -183,7 +183,12 @@ class _Watch:
         if set_by_it := [name for name, was in self._settings.items() if settings[name] != was]:
             self.reasons.append(f"it sets {', '.join(sorted(set_by_it))} of jax")
         functions = _functions()
-        if replaced := [at for at, was in self._functions.items() if functions.get(at) is not was]:
+        if replaced := [
+            ".".join(filter(None, (*at, name)))
+            for at, names in self._functions.items()
+            for name, was in names.items()
+            if functions.get(at, {}).get(name) is not was and _is_function(was)
+        ]:
             self.reasons.append(f"it replaces {', '.join(sorted(replaced))}")
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -212,24 +217,30 @@ def _jax_settings() -> dict[str, object]:
     return dict(getattr(config, "values", {}))
 
 
-def _functions() -> dict[str, object]:
-    """Returns path to function or class, of loaded modules and of classes that they define."""
-    found: dict[str, object] = {}
+def _functions() -> dict[tuple[str, str], dict[str, object]]:
+    """Returns what the names of loaded modules, and of classes that they define, refer to.
+
+    By module and class, which is empty for the module's own names. The dictionaries are copied,
+    and values looked at where they have changed: there are some 100,000.
+    """
+    found: dict[tuple[str, str], dict[str, object]] = {}
     for module, loaded in list(sys.modules.items()):
-        for name, value in list(getattr(loaded, "__dict__", {}).items()):
-            # importlib_metadata has proxies of lazy_importer, which their first use replaces.
-            # `isinstance` asks for the class, and so uses a proxy.
-            if str(type(value).__module__).startswith("lazy_importer"):
-                continue
-            if callable(value):
-                found[f"{module}.{name}"] = value
+        names = found[module, ""] = dict(getattr(loaded, "__dict__", {}))
+        for name, value in names.items():
+            # `isinstance` asks for the class, and so uses a proxy of lazy_importer.
             if issubclass(type(value), type) and value.__module__ == module:
-                found |= {
-                    f"{module}.{name}.{method}": function
-                    for method, function in list(vars(value).items())
-                    if callable(function) or isinstance(function, classmethod | property)
-                }
+                found[module, name] = dict(vars(value))
     return found
+
+
+def _is_function(value: object) -> bool:
+    """Whether it is something to call, and no proxy that its first use replaces.
+
+    importlib_metadata has proxies of lazy_importer.
+    """
+    if str(type(value).__module__).startswith("lazy_importer"):
+        return False
+    return callable(value) or isinstance(value, classmethod | property)
 
 
 def _environment() -> set[bytes]:
