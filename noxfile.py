@@ -152,7 +152,8 @@ def site(session: nox.Session) -> None:
 @nox.session
 def packages(session: nox.Session) -> None:
     """Wheels, the tutorial, what `plugrt new` writes: built, installed and run (2 min)."""
-    run_apart(session, "packages", "--dist", "loadfile", "tests/cpu/packaging")
+    tests = ("tests/cpu/packaging", "tests/pjrt/test_without_jaxlib.py")
+    run_apart(session, "packages", "--dist", "loadfile", *tests)
 
 
 @nox.session

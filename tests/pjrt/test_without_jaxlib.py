@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import plugrt as wide
+from support.apart import runs_apart
 from support.installed import RELEASE, UV, environment, needs_uv, run
 from support.markdown import ROOT, load_script
 from support.xla_cpu import needs_library
@@ -18,7 +19,7 @@ from support.xla_cpu import needs_library
 pytestmark = [
     needs_uv,
     needs_library,
-    pytest.mark.long,
+    runs_apart("packages"),
 ]
 
 PREAMBLE = """

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
-__all__ = ["jax", "same"]
+import plugrt
+
+__all__ = ["jax", "same", "same_at_once"]
 
 # Whatever platform plugrt is told to use.
 jax.config.update("jax_platforms", "cpu")
@@ -25,3 +29,14 @@ def same(found: Any, expected: Any, *, rtol: float = 0, atol: float = 0) -> None
     if f.dtype.kind == "V" or f.dtype == np.float16:
         f, e = f.astype(np.float32), e.astype(np.float32)
     np.testing.assert_allclose(f, e, rtol=rtol, atol=atol)
+
+
+def same_at_once(results: Callable[..., Any], *arguments: Any) -> None:
+    """Asserts that ``results(lax, *arguments)`` is the same with either library's ``lax``.
+
+    Each library compiles one program, since compiling costs far more than running.
+    """
+    found, expected = (
+        library.jit(partial(results, library.lax))(*arguments) for library in (plugrt, jax)
+    )
+    same(found, expected)

@@ -40,7 +40,7 @@ EACH = 10
 pytestmark = needs_jax
 
 
-@pytest.mark.parametrize("chunk", seeds(5))
+@pytest.mark.parametrize("chunk", seeds(3))
 @pytest.mark.parametrize("form", FORMS)
 def test_random_calls_are_as_in_jax(form: str, chunk: int) -> None:
     from support.differential.deviations import unknown

@@ -13,7 +13,7 @@ import plugrt
 from plugrt import lax
 from plugrt.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 from support.behaviour import behaviour
-from support.jax_oracle import jax, same
+from support.jax_oracle import jax, same, same_at_once
 
 FACTORS = np.dtype(ml_dtypes.float8_e8m0fnu)
 DTYPES = [
@@ -41,13 +41,21 @@ def scales(seed: int, shape: tuple[int, ...], dtype: Any = FACTORS) -> Any:
 @pytest.mark.parametrize("result", [None, "float32", "float16", "int32"])
 def test_results_are_jaxs(dtype: str, result: str | None) -> None:
     lhs, rhs = draw(0, (2, 4, 16), kind_of(dtype)), draw(1, (2, 16, 3), kind_of(dtype))
-    for left, right in ((None, None), ((2, 4, 2), None), ((2, 4, 8), (2, 4, 3))):
-        options = {
+    kind = None if result is None else kind_of(result)
+    scaled = [
+        {
             "lhs_scale": None if left is None else scales(2, left),
             "rhs_scale": None if right is None else scales(3, right),
-            "preferred_element_type": None if result is None else kind_of(result),
         }
-        same(lax.scaled_dot(lhs, rhs, **options), jax.lax.scaled_dot(lhs, rhs, **options))
+        for left, right in ((None, None), ((2, 4, 2), None), ((2, 4, 8), (2, 4, 3)))
+    ]
+
+    same_at_once(
+        lambda of, x, y, scaled: [
+            of.scaled_dot(x, y, preferred_element_type=kind, **each) for each in scaled
+        ],
+        lhs, rhs, scaled,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float8_e8m0fnu", "float8_e4m3fn", "bfloat16", "float32"])

@@ -25,7 +25,7 @@ from plugrt.errors import (
 from plugrt.sharding import NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
-from support.jax_oracle import jax, same
+from support.jax_oracle import jax, same, same_at_once
 
 V = np.float32([1, 2, 3])
 DTYPES = [
@@ -76,13 +76,18 @@ def test_results_are_jaxs_for_each_dtype(dtype: str) -> None:
     kind: Any = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x = np.arange(24).astype(kind).reshape(2, 3, 4)
     same(lax.empty((2, 3), kind), jax.lax.empty((2, 3), kind))
-    for shape in ((4,), (3, 1), (1, 3, 4)):
-        part = x.ravel()[: int(np.prod(shape))].reshape(shape)
-        same(lax.broadcast_like(part, x), jax.lax.broadcast_like(part, x))
+    shapes = ((4,), (3, 1), (1, 3, 4))
+    parts = [x.ravel()[: int(np.prod(shape))].reshape(shape) for shape in shapes]
+    same(lax.broadcast_like(parts[0], x), jax.lax.broadcast_like(parts[0], x))
+    same_at_once(lambda of, x, parts: [of.broadcast_like(part, x) for part in parts], x, parts)
     indices = [np.array([1, -2, 5, 0]), np.array([-1, 7, 2, 3])]
-    for count, axes in ((1, (0,)), (1, (1,)), (1, (2,)), (2, (0, 1)), (2, (0, 2)), (2, (1, 2))):
-        chosen = [i.astype(np.int32) for i in indices[:count]]
-        same(lax.index_take(x, chosen, axes), jax.lax.index_take(x, chosen, axes))
+    indices = [i.astype(np.int32) for i in indices]
+    same(lax.index_take(x, indices, (0, 2)), jax.lax.index_take(x, indices, (0, 2)))
+    taken = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+    same_at_once(
+        lambda of, x, indices: [of.index_take(x, indices[: len(axes)], axes) for axes in taken],
+        x, indices,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])

@@ -500,10 +500,14 @@ def _over(count: int, *spec: Any) -> NamedSharding:
                          PartitionSpec(*spec))  # fmt: skip
 
 
+PLACES: list[Any] = [("i",), (("i", "j"),), (None, "j"), ()]
+CHANGES = ["same", "reshaped", "constrained"]
+
+
 @needs_jax
-@pytest.mark.parametrize("given", [("i",), (("i", "j"),), (None, "j"), ()])
-@pytest.mark.parametrize("left", [("i",), (("i", "j"),), (None, "j"), (), None])
-@pytest.mark.parametrize("change", ["same", "reshaped", "constrained"])
+@pytest.mark.parametrize(
+    ("given", "left", "change"), some_of([*itertools.product(PLACES, [*PLACES, None], CHANGES)], 30)
+)
 def test_divided_arguments_are_donated_where_their_parts_fit_as_in_jax(
     given: Any, left: Any, change: str
 ) -> None:

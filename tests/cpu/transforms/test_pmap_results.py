@@ -18,6 +18,7 @@ import plugrt.sharding
 from plugrt import monitoring
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, PmapSharding
 from support.compiles import counting
+from support.effort import WHOLE
 from support.jax_oracle import jax
 
 X = np.arange(128.0, dtype=np.float32).reshape(8, 8, 2)
@@ -84,6 +85,11 @@ USES: dict[str, Callable[[Side, Any], Any]] = {
 }
 
 
+SAMPLED = {
+    (case, use) for i, case in enumerate(RESULTS) for j, use in enumerate(USES) if (i + j) % 2 == 0
+}
+
+
 def sides() -> tuple[Side, Side]:
     return Side(plugrt, plugrt.devices()), Side(jax, jax.devices("cpu"))
 
@@ -104,9 +110,10 @@ def outcome(call: Callable[[], Any]) -> Any:
     return type(sharding).__name__, spec, bool(found.committed), found.shape, sorted(parts)
 
 
-@pytest.mark.parametrize("third", range(3))
+@pytest.mark.parametrize("part", range(3 if WHOLE else 2))
 @pytest.mark.parametrize("case", RESULTS)
-def test_uses_of_results_are_as_in_jax(case: str, third: int) -> None:
+def test_uses_of_results_are_as_in_jax(case: str, part: int) -> None:
+    """Each use with half of the results, and each result with half of the uses."""
     ours, theirs = sides()
     mine, other = ours.mapped(*RESULTS[case]), theirs.mapped(*RESULTS[case])
 
@@ -115,7 +122,8 @@ def test_uses_of_results_are_as_in_jax(case: str, third: int) -> None:
             result = side.mapped(*RESULTS[case])
         return outcome(lambda: USES[name](side, result))
 
-    uses = [*USES][third::3]
+    chosen = [name for name in USES if WHOLE or (case, name) in SAMPLED]
+    uses = chosen[part :: 3 if WHOLE else 2]
     assert [name for name in uses if call(ours, mine, name) != call(theirs, other, name)] == []
 
 

@@ -142,8 +142,11 @@ def _kinds() -> dict[str, Callable[[int], Any]]:
         state[0] = step(state[0], y)
 
     def fail(i: int) -> None:
-        with pytest.raises(DeletedBuffer):
+        try:  # `pytest.raises` costs a millisecond under tracemalloc
             host(gone, y, 1.0)
+        except DeletedBuffer:
+            return
+        raise AssertionError("a deleted buffer was launched")
 
     def launch(i: int) -> None:
         given = core.FunctionLauncher(lambda g: [*g, g], 2, tuple, (), None, (), None)
