@@ -4,16 +4,14 @@
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
-static PyTypeObject *BoundedLauncher_Type;
-
 typedef struct {
   Launching head;
   Launching *inner;   /* what launches */
   PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
   PyObject *lock;     /* held while a launch is enqueued; a finaliser's launch may come meanwhile */
-  Py_ssize_t bound;   /* the most launches in the queue */
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
   PyObject *unless;    /* tuple: while one of these is not empty, Python launches */
+  Py_ssize_t bound;    /* the most launches in the queue */
 } BoundedLauncher;
 
 static PyObject *append_name, *popleft_name, *clear_name;
@@ -90,21 +88,21 @@ static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_
   int left = any_is_filled(self->unless); /* since the lock was taken: Python waits without it */
   if (left) return left < 0 ? FAILED : NOT_HERE;
   if (find_place(self) == FAILED) return FAILED;
-  int state =
-      self->inner->launch_with_wait((PyObject *)self->inner, arguments, count, results, &wait);
+  int state = self->inner->launch((PyObject *)self->inner, arguments, count, results, &wait);
   if (state != DONE || enqueue(self, wait) == DONE) return state;
   for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
   return FAILED;
 }
 
 static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
-                  PyObject **results) {
+                  PyObject **results, PyObject **wait) {
+  (void)wait; /* it gives none */
   BoundedLauncher *self = (BoundedLauncher *)object;
   int left = any_is_filled(self->unless);
   if (left) return left < 0 ? FAILED : NOT_HERE;
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   if (size < 0) return FAILED;
-  if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results);
+  if (!size) return self->inner->launch((PyObject *)self->inner, arguments, count, results, NULL);
   if (acquire_lock(self->lock) == FAILED) return FAILED;
   int state = launch_in_turn(self, arguments, count, results);
   Raised raised = set_aside();
@@ -125,7 +123,7 @@ static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs)
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOnO!O!", names, &launcher, &queue, &lock, &bound,
                                    &PyBool_Type, &exchanges, &PyTuple_Type, &unless))
     return -1;
-  if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->launch_with_wait) {
+  if (self->inner || !is_launching(launcher) || !((Launching *)launcher)->gives_wait) {
     PyErr_Format(PyExc_TypeError, "what is bounded, once, is a launcher of the core; got %R", launcher);
     return -1;
   }
@@ -133,60 +131,21 @@ static int bounded_init(BoundedLauncher *self, PyObject *args, PyObject *kwargs)
     PyErr_SetString(PyExc_ValueError, "at least one launch may be under way");
     return -1;
   }
-  self->queue = Py_NewRef(queue);
-  self->lock = Py_NewRef(lock);
-  self->exchanges = Py_NewRef(exchanges);
-  self->unless = Py_NewRef(unless);
+  PyObject *kept[] = {launcher, queue, lock, exchanges, unless};
+  keep_objects(&self->head, kept, 5);
   self->bound = bound;
-  self->inner = (Launching *)Py_NewRef(launcher);
   self->head.produced = self->inner->produced;
   self->head.launch = launch;
   self->head.is_ready = is_ready;
   return 0;
 }
 
-static int bounded_traverse(BoundedLauncher *self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE((PyObject *)self));
-  Py_VISIT(self->inner);
-  Py_VISIT(self->queue);
-  Py_VISIT(self->lock);
-  Py_VISIT(self->unless);
-  return 0;
-}
-
-/* No tp_clear, as of the other launchers. */
-static void bounded_dealloc(PyObject *object) {
-  BoundedLauncher *self = (BoundedLauncher *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)self->inner);
-  Py_XDECREF(self->queue);
-  Py_XDECREF(self->lock);
-  Py_XDECREF(self->exchanges);
-  Py_XDECREF(self->unless);
-  free_object(object);
-}
-
-static PyType_Slot bounded_slots[] = {
-    {Py_tp_doc, "Launches a program when there are few enough launches under way; runners call it."},
-    {Py_tp_init, bounded_init},
-    {Py_tp_traverse, bounded_traverse},
-    {Py_tp_dealloc, bounded_dealloc},
-    {0, NULL},
-};
-static PyType_Spec bounded_spec = {"plugrt._core.BoundedLauncher", sizeof(BoundedLauncher), 0,
-                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bounded_slots};
-
 int add_bounded_launcher(PyObject *module) {
   append_name = PyUnicode_InternFromString("append");
   popleft_name = PyUnicode_InternFromString("popleft");
   clear_name = PyUnicode_InternFromString("clear");
   if (!append_name || !popleft_name || !clear_name) return -1;
-  BoundedLauncher_Type = type_of(module, &bounded_spec);
-  return BoundedLauncher_Type ? 0 : -1;
-}
-
-int is_launching(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  return type == Launcher_Type || type == FunctionLauncher_Type ||
-         type == ShardsLauncher_Type || type == BoundedLauncher_Type;
+  return add_launching(module, "plugrt._core.BoundedLauncher",
+                       "Launches a program when there are few enough launches under way; runners call it.",
+                       sizeof(BoundedLauncher), (initproc)bounded_init, 0);
 }

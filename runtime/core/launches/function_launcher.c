@@ -4,8 +4,6 @@
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
-PyTypeObject *FunctionLauncher_Type;
-
 typedef struct {
   Launching head;
   PyObject *launch;         /* launch(list of arguments) */
@@ -14,7 +12,6 @@ typedef struct {
   PyObject *argument_class; /* the class of arguments that are launched with; NULL: any */
   PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
-  Donated donated;              /* the arguments that a launch takes */
   PyObject *tidy;           /* tidy(), as `tidy_up` calls it */
   unsigned launches;
 } FunctionLauncher;
@@ -71,7 +68,8 @@ int tidy_up(PyObject *tidy, unsigned *launches) {
 }
 
 static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
-                  PyObject **results) {
+                  PyObject **results, PyObject **wait) {
+  (void)wait; /* it gives none */
   FunctionLauncher *self = (FunctionLauncher *)object;
   int left = is_left(self, arguments, count);
   if (left) return left < 0 ? FAILED : NOT_HERE;
@@ -84,7 +82,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
     made = PyObject_CallFunctionObjArgs(self->take, launched, self->taking[0], self->taking[1], NULL);
     Py_DECREF(launched);
   }
-  int state = made ? donated_end(&self->donated, arguments, count) : FAILED;
+  int state = made ? donated_end(&self->head.donated, arguments, count) : FAILED;
   if (state == DONE) state = tidy_up(self->tidy, &self->launches);
   if (state == DONE) state = set_results(self, made, results);
   Py_XDECREF(made);
@@ -92,8 +90,6 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   Py_DECREF(given);
   return state;
 }
-
-static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
 
 static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"launch",         "results", "take",    "take_arguments",
@@ -117,64 +113,25 @@ static int function_launcher_init(FunctionLauncher *self, PyObject *args, PyObje
     PyErr_SetString(PyExc_ValueError, "what takes results has at most two further arguments");
     return -1;
   }
-  if (donated && donated_init(&self->donated, donated, PY_SSIZE_T_MAX, is_deleted, delete)) return -1;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(taking); i++)
-    self->taking[i] = Py_NewRef(PyTuple_GetItem(taking, i));
-  self->launch = Py_NewRef(launching);
-  self->take = or_null(take);
-  self->argument_class = or_null(argument_class);
-  self->unless = Py_NewRef(unless);
-  self->explain = or_null(explaining);
-  self->tidy = or_null(tidy);
+  if (donated && donated_init(&self->head.donated, donated, PY_SSIZE_T_MAX, is_deleted, delete)) return -1;
+  Py_ssize_t further = PyTuple_Size(taking);
+  PyObject *kept[] = {launching,
+                      none_as_null(take),
+                      further > 0 ? PyTuple_GetItem(taking, 0) : NULL,
+                      further > 1 ? PyTuple_GetItem(taking, 1) : NULL,
+                      none_as_null(argument_class),
+                      unless,
+                      none_as_null(explaining),
+                      none_as_null(tidy)};
+  keep_objects(&self->head, kept, 8);
   self->head.produced = produced;
   self->head.waits_for_uses = waits;
   self->head.launch = launch;
   return 0;
 }
 
-static int function_launcher_traverse(FunctionLauncher *self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE((PyObject *)self));
-  Py_VISIT(self->launch);
-  Py_VISIT(self->take);
-  Py_VISIT(self->taking[0]);
-  Py_VISIT(self->taking[1]);
-  Py_VISIT(self->argument_class);
-  Py_VISIT(self->unless);
-  Py_VISIT(self->explain);
-  Py_VISIT(self->tidy);
-  return donated_visit(&self->donated, visit, arg);
-}
-
-/* No tp_clear: a call of a finaliser must work, and cycles lead through the functions, which can be
-   cleared. */
-static void function_launcher_dealloc(PyObject *object) {
-  FunctionLauncher *self = (FunctionLauncher *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->launch);
-  Py_XDECREF(self->take);
-  Py_XDECREF(self->taking[0]);
-  Py_XDECREF(self->taking[1]);
-  Py_XDECREF(self->argument_class);
-  Py_XDECREF(self->unless);
-  Py_XDECREF(self->explain);
-  Py_XDECREF(self->tidy);
-  donated_drop(&self->donated);
-  free_object(object);
-}
-
-static PyType_Slot function_launcher_slots[] = {
-    {Py_tp_doc, "Launches a program through functions that its backend gives; runners call it."},
-    {Py_tp_init, function_launcher_init},
-    {Py_tp_traverse, function_launcher_traverse},
-    {Py_tp_dealloc, function_launcher_dealloc},
-    {0, NULL},
-};
-static PyType_Spec function_launcher_spec = {"plugrt._core.FunctionLauncher",
-                                             sizeof(FunctionLauncher), 0,
-                                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-                                             function_launcher_slots};
-
 int add_function_launcher(PyObject *module) {
-  FunctionLauncher_Type = type_of(module, &function_launcher_spec);
-  return FunctionLauncher_Type ? 0 : -1;
+  return add_launching(module, "plugrt._core.FunctionLauncher",
+                       "Launches a program through functions that its backend gives; runners call it.",
+                       sizeof(FunctionLauncher), (initproc)function_launcher_init, 0);
 }

@@ -4,20 +4,47 @@
 #include "launches/launches.h"
 #include "library/library.h"
 
-/* The head of what launches one program: a Launcher or a FunctionLauncher. `launch` takes arguments
-   that the caller holds, and sets one new reference for each of the `produced` results: DONE.
-   FAILED with an exception; NOT_HERE if Python has to do it, as `is_ready` (unless NULL) foresees. */
+/* ---- donated.c: the arguments that a launch by functions takes ---- */
+typedef struct {
+  Py_ssize_t *numbers, count;
+  PyObject *is_deleted, *delete; /* of one argument */
+} Donated;
+/* `arity` is above all numbers. -1 with an exception; may be called again then. */
+int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
+               PyObject *delete);
+/* Whether none of them is another argument as well. */
+int is_donated_once(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
+/* Deletes those that the launch left alone: DONE, or FAILED. */
+int donated_end(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
+int donated_visit(const Donated *self, visitproc visit, void *arg);
+void donated_drop(Donated *self);
+
+/* ---- launching.c: what all launchers are ---- */
+/* The head of what launches one program. */
 typedef struct {
   PyObject_HEAD
-  int (*launch)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
-  /* As `launch`, and sets what waits, when it is called, until the launch has ended; NULL: none. */
-  int (*launch_with_wait)(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
-                          PyObject **results, PyObject **wait);
+  /* Launches with arguments that the caller holds, and sets one new reference for each of the `produced`
+     results: DONE. FAILED with an exception; NOT_HERE if Python has to do it, as `is_ready` (unless
+     NULL) foresees. `wait`, NULL unless `gives_wait`, is set to what waits, when it is called, until the
+     launch has ended. */
+  int (*launch)(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results,
+                PyObject **wait);
   int (*is_ready)(PyObject *self, Py_ssize_t count);
+  PyObject *(*in_python)(PyObject *self, PyObject *arguments); /* a launch that is NOT_HERE, if called */
   Py_ssize_t produced;
+  int gives_wait;
   int waits_for_uses; /* a launch waits for others that use what it takes, which may wait for it */
+  Donated donated;    /* of a launch by functions */
+  Py_ssize_t kept;    /* the number of objects that it keeps, which follow this head */
 } Launching;
-int is_launching(PyObject *object); /* whether it is one of the classes that begin with this */
+/* Adds a class of these, whose objects can be called, launcher(arguments) -> list of results, if they
+   launch in Python; 0, or -1 with an exception. */
+int add_launching(PyObject *module, const char *name, const char *doc, size_t size, initproc init,
+                  int is_called);
+int is_launching(PyObject *object); /* whether it is of one of these classes */
+/* Sets what it keeps: new references to objects, of which some may be NULL. */
+void keep_objects(Launching *self, PyObject *const *objects, Py_ssize_t count);
+PyObject *none_as_null(PyObject *object);
 
 /* ---- launcher.c: launches of these ---- */
 typedef struct {
@@ -26,10 +53,6 @@ typedef struct {
   PyObject *owner; /* the plugrt.capi.programs.loaded_executable.LoadedExecutable */
   PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
-extern PyTypeObject *Launcher_Type;
-typedef PyObject *(*InPython)(PyObject *self, PyObject *arguments); /* a launch that is NOT_HERE */
-/* The tp_call of these: launcher(arguments) -> list of results. */
-PyObject *call_launching(Launching *self, PyObject *args, PyObject *kwargs, InPython in_python);
 
 /* ---- launch_results.c: what a launch that was made gave and took ---- */
 /* Sets the results: DONE, or FAILED. The library took what is donated in any case. `made` has those of
@@ -45,21 +68,6 @@ void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *argu
 /* Raises that one of these results is NULL, and destroys the others. */
 void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count);
 void raise_missing_event(Launcher *self);
-
-/* ---- donated.c: the arguments that a launch by functions takes ---- */
-typedef struct {
-  Py_ssize_t *numbers, count;
-  PyObject *is_deleted, *delete; /* of one argument */
-} Donated;
-/* `arity` is above all numbers. -1 with an exception; may be called again then. */
-int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
-               PyObject *delete);
-/* Whether none of them is another argument as well. */
-int is_donated_once(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
-/* Deletes those that the launch left alone: DONE, or FAILED. */
-int donated_end(const Donated *self, PyObject *const *arguments, Py_ssize_t count);
-int donated_visit(const Donated *self, visitproc visit, void *arg);
-void donated_drop(Donated *self);
 
 /* ---- shards_launcher.c: launches on several devices through functions that a backend gives ---- */
 typedef struct {
@@ -80,19 +88,13 @@ typedef struct {
   PyObject *unless;     /* tuple: while one of these is not empty, Python launches */
   PyObject *explain;    /* explain(error): the exception to raise */
   PyObject *tidy;       /* tidy(), as `tidy_up` calls it */
-  Donated donated;          /* arrays of each launch; none where there is one on all devices */
   unsigned count;       /* of launches */
 } ShardsLauncher;
-extern PyTypeObject *ShardsLauncher_Type;
-/* As `launch_with_wait`; nothing to wait for is wanted where that is NULL. */
 int shards_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results,
                   PyObject **wait);
 int set_shards_names(void);
 
-/* ---- bounded_launcher.c: launches of which few may be under way at a time ---- */
-
 /* ---- function_launcher.c: launches through functions that a backend gives ---- */
-extern PyTypeObject *FunctionLauncher_Type;
 /* Calls tidy() at each thousandth launch; NULL has nothing to do. DONE, or FAILED. */
 int tidy_up(PyObject *tidy, unsigned *launches);
 

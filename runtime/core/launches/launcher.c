@@ -6,8 +6,6 @@
 #include "launches/internal.h"
 #include "library/library.h"
 
-PyTypeObject *Launcher_Type;
-
 /* Takes the addresses of the arguments on each device: DONE, or NOT_HERE. */
 static int take_arguments(Launcher *self, PyObject *const *arguments, const Execution *execution) {
   Executable *program = self->executable;
@@ -95,15 +93,10 @@ static int launch_in_room(Launcher *self, PyObject *const *arguments, Py_ssize_t
 }
 
 static int launcher_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
-                           PyObject **results) {
-  if (!launcher_is_ready(object, count)) return NOT_HERE;
-  return launch_in_room((Launcher *)object, arguments, count, NULL, results);
-}
-
-static int launch_with_wait(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
-                            PyObject **results, PyObject **wait) {
+                           PyObject **results, PyObject **wait) {
   Launcher *self = (Launcher *)object;
   if (!launcher_is_ready(object, count)) return NOT_HERE;
+  if (!wait) return launch_in_room(self, arguments, count, NULL, results);
   PyObject *events = events_for(self->executable->client, self->executable->parts);
   if (!events) return FAILED;
   int state = launch_in_room(self, arguments, count, events_of(events), results);
@@ -123,43 +116,6 @@ static PyObject *launch_in_python(PyObject *object, PyObject *arguments) {
   return PyObject_CallMethod(self->owner, method, "(O)", arguments);
 }
 
-/* Launches with the items of a tuple; `room` is for them and the results, a new list. */
-static PyObject *launch_tuple(Launching *self, PyObject *given, PyObject **room, InPython in_python) {
-  Py_ssize_t count = PyTuple_Size(given), produced = self->produced;
-  PyObject **results = room + count;
-  for (Py_ssize_t i = 0; i < count; i++) room[i] = PyTuple_GetItem(given, i);
-  int state = self->launch((PyObject *)self, room, count, results);
-  if (state == NOT_HERE) return in_python((PyObject *)self, given);
-  if (state == FAILED) return NULL;
-  PyObject *made = PyList_New(produced);
-  for (Py_ssize_t i = 0; i < produced; i++) {
-    if (made) PyList_SetItem(made, i, results[i]);
-    else Py_DECREF(results[i]);
-  }
-  return made;
-}
-
-PyObject *call_launching(Launching *self, PyObject *args, PyObject *kwargs, InPython in_python) {
-  PyObject *sequence;
-  if (!self->launch || (kwargs && PyDict_Size(kwargs))) {
-    PyErr_SetString(PyExc_TypeError, self->launch ? "a launcher takes the arguments of the launch alone"
-                                                  : "this launcher was not made by its class");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  PyObject *given = PySequence_Tuple(sequence);
-  if (!given) return NULL;
-  PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->produced + 1) * sizeof *room);
-  PyObject *made = room ? launch_tuple(self, given, room, in_python) : PyErr_NoMemory();
-  PyMem_Free(room);
-  Py_DECREF(given);
-  return made;
-}
-
-static PyObject *launcher_call(Launcher *self, PyObject *args, PyObject *kwargs) {
-  return call_launching(&self->head, args, kwargs, launch_in_python);
-}
-
 static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"executable", "owner", "mark", NULL};
   PyObject *executable, *owner, *mark;
@@ -170,45 +126,18 @@ static int launcher_init(Launcher *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_TypeError, "a launcher is made once, of an executable that is made");
     return -1;
   }
-  self->executable = (Executable *)Py_NewRef(executable);
-  self->owner = Py_NewRef(owner);
-  self->mark = mark == Py_None ? NULL : Py_NewRef(mark);
+  PyObject *kept[] = {executable, owner, none_as_null(mark)};
+  keep_objects(&self->head, kept, 3);
   self->head.produced = PyTuple_Size(self->executable->specs) / self->executable->parts;
   self->head.launch = launcher_launch;
-  self->head.launch_with_wait = launch_with_wait;
   self->head.is_ready = launcher_is_ready;
+  self->head.in_python = launch_in_python;
+  self->head.gives_wait = 1;
   return 0;
 }
-
-static int launcher_traverse(Launcher *self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE((PyObject *)self));
-  Py_VISIT(self->executable);
-  Py_VISIT(self->owner);
-  Py_VISIT(self->mark);
-  return 0;
-}
-
-static void launcher_dealloc(PyObject *object) {
-  Launcher *self = (Launcher *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)self->executable);
-  Py_XDECREF(self->owner);
-  Py_XDECREF(self->mark);
-  free_object(object);
-}
-
-static PyType_Slot launcher_slots[] = {
-    {Py_tp_doc, "Launches a program: launcher(shards of each argument) -> shards of each result."},
-    {Py_tp_init, launcher_init},
-    {Py_tp_call, launcher_call},
-    {Py_tp_traverse, launcher_traverse},
-    {Py_tp_dealloc, launcher_dealloc},
-    {0, NULL},
-};
-static PyType_Spec launcher_spec = {"plugrt._core.Launcher", sizeof(Launcher), 0,
-                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, launcher_slots};
 
 int add_launcher(PyObject *module) {
-  Launcher_Type = type_of(module, &launcher_spec);
-  return Launcher_Type ? 0 : -1;
+  return add_launching(module, "plugrt._core.Launcher",
+                       "Launches a program: launcher(shards of each argument) -> shards of each result.",
+                       sizeof(Launcher), (initproc)launcher_init, 1);
 }

@@ -77,7 +77,7 @@ static int launch(Runner *self, PyObject *const *values, PyObject **held, PyObje
   int alone = self->launcher->waits_for_uses;
   int state = donation_take(&self->donation, values, held, self->count + self->fed, alone, taken);
   if (state != DONE) return state;
-  state = self->launcher->launch((PyObject *)self->launcher, held, self->count + self->fed, results);
+  state = self->launcher->launch((PyObject *)self->launcher, held, self->count + self->fed, results, NULL);
   donation_end(&self->donation, values, taken, state == DONE);
   return state;
 }

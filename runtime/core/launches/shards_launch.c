@@ -69,7 +69,7 @@ static int take_arguments(ShardsLauncher *self, PyObject *const *arguments, Py_s
     if (state != DONE) return state;
   }
   for (Py_ssize_t i = PyTuple_Size(self->launches); i--;)
-    if (!is_donated_once(&self->donated, taken + i * count, count)) return NOT_HERE;
+    if (!is_donated_once(&self->head.donated, taken + i * count, count)) return NOT_HERE;
   return DONE;
 }
 
@@ -183,7 +183,7 @@ static int launch_in_room(ShardsLauncher *self, PyObject *const *arguments, Py_s
   for (Py_ssize_t j = 0; j < taken; j++) room[j] = NULL;
   int state = launch_locked(self, arguments, count, room, &launched, wait);
   for (Py_ssize_t j = 0; state == DONE && j < launches; j++)
-    state = donated_end(&self->donated, room + j * count, count);
+    state = donated_end(&self->head.donated, room + j * count, count);
   PyObject *ends = NULL;
   if (state == DONE && launches > 1 && !(ends = tuple_of(launched.tokens, launches))) state = FAILED;
   for (; state == DONE && i < self->head.produced; i++)
