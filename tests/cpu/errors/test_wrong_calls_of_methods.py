@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,6 +67,7 @@ LEFT_OUT = {
     # What plugrt itself calls, with objects of its own.
     "fix", "hold", "release", "lookup", "tracer_class", "rerun", "swap_surroundings",
 }  # fmt: skip
+_PYTHONS = (Exception, Enum)  # whose calls are Python's own
 
 
 def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -77,7 +79,7 @@ def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
             member = getattr(owner, name)
         except PlugrtError:  # a property that this object refuses
             continue
-        if callable(member) and not (inspect.isclass(member) and issubclass(member, Exception)):
+        if callable(member) and not (inspect.isclass(member) and issubclass(member, _PYTHONS)):
             yield name, member
 
 

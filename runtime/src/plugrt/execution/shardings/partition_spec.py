@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from enum import Enum, auto
 from typing import Any, ClassVar, Literal, overload
 
@@ -45,10 +45,14 @@ class PartitionSpec:
     UNCONSTRAINED: ClassVar[Literal[_Unconstrained.UNCONSTRAINED]] = _Unconstrained.UNCONSTRAINED
 
     def __init__(
-        self, *entries: object, unreduced: Iterable[str] = (), reduced: Iterable[str] = ()
+        self, *entries: object, unreduced: Set[str] = frozenset(), reduced: Set[str] = frozenset()
     ) -> None:
         for what, axes in (("unreduced", unreduced), ("reduced", reduced)):
-            if {*axes}:
+            if not isinstance(axes, Set):
+                raise ArgumentTypeError(
+                    f"PartitionSpec's {what} is a set of names of axes; got {axes!r:.60}"
+                )
+            if axes:
                 raise Unimplemented(
                     f"PartitionSpec has {what}={axes!r:.60}, which in JAX is for Explicit axes; "
                     "plugrt has none. Reduce within shard_map, by plugrt.lax.psum"
