@@ -31,7 +31,7 @@ from plugrt.tracing.promotion import (
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 
-Dtype = np.dtype[np.generic]
+Dtype = np.dtype[Any]
 
 
 @operation(static=("dtype",), weak_by="none")
