@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.capi import create_client, load_library
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.client.client import Client
 from plugrt.errors import DeletedBuffer, InvalidReply, NotAnArray, PjrtError
+from support.library_client import default_client
 from support.native_core import runs_in_c
-from support.xla_cpu import library_path, needs_library
+from support.xla_cpu import needs_library
 
 pytestmark = [
     needs_library,
@@ -29,13 +29,8 @@ H = np.arange(4, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    path = library_path()
-    assert path is not None
-    made = create_client(load_library(path), {"cpu_device_count": 2}, name="core copies")
-    with plugrt.default_device(made.devices()[0]):
+    with default_client("core copies", 2) as made:
         yield made
-    plugrt.clear_caches()
-    made.close()
 
 
 @pytest.fixture

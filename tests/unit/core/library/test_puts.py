@@ -26,6 +26,7 @@ from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.errors import DeletedBuffer, IntegerOverflow, NotAnArray, PjrtError
 from plugrt.interface import Client
 from plugrt.native.native_core import core
+from support.library_client import default_client
 from support.native_core import runs_in_c
 from support.xla_cpu import library_path, needs_library
 
@@ -38,13 +39,8 @@ H = np.arange(4, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    path = library_path()
-    assert path is not None
-    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core puts")
-    with plugrt.default_device(made.devices()[0]):
+    with default_client("core puts") as made:
         yield made
-    plugrt.clear_caches()
-    made.close()
 
 
 @pytest.fixture

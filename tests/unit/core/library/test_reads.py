@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.capi import create_client, load_library
 from plugrt.capi.buffers.buffer import Buffer
 from plugrt.capi.buffers.native_read import SMALL_BYTES
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Client
 from plugrt.native.native_core import core
+from support.library_client import default_client
 from support.native_core import python_calls, runs_in_c
-from support.xla_cpu import library_path, needs_library
+from support.xla_cpu import needs_library
 
 pytestmark = [
     needs_library,
@@ -28,13 +28,8 @@ H = np.arange(4, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    path = library_path()
-    assert path is not None
-    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core reads")
-    with plugrt.default_device(made.devices()[0]):
+    with default_client("core reads") as made:
         yield made
-    plugrt.clear_caches()
-    made.close()
 
 
 def _read(array: Any, wanted: Any = H) -> list[str]:

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.capi import create_client, load_library
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import Client
 from plugrt.native.native_core import core
+from support.library_client import default_client
 from support.native_core import runs_in_c
-from support.xla_cpu import library_path, needs_library
+from support.xla_cpu import needs_library
 
 pytestmark = [
     needs_library,
@@ -39,13 +39,8 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    path = library_path()
-    assert path is not None
-    made = create_client(load_library(path), {"cpu_device_count": 1}, name="core references")
-    with plugrt.default_device(made.devices()[0]):
+    with default_client("core references") as made:
         yield made
-    plugrt.clear_caches()
-    made.close()
 
 
 def _count_references() -> Counter[str]:

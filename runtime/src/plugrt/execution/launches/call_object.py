@@ -36,9 +36,9 @@ class PythonCalls:
 
 Calls = PythonCalls
 if core is not None and not TYPE_CHECKING:
+    # It looks up the runners of calls with arrays, host values and static arguments.
     Calls = core.Calls
     core.set_call_hooks(filter_traceback, static_key, pytrees.registered, pytrees.order_keys)
-"""The core's looks up the runners of calls with arrays, host values and static arguments."""
 
 
 class CallObject(Calls):

@@ -30,7 +30,7 @@ class Claim:
 def sharding_claim(source: Callable[[], str], sharding: Sharding) -> Claim:
     """Returns the claim of a sharding: of its devices, or of as many as its mesh has."""
     if is_abstract(sharding):
-        return Claim((), source, mesh=sharding.mesh.as_auto())
+        return Claim((), source, mesh=sharding.mesh)
     return Claim(sharding.devices, source, sharding)
 
 
