@@ -12,7 +12,8 @@ import pytest
 from elftools.elf.sections import SymbolTableSection
 
 from plugrt.capi import load_library
-from plugrt.capi.loading.elf import get_machine_name, read_elf
+from plugrt.capi.loading.elf import get_machine_name, is_for_this_machine, read_elf
+from plugrt.capi.loading.load_errors import wrong_file
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from support.clib import compile_c, needs_cc
 
@@ -109,6 +110,25 @@ def test_facts_of_a_library(tmp_path: Path) -> None:
     assert facts.machine == get_machine_name()
     assert (facts.bits, facts.shared, facts.exports_api) == (64, True, True)
     assert not read_elf(str(compile_c(tmp_path, "int x;"))).exports_api
+
+
+@needs_cc
+def test_the_header_alone_tells_the_machine(tmp_path: Path) -> None:
+    path = compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }")
+    whole = path.read_bytes()
+    assert is_for_this_machine(str(path))
+    for at in (0, 3, 4, 5, 18, 19):
+        for value in {0, 1, 2, 3, 40, 183} - {whole[at]}:
+            path.write_bytes(whole[:at] + bytes([value]) + whole[at + 1 :])
+            assert not is_for_this_machine(str(path)), (at, value)
+            assert wrong_file(str(path)), (at, value)
+    for size in range(20):
+        path.write_bytes(whole[:size])
+        assert not is_for_this_machine(str(path))
+    os.remove(path)
+    assert not is_for_this_machine(str(path))
+    os.mkfifo(path)
+    assert not is_for_this_machine(str(path))
 
 
 @needs_cc

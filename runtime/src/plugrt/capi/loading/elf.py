@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +22,14 @@ _MACHINES = {
     "riscv64": "EM_RISCV",
     "s390x": "EM_S390",
 }
+_NUMBERS = {
+    62: "EM_X86_64",
+    183: "EM_AARCH64",
+    21: "EM_PPC64",
+    243: "EM_RISCV",
+    22: "EM_S390",
+}
+"""``e_machine``."""
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _MAX_LIBRARIES = 500
 _HEADER = struct.Struct("<32x Q Q 6x H H H H 2x")
@@ -80,6 +89,21 @@ def read_elf(path: str) -> ElfFacts:
             )
         except (ELFError, ValueError, KeyError, OverflowError, UnicodeDecodeError) as error:
             raise NotElf(str(error)) from error
+
+
+def is_for_this_machine(path: str) -> bool:
+    """Whether a file begins as a 64-bit ELF file for this machine does; 20 bytes of it are read.
+
+    `read_elf` needs some 40 ms more, most of them for its imports.
+    """
+    try:
+        with open_regular(path) as stream:
+            start = stream.read(20)
+    except (FileRefused, OSError):
+        return False
+    kind = b"\x7fELF\x02\x01" if sys.byteorder == "little" else b"\x7fELF\x02\x02"
+    machine = _NUMBERS.get(int.from_bytes(start[18:], sys.byteorder))
+    return len(start) == 20 and start.startswith(kind) and machine == get_machine_name()
 
 
 def needed_by(path: str) -> tuple[str, ...]:

@@ -108,7 +108,11 @@ class Description:
     @cached_property
     def misfit(self) -> PluginIncompatible | None:
         """Why its library is for another machine or operating system; None if it is not."""
-        found = _explain_other_machine(self.library) if self.library else None
+        from plugrt.capi.loading.elf import is_for_this_machine
+
+        if not self.library or is_for_this_machine(self.library):
+            return None
+        found = _explain_other_machine(self.library)
         return found if isinstance(found, PluginIncompatible) else None
 
     @cached_property
