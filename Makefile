@@ -37,7 +37,7 @@ demo: $(STAMP)
 
 ## make test         set up, then run the tests; TESTS=tests/nothing for a part of them
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)
+	$(if $(TESTS),,PLUGRT_TEST_TARGET=quick) $(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)
 
 ## make lint         ruff, and the ceilings of tools/prose.py
 lint: $(STAMP)

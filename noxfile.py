@@ -82,6 +82,12 @@ def sdk(session: nox.Session) -> None:
 
 
 @nox.session
+def slow(session: nox.Session) -> None:
+    """The slowest tests of each folder, which `make test` leaves out (3 min)."""
+    run_apart(session, "slow", "tests")
+
+
+@nox.session
 def contract(session: nox.Session) -> None:
     """All chapters of the conformance kit on cpu, numpy, xla_cpu, exported ones (3 min)."""
     run(session, *PARALLEL, "tests/contract", PLUGRT_TEST_EFFORT="2")
@@ -154,6 +160,12 @@ def packages(session: nox.Session) -> None:
     """Wheels, the tutorial, what `plugrt new` writes: built, installed and run (2 min)."""
     tests = ("tests/cpu/packaging", "tests/pjrt/test_without_jaxlib.py")
     run_apart(session, "packages", "--dist", "loadfile", *tests)
+
+
+@nox.session
+def costs(session: nox.Session) -> None:
+    """Measures the suite: tests/support/slow_tests.txt, what `make test` leaves out (10 min)."""
+    run(session, *PARALLEL, "-p", "support.costs", PYTHONPATH="tests")
 
 
 @nox.session

@@ -144,7 +144,7 @@ def main() -> int:
             [*command, *(given or run.tests)],
             cwd=ROOT, check=False,
             # Where it is not asked for, calls may be Python's, and these tests skipped.
-            env={**environment(), "PLUGRT_TEST_TARGET": run.target, "PLUGRT_CORE": "c"},
+            env={**environment(), "PLUGRT_TEST_TARGET": f"{run.target},slow", "PLUGRT_CORE": "c"},
         )  # fmt: skip
         failed = failed or done.returncode
     return failed

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.costs import read_slow_tests
 from support.markdown import ROOT, load_script
 
 FILE = load_script("noxfile.py")
@@ -79,6 +80,16 @@ def test_what_make_test_skips_is_run_by_its_session_and_that_by_ci(file: str, na
     assert ("-m", "apart") in pairwise(command), "make test runs what else is in its files"
     assert any(str(path) in command for path in (file, *Path(file).parents))
     assert {name, f"nox-{name}"} & run_by_ci()
+
+
+def test_slow_tests_are_there_and_run_by_ci() -> None:
+    slow = read_slow_tests()
+    assert slow
+    for name in slow:
+        file, *_, function = name.split("::")
+        assert f"def {function}(" in (ROOT / file).read_text("utf-8"), name
+    assert recorded("slow").commands[1][-2:] == ("tests", "given")
+    assert "nox-slow" in run_by_ci()
 
 
 def test_there_are_such_tests() -> None:

@@ -40,7 +40,7 @@ def run_areas(areas: Sequence[str], report: Path) -> subprocess.CompletedProcess
     """Runs the tests of some areas on 8 devices of the library; ``report`` is a JUnit file."""
     own = ("PYTEST_", "JAX_PLATFORM", "PJRT_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-    env["JAX_PLATFORMS"] = "xla_cpu"
+    env |= {"JAX_PLATFORMS": "xla_cpu", "PLUGRT_TEST_TARGET": "slow"}
     env["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = "cpu_device_count:8"
     env["PYTHONPATH"] = str(TESTS)
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "support.backend_name"]

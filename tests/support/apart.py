@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from support.costs import read_slow_tests
+
 
 def runs_apart(session: str) -> pytest.MarkDecorator:
     """Returns a mark by which tests are skipped, with the reason, unless that session runs them.
@@ -18,10 +20,17 @@ def runs_apart(session: str) -> pytest.MarkDecorator:
 
 
 def skip_those_of_other_sessions(items: Iterable[pytest.Item]) -> None:
-    """Skips what is marked, but for what the session of `PLUGRT_TEST_TARGET` is to run."""
-    session = os.environ.get("PLUGRT_TEST_TARGET")
+    """Skips tests with a mark, unless `PLUGRT_TEST_TARGET` names their sessions.
+
+    Where it is set, the tests in ``slow_tests.txt`` get the mark of ``slow``. `make test` sets it
+    to ``quick``, except for a part of the suite (``TESTS=``).
+    """
+    sessions = os.environ.get("PLUGRT_TEST_TARGET", "").split(",")
+    slow = read_slow_tests() if sessions != [""] else frozenset()
     for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker(runs_apart("slow"))
         for mark in item.iter_markers("apart"):
-            if mark.args != (session,):
+            if mark.args[0] not in sessions:
                 reason = f"takes long: .venv/bin/nox -s {mark.args[0]} runs it, as CI does"
                 item.add_marker(pytest.mark.skip(reason=reason))
