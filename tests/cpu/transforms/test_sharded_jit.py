@@ -594,3 +594,70 @@ def test_shardings_are_prefixes_also_where_they_divide_nothing(kind: str, within
     static = plugrt.jit(f, static_argnums=1, in_shardings=(leaf, leaf))
     with pytest.raises(StructureError, match="in_shardings"):
         static(A, 1)
+
+
+def _map_two(a: Any, b: Any, second: Callable[[Any], Any]) -> Any:
+    """Maps two values, each for itself, over eight devices."""
+    mesh = plugrt.make_mesh((8,), ("x",))
+    return plugrt.shard_map(
+        lambda v, w: (v * 2, second(w), lax.psum(v, "x")),
+        mesh=mesh, in_specs=(P("x"), P("x")), out_specs=(P("x"), P("x"), P()),
+    )(a, b)  # fmt: skip
+
+
+@pytest.mark.parametrize("inner", ["argument", "device= within"])
+def test_unused_results_of_a_shard_map_claim_no_devices(inner: str) -> None:
+    rows = NamedSharding(plugrt.make_mesh((8,), ("x",)), P("x"))
+    a, b, second = plugrt.device_put(A, rows), plugrt.device_put(A, devices()[3]), _add_one
+    if inner != "argument":
+        b, second = A, plugrt.jit(_add_one, device=devices()[5])
+    for i, expected in ((0, 2 * A), (2, A.sum(0, keepdims=True))):
+        made = plugrt.jit(lambda a, b, i=i: _map_two(a, b, second)[i])(a, b)
+        assert made.devices() == {*devices()[:8]}
+        np.testing.assert_allclose(made, expected)
+    with pytest.raises(DeviceMismatch):
+        plugrt.jit(lambda a, b: _map_two(a, b, second)[1])(a, b)
+
+
+def test_arguments_that_contradict_in_shardings_are_refused_though_unused() -> None:
+    there = plugrt.device_put(A, devices()[3])
+    first = plugrt.jit(lambda a, b: a + 1, in_shardings=(None, over("x")))
+    for a in (A, there):
+        with pytest.raises(ArgumentMismatch, match="argument b lies on the devices"):
+            first(a, there)
+    np.testing.assert_array_equal(first(A, A), A + 1)
+    np.testing.assert_array_equal(first(A, plugrt.device_put(A, over("x"))), A + 1)
+
+
+def test_a_memory_that_contradicts_in_shardings_is_refused_on_one_device_as_on_eight() -> None:
+    kind = devices()[0].default_memory().kind
+    others = [m.kind for m in devices()[0].addressable_memories() if m.kind != kind]
+    if not others:
+        pytest.skip("no other memory here")
+    for sharding in (SingleDeviceSharding(devices()[3]), over("x")):
+        x, elsewhere = plugrt.device_put(A, sharding), sharding.with_memory_kind(others[0])
+        with pytest.raises(ArgumentMismatch, match="argument a lies on the devices"):
+            plugrt.jit(lambda a: a, in_shardings=elsewhere)(x)
+        plugrt.jit(lambda a: a, in_shardings=elsewhere)(plugrt.device_put(A, elsewhere))
+
+
+@pytest.mark.parametrize("use", ["argument", "unused", "within", "lowered", "device_put"])
+def test_in_shardings_leave_no_dimension_to_the_compiler(use: str) -> None:
+    open_ = over(P.UNCONSTRAINED)
+    uses: dict[str, Callable[[], Any]] = {
+        "argument": lambda: plugrt.jit(_add_one, in_shardings=open_)(A),
+        "unused": lambda: plugrt.jit(lambda a, b: a + 1, in_shardings=(None, open_))(A, A),
+        "within": lambda: plugrt.jit(lambda a: plugrt.jit(_add_one, in_shardings=open_)(a))(A),
+        "lowered": lambda: plugrt.jit(_add_one, in_shardings=open_).lower(A),
+        "device_put": lambda: plugrt.jit(lambda a: plugrt.device_put(a, open_))(A),
+    }
+    with pytest.raises(ValueError, match="leaves a dimension to the compiler"):
+        uses[use]()
+
+
+def test_shapes_are_refused_before_devices_whatever_describes_the_argument() -> None:
+    f = plugrt.jit(lambda a, b: (a * 2, b * 2), in_shardings=over("x"))
+    there, scalar = plugrt.device_put(A, devices()[3]), np.float32(1)
+    for a in (scalar, plugrt.device_put(scalar), plugrt.ShapeDtypeStruct((), np.float32)):
+        with pytest.raises(ShapeError, match="argument a"):
+            f.lower(a, there).compile()

@@ -7,9 +7,10 @@ MLIR's own passes do not do it: ``remove-dead-values`` looks into neither ``stab
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
-from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.bindings import ir, shardy
 from plugrt.stablehlo.regions import (
     callee,
     functions_by_name,
@@ -28,7 +29,7 @@ def remove_dead_code(module: ir.Module, main: ir.Block, *, unswept: bool = False
     """Removes from ``main``, and from what it calls, all that its results do not depend on.
 
     Operations with effects stay, and what they depend on. Loops lose carried values that are
-    unused or that no step changes, branches and calls lose unused results; a function
+    unused or that no step changes, branches, shard_maps and calls lose unused results; a function
     that is called for some of its results only is called as a copy that gives only those. Constants
     of ``main`` stay. Unused parameters and functions are left for the caller
     to drop. With ``unswept``, what ``main`` calls was made elsewhere, where nothing removed its
@@ -51,6 +52,7 @@ class _Sweep:
             "stablehlo.if": self._narrow_branches,
             "stablehlo.case": self._narrow_branches,
             "func.call": self._narrow_call,
+            "sdy.manual_computation": self._narrow_manual,
         }
 
     def sweep(self, block: ir.Block) -> None:
@@ -156,6 +158,26 @@ class _Sweep:
             return_only(block, used)
             self.sweep(block)
         self._narrow(op, used, [*op.operation.operands])
+
+    # --- shard_map ----------------------------------------------------------------------------
+
+    def _narrow_manual(self, op: Any) -> None:
+        block, old = op.operation.regions[0].blocks[0], op.operation
+        used = [*map(is_used, old.results)]
+        if not any(used):  # it stays for its effects
+            used = [True] * len(used)
+        return_only(block, used)
+        self.sweep(block)
+        needed = [*map(is_used, block.arguments)]
+        if all(used) and all(needed):
+            return
+        erase_arguments(block, needed)
+        per_value = shardy().TensorShardingPerValueAttr
+        attributes = {
+            side: per_value.get(list(compress(per_value(old.attributes[side]).shardings, flags)))
+            for side, flags in (("in_shardings", needed), ("out_shardings", used))
+        }
+        self._narrow(op, used, [*compress(old.operands, needed)], **attributes)
 
     # --- calls --------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.transfers.host_values import HostConstant
+from plugrt.execution.transfers.tree_puts import set_lift
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.dead_code import erase_arguments
 from plugrt.stablehlo.regions import functions_by_name
@@ -23,7 +24,7 @@ from plugrt.stablehlo.types import tensor_type
 from plugrt.tracing.emit import active_trace, constant
 from plugrt.tracing.entry import set_type
 from plugrt.tracing.mlir_constants import dense_attribute
-from plugrt.tracing.trace import Captured
+from plugrt.tracing.trace import Captured, current_trace
 from plugrt.tracing.tracer import Tracer
 
 _EMBED = 4096
@@ -56,6 +57,13 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
     raise NotAnArray(
         f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
     )
+
+
+def _lift(x: object) -> Tracer | None:
+    return None if current_trace() is None else as_tracer(x)
+
+
+set_lift(_lift)
 
 
 def _capture(array: Array) -> Tracer:

@@ -16,6 +16,7 @@ from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
@@ -156,6 +157,8 @@ def _read(leaf: object, what: str) -> _Leaf:
     else:
         raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
     sharding = found.sharding if found else None
+    if isinstance(sharding, NamedSharding) and what == "in_shardings":
+        sharding.require_whole()
     if found and found.layout and sharding and is_divided(sharding):
         raise Unimplemented(f"jit's {what} with the layout {found.layout} on several devices")
     return found

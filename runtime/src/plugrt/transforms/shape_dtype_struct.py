@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError, Unimplemented
-from plugrt.execution.arrays.arguments import read_arguments
+from plugrt.execution.arrays.arguments import is_weak, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
 from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
@@ -183,7 +183,7 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         ) from None
     what = f"argument {name(i)}"
     check_dtype(dtype, what)
-    weak = getattr(leaf, "weak_type", False) is True and dtype.char != "?"
+    weak = is_weak(leaf, dtype)
     if has_protocol(leaf):  # an array of another library: a call reads it, wherever it is
         return intern_host_aval(shape, dtype, weak)
     sharding, layout = read_place(stated_place(leaf), what)

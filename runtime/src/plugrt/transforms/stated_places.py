@@ -63,6 +63,8 @@ def _read_sharding(stated: object, what: str) -> Sharding | None:
         return stated
     mesh, spec = getattr(stated, "mesh", None), getattr(stated, "spec", None)
     kind = getattr(stated, "memory_kind", None)
+    if getattr(mesh, "empty", False):  # JAX's types have one where no sharding is stated
+        return None
     if hasattr(mesh, "axis_names") and isinstance(spec, Iterable):
         over = _read_mesh(mesh, what)
         devices = over.flat_devices if isinstance(over, Mesh) else ()

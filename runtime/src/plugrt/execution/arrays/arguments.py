@@ -102,7 +102,15 @@ def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Ava
     if (plain := python_scalar(x)) is not None:
         return plain, intern_host_aval((), scalar_dtype(plain), True)
     host = host_array(x, explain(i))
-    return host, intern_host_aval(host.shape, host.dtype)
+    weak = is_weak(x, host.dtype)
+    if weak and not host.shape and scalar_dtype(plain := host.item()) == host.dtype:
+        return plain, intern_host_aval((), host.dtype, True)
+    return host, intern_host_aval(host.shape, host.dtype, weak)
+
+
+def is_weak(x: object, dtype: np.dtype[Any]) -> bool:
+    """Whether an array or a struct of another library, such as JAX's, says that it is weak."""
+    return getattr(x, "weak_type", False) is True and dtype.char != "?"
 
 
 @cache

@@ -56,7 +56,7 @@ def make_placer(
         if position in skip:
             steps.append((position, i, _keep))
         elif not is_placed(aval):
-            if aval.weak and layout is None and not exclusive:
+            if aval.is_number and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
             elif aval.weak or layout is not None or not _is_plain(target):
                 steps.append((position, i, _make_host_step(target, dtype, layout)))

@@ -33,6 +33,7 @@ from plugrt.execution.placement.launch_shardings import (
     divide_launch,
     launch_key,
     place_on_first,
+    refuse_placed,
     require_shape,
 )
 from plugrt.execution.placement.placement import Launch, single_device_launch
@@ -43,7 +44,11 @@ from plugrt.execution.placement.result_avals import (
     result_avals,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import (
+    Sharding,
+    SingleDeviceSharding,
+    memory_kind_of,
+)
 from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.resharding import reshard
 from plugrt.execution.transfers.whole_arrays import move
@@ -174,6 +179,8 @@ def resolve_launch(
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
     asked = asked or traced.asked
+    if asked is not None and not asked.from_program:
+        asked.check_arguments(avals, needed, plan.describe)
     named = asked.claims(needed) if asked else []
     claims = [*named, *traced.claims]
     captured = (
@@ -270,10 +277,16 @@ def _check_results(traced: TracedProgram, launch: Launch) -> None:
 
 
 def _check_asked(asked: AskedShardings, avals: Sequence[Aval], traced: TracedProgram) -> None:
-    """Raises `ShapeError` for a sharding on one device that its value has no dimensions for."""
-    for i, sharding in enumerate(asked.arguments):
-        if sharding is not None:
-            require_shape(sharding, avals[i].shape, partial(traced.plan.describe, i))
+    """Checks what is asked for on one device.
+
+    Raises `ShapeError` for a result without the dimensions of its sharding, and `ArgumentMismatch`
+    for a committed argument in another memory.
+    """
+    for i, (sharding, aval) in enumerate(zip(asked.arguments, avals, strict=True)):
+        if sharding is None or not (is_placed(aval) and aval.committed):
+            continue
+        if memory_kind_of(aval.sharding) != memory_kind_of(sharding):
+            raise refuse_placed(aval.sharding, sharding, partial(traced.plan.describe, i))
     for i, sharding in enumerate(asked.results):
         if sharding is not None:
             _check_result(traced, i, sharding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -68,6 +68,22 @@ class AskedShardings:
             if sharding is not None
         ]
 
+    def check_arguments(
+        self, avals: Sequence[Aval], needed: Container[int], describe: Callable[[int], str]
+    ) -> None:
+        """Checks shapes, and where the arguments lie that are not ``needed``.
+
+        Raises `ShapeError` and `ArgumentMismatch`.
+        """
+        for i, (asked, aval) in enumerate(zip(self.arguments, avals, strict=True)):
+            if asked is None or isinstance(asked, AUTO):
+                continue
+            require_shape(asked, aval.shape, partial(describe, i))
+            fixed = is_placed(aval) and aval.committed and not is_abstract(asked)
+            lies = aval.sharding if fixed else None
+            if lies is not None and i not in needed and not self.is_moved(i, aval):
+                raise refuse_placed(lies, asked, partial(describe, i))
+
     def is_moved(self, i: int, aval: Aval) -> bool:
         """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
         asked = None if self.from_program else self.arguments[i]
@@ -78,6 +94,14 @@ class AskedShardings:
             return True
         tiling = lies.tiling(ndim)
         return tiling is not None and tiling == asked.tiling(ndim)
+
+
+def refuse_placed(lies: Sharding, asked: Sharding, describe: Callable[[], str]) -> ArgumentMismatch:
+    """Returns the error for a committed argument that contradicts in_shardings."""
+    return ArgumentMismatch(
+        f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
+        "device_put it to that first, or leave it out of in_shardings"
+    )
 
 
 def divide_launch(
@@ -168,10 +192,7 @@ def _argument_sharding(
         return lies
     committed = is_placed(aval) and aval.committed
     if committed and lies is not None and not lies.is_equivalent_to(asked, len(aval.shape)):
-        raise ArgumentMismatch(
-            f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
-            "device_put it to that first, or leave it out of in_shardings"
-        )
+        raise refuse_placed(lies, asked, describe)
     require_shape(asked, aval.shape, describe)
     return asked
 

@@ -116,6 +116,14 @@ class NamedSharding(TiledSharding):
         """Whether it leaves a dimension to the compiler: such a sharding places no array."""
         return PartitionSpec.UNCONSTRAINED in self._spec
 
+    def require_whole(self) -> None:
+        """Raises `InvalidArgument` if it leaves a dimension to the compiler."""
+        if self.is_partial:
+            raise InvalidArgument(
+                f"{self!r} leaves a dimension to the compiler (PartitionSpec.UNCONSTRAINED), and "
+                "places no array; with_sharding_constraint and jit's out_shardings accept it"
+            )
+
     def check_shape(self, shape: Sequence[int]) -> None:
         if self.is_partial:
             known = [None if e is PartitionSpec.UNCONSTRAINED else e for e in self._spec]
@@ -124,11 +132,7 @@ class NamedSharding(TiledSharding):
             super().check_shape(shape)
 
     def _make_tiling(self, ndim: int) -> Tiling:
-        if self.is_partial:
-            raise InvalidArgument(
-                f"{self!r} leaves a dimension to the compiler (PartitionSpec.UNCONSTRAINED), and "
-                "places no array; with_sharding_constraint and jit's out_shardings accept it"
-            )
+        self.require_whole()
         if len(self._spec) > ndim:
             cure = "" if ndim else ": PartitionSpec() is for scalars"
             raise ShapeError(

@@ -135,7 +135,7 @@ class Sharding:
             return True
         if not isinstance(other, Sharding):
             raise ArgumentTypeError(f"is_equivalent_to takes a sharding; got {other!r:.100}")
-        if self.devices != other.devices or _memory_kind(self) != _memory_kind(other):
+        if self.devices != other.devices or memory_kind_of(self) != memory_kind_of(other):
             return False
         tiling = self.queried_tiling(ndim)
         return tiling is not None and tiling == other.queried_tiling(ndim)
@@ -151,7 +151,8 @@ _parts: BoundedCache[tuple[Sharding, tuple[int, ...]], list[tuple[int, Index]]]
 _parts = BoundedCache(1024)
 
 
-def _memory_kind(sharding: Sharding) -> str | None:
+def memory_kind_of(sharding: Sharding) -> str | None:
+    """Returns the kind of memory of a sharding, the devices' default one where it names none."""
     return sharding.memory_kind or default_memory_kind(sharding.devices)
 
 

@@ -20,6 +20,7 @@ from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceShard
 from plugrt.execution.transfers.quick_puts import keep_put, put_quickly
 from plugrt.execution.transfers.tree_puts import (
     bytes_of_move,
+    is_lifted,
     put_array,
     put_host,
     put_tree,
@@ -84,8 +85,9 @@ def device_put(
     checked and not used.
 
     Within a traced function, a memory (as a Space, or as a sharding's) is where the value is if it
-    is a result of the outermost call. A sharding says where the program runs, as a constraint does;
-    devices by themselves and layouts are ignored for traced arrays, as in JAX.
+    is a result of the outermost call. A sharding says where the program runs, as a constraint does,
+    also for host values and captured arrays; devices by themselves and layouts are ignored for
+    traced arrays, as in JAX.
 
     Where processes share the devices of a sharding, all call it with the same host data; an array
     may go to another sharding over the same devices (docs/processes.md).
@@ -105,7 +107,8 @@ def device_put(
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
-    if type(x) in (np.ndarray, Array) and donate is False and src is None and is_target(device):
+    plain = donate is False and src is None
+    if type(x) in (np.ndarray, Array) and plain and is_target(device) and not is_lifted(device):
         # An array by itself is the usual case.
         if may_alias is not None:
             require_flag("device_put", "may_alias", may_alias, optional=True)

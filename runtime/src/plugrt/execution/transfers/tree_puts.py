@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument, NotAnArray, ShapeError
+from plugrt.execution.arrays.arguments import is_weak
 from plugrt.execution.arrays.array import Array, duplicate, new_array
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import array_on, change_layout
@@ -25,6 +27,8 @@ from plugrt.execution.placement.put_target import (
     spread,
 )
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import (
     Sharding,
     SingleDeviceSharding,
@@ -41,6 +45,23 @@ from plugrt.interface import Device, HostBufferSemantics, Layout, TensorType
 from plugrt.monitoring.listeners import listening
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+_lift: Callable[[object], Any] | None = None
+
+
+def set_lift(lift: Callable[[object], Any]) -> None:
+    """Sets the function that makes a tracer of a value, and returns None where nothing is traced.
+
+    This package does not import those that trace.
+    """
+    global _lift
+    _lift = lift
+
+
+def is_lifted(to: object) -> bool:
+    """Whether a put to ``to`` belongs to the program that is traced; to a device it does not."""
+    if _lift is None or not isinstance(to, Sharding | Space | PartitionSpec):
+        return False
+    return _lift(0) is not None
 
 
 def put_tree(
@@ -66,10 +87,12 @@ def put_tree(
     hosts: dict[Device | None, list[tuple[int, npt.NDArray[Any]]]] = {}
     try:
         for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
-            if type(leaf) is Array:
+            named = asked[i] if isinstance(asked[i], SingleDeviceSharding) else to
+            if _lift is not None and is_lifted(named):
+                results[i] = _place_tracer(_lift(leaf), named)
+            elif type(leaf) is Array:
                 results[i] = put_array(leaf, to, alias)
             elif isinstance(leaf, Array):
-                named = asked[i] if isinstance(asked[i], SingleDeviceSharding) else to
                 results[i] = _place_tracer(leaf, named)
             elif alias or not (to is None or isinstance(to, Device)):
                 results[i] = put_host(leaf, to, alias)
@@ -133,7 +156,7 @@ def _put_together(
     here, committed = SingleDeviceSharding(device), target is not None
     put_all = device.client.shards_from_host([host for _, host in numbered], device)
     for (i, host), shards in zip(numbered, put_all, strict=True):
-        weak = type(leaves[i]) in (bool, int, float, complex)
+        weak = _is_weak(leaves[i], host)
         aval = intern_aval(host.shape, host.dtype, here, committed, weak)
         results[i] = new_array(shards, aval)
 
@@ -141,7 +164,7 @@ def _put_together(
 def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
     """Returns a host value where a target says; raises `NotAnArray` for what is none."""
     host = host_array(x)
-    weak = type(x) in (bool, int, float, complex)  # as in JAX, wherever they are put
+    weak = _is_weak(x, host)
     require_here(to)
     if isinstance(to, Space):
         to = to.on(default_device())
@@ -154,6 +177,11 @@ def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
     if isinstance(to, Format):
         return _put_in_layout(host, to, semantics)
     return put(host, to or default_device(), to is not None, weak, semantics)
+
+
+def _is_weak(x: object, host: npt.NDArray[Any]) -> bool:
+    """Whether the array of a value is weak, as in JAX, wherever it is put."""
+    return type(x) in (bool, int, float, complex) or is_weak(x, host.dtype)
 
 
 def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSemantics) -> Array:
@@ -180,6 +208,8 @@ def _place_tracer(x: Any, to: Target) -> object:
         return x.in_memory("pinned_host" if to is Space.Host else None)
     if isinstance(to, Device):
         return x.in_memory(None)
+    if isinstance(to, NamedSharding):
+        to.require_whole()
     if isinstance(to, SingleDeviceSharding | TiledSharding):
         return x.constrained(to, "device_put").in_memory(to.memory_kind)
     return x
