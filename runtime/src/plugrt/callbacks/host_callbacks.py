@@ -47,7 +47,8 @@ class NumberedCallback(WatchedFunction):
 
     In a program that is divided over devices, ``of_parts`` says that it is written for one part:
     each device calls. Else it is called once, with whole arrays (`SharedCallback`), or, with
-    ``partitioned``, by each device with the parts that it has.
+    ``partitioned``, by each device with the parts that it has. A program with a ``one_device``
+    callback is not divided.
 
     While a launch on several devices has a ``watch`` here, a failure is noted there and ``blank()``
     is returned (`plugrt.callbacks.launch_watch`).
@@ -59,6 +60,7 @@ class NumberedCallback(WatchedFunction):
         "has_effect",
         "number",
         "of_parts",
+        "one_device",
         "ordered",
         "partitioned",
         "title",
@@ -73,6 +75,7 @@ class NumberedCallback(WatchedFunction):
         ordered: bool = False,
         of_parts: bool = False,
         partitioned: bool = False,
+        one_device: bool = False,
         blank: Callable[[], Sequence[npt.NDArray[Any]]] | None = None,
     ) -> None:
         super().__init__()
@@ -80,6 +83,7 @@ class NumberedCallback(WatchedFunction):
         self.blank = blank
         self.of_parts = of_parts
         self.partitioned = partitioned
+        self.one_device = one_device
         self.has_effect = has_effect
         self.ordered = ordered
         self.title = title
@@ -88,7 +92,7 @@ class NumberedCallback(WatchedFunction):
     @property
     def is_shared(self) -> bool:
         """Whether it is called once for all devices that a program is divided over."""
-        return not (self.of_parts or self.partitioned or self.ordered)
+        return not (self.of_parts or self.partitioned or self.one_device)
 
     def __call__(self, arguments: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
         watch = self.watch

@@ -44,7 +44,7 @@ class SharedCallback(NumberedCallback):
     __slots__ = ("_calls", "_devices", "_lock", "_made")
 
     def __init__(self, of: NumberedCallback, devices: int) -> None:
-        super().__init__(of.function, of.title, has_effect=of.has_effect)
+        super().__init__(of.function, of.title, has_effect=of.has_effect, ordered=of.ordered)
         self._devices = devices
         self._lock = threading.Lock()
         self.begin()
@@ -90,7 +90,7 @@ def share_callbacks(
     """Returns the callbacks of a program that is divided over as many devices, by number.
 
     Those that are called once for all devices are shared; the first dict has their new numbers.
-    Ordered ones, which no such program may have, are left.
+    Those for ``one_device``, which no such program may have, are left.
     """
     renumbered: dict[int, int] = {}
     made: dict[int, HostCallback] = {}

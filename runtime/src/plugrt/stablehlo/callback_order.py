@@ -7,6 +7,7 @@ without a thought for it. `order_callbacks` gives a finished module the tokens t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from plugrt.stablehlo.regions import (
     returned_values,
     retype,
 )
+from plugrt.stablehlo.types import is_token
 
 ORDERED = "plugrt.ordered"
 """The attribute that marks a call which is ordered, until it has its token."""
@@ -60,13 +62,16 @@ def add_callback(
 
 
 def _row_major(types: Sequence[ir.Type]) -> ir.ArrayAttr:
-    ranks = [ir.RankedTensorType(each).rank for each in types]
-    return ir.ArrayAttr.get([_layout(rank) for rank in ranks])
+    return ir.ArrayAttr.get([_layout(_rank(each)) for each in types])
 
 
 def _layout(rank: int) -> ir.Attribute:
     order = np.arange(rank, dtype=np.int64)[::-1]  # from the dimension that varies fastest
     return ir.DenseIntElementsAttr.get(order.copy(), type=ir.IndexType.get())
+
+
+def _rank(each: ir.Type) -> int:
+    return 0 if is_token(each) else int(ir.RankedTensorType(each).rank)
 
 
 def host_callbacks(module: ir.Module) -> list[ir.Operation]:
@@ -101,7 +106,8 @@ def call_from_each(module: ir.Module, renumbered: Mapping[int, int], partitions:
     """Has each device of a program that is divided make the calls of some functions.
 
     They are called with the device's number in the program, an array of one element, and whole
-    arrays, under new numbers.
+    arrays, under new numbers. A token goes into the region and out of it, so that each device makes
+    ordered calls in their order.
     """
     register_shardy(module.context)
     with module.context:
@@ -120,20 +126,25 @@ def _call_in_parts(call: ir.Operation, number: int, partitions: int) -> None:
     types = [result.type for result in call.results]
     unsigned = ir.IntegerType.get_unsigned(32)
     numbers_type, part = (ir.RankedTensorType.get([n], unsigned) for n in (partitions, 1))
+    operands = [*call.operands]
+    wholes = [*map(_whole, operands)]
+    place = int(bool(operands) and is_token(operands[0].type))  # a token stays the first
+    given = [value.type for value in operands]
+    given.insert(place, part)
     with ir.InsertionPoint(call):
-        operands = [hlo.iota(numbers_type, 0), *call.operands]
+        operands.insert(place, hlo.iota(numbers_type, 0))
+        wholes.insert(place, f'{{"{_DEVICES}"}}')
         made = (
             shardy()
             .ManualComputationOp(
                 types,
                 operands,
-                _shardings(partitions, [f'{{"{_DEVICES}"}}', *map(_whole, call.operands)]),
+                _shardings(partitions, wholes),
                 _shardings(partitions, [*map(_whole, call.results)]),
                 ir.Attribute.parse(f'#sdy<manual_axes{{"{_DEVICES}"}}>'),
             )
             .operation
         )
-    given = [part, *(value.type for value in call.operands)]
     block = made.regions[0].blocks.append(*given, arg_locs=[call.location] * len(given))
     with ir.InsertionPoint(block):
         effect = ir.BoolAttr(call.attributes["has_side_effect"]).value
@@ -146,7 +157,7 @@ def _call_in_parts(call: ir.Operation, number: int, partitions: int) -> None:
 
 
 def _whole(value: ir.Value) -> str:
-    return ", ".join(["{}"] * ir.RankedTensorType(value.type).rank)
+    return ", ".join(["{}"] * _rank(value.type))
 
 
 def _shardings(partitions: int, dimensions: Sequence[str]) -> ir.Attribute:
@@ -163,8 +174,9 @@ def has_ordered(module: ir.Module, block: ir.Block) -> bool:
 def order_callbacks(module: ir.Module, main: ir.Block) -> None:
     """Makes the ordered calls of a module run in the order in which it has them.
 
-    Each takes the token of the one before. Loops carry it, branches and functions return it. The
-    condition of a loop has no ordered call: a region for it returns its one value.
+    Each takes the token of the one before. Loops carry it, branches and functions return it, and
+    each device has its own in a region that is written for its part. The condition of a loop has no
+    ordered call: a region for it returns its one value.
     """
     with ir.InsertionPoint.at_block_begin(main), ir.Location.unknown(module.context):
         token = hlo.create_token()
@@ -214,20 +226,38 @@ class _Order:
             condition, body = (region.blocks[0] for region in op.regions)
             condition.add_argument(token.type, op.location)
             self._thread_and_return(body, body.add_argument(token.type, op.location))
+        elif op.name == "sdy.manual_computation":
+            return self._step_into_parts(op, token)
         else:  # branches see the values around them
             for region in op.regions:
                 self._thread_and_return(region.blocks[0], token)
             return _add_token(op, [*op.operands], token)
         return _add_token(op, [*op.operands, token], token)
 
+    def _step_into_parts(self, op: ir.Operation, token: ir.Value) -> ir.Value:
+        """Takes a token through what each device does by itself."""
+        [block] = op.regions[0].blocks
+        self._thread_and_return(block, block.add_argument(token.type, op.location))
+        sides = {
+            side: [*shardy().TensorShardingPerValueAttr(op.attributes[side]).shardings]
+            for side in ("in_shardings", "out_shardings")
+        }
+        mesh = shardy().TensorShardingAttr(next(chain(*sides.values()))).mesh_or_ref
+        whole = shardy().TensorShardingAttr.get(mesh, [])
+        for side, stated in sides.items():
+            stated.append(whole)
+            op.attributes[side] = shardy().TensorShardingPerValueAttr.get(stated)
+        return _add_token(op, [*op.operands, token], token)
+
     def _thread_callback(self, op: ir.Operation, token: ir.Value) -> ir.Value:
         del op.attributes[ORDERED]
-        layouts = {
-            name: ir.ArrayAttr.get([_layout(0), *op.attributes[name]])
-            for name in ("operand_layouts", "result_layouts")
-        }
+        operands = [token, *op.operands]
         results = [token.type, *(result.type for result in op.results)]
-        after, *made = retype(op, [token, *op.operands], results, **layouts).results
+        layouts = {
+            "operand_layouts": _row_major([value.type for value in operands]),
+            "result_layouts": _row_major(results),
+        }
+        after, *made = retype(op, operands, results, **layouts).results
         _replace(op, made)
         return after
 

@@ -22,7 +22,7 @@ from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, hlo, ir
 from plugrt.stablehlo.entry_attributes import move_attributes
 from plugrt.stablehlo.modules import bytecode, parse
-from plugrt.stablehlo.types import tensor_type
+from plugrt.stablehlo.types import is_token, tensor_type
 
 _CALLED = "_plugrt_exported_main"
 _SHARDY = b"sdy"
@@ -60,7 +60,7 @@ def _wrap_main(
     signature = main.attributes["function_type"].value
     inputs, results = [*signature.inputs], [*signature.results]
     leading = 0 if platform is None else 1
-    tokens, returned = sum(map(_is_token, inputs)), sum(map(_is_token, results))
+    tokens, returned = sum(map(is_token, inputs)), sum(map(is_token, results))
     if len(inputs) != leading + tokens + len(types):
         raise ProgramError(
             f"{name} is damaged: its module takes {len(inputs)} arguments where it states "
@@ -83,10 +83,6 @@ def _wrap_main(
             operands.append(_convert(argument, wanted, name))
         call = func.CallOp(results, ir.FlatSymbolRefAttr.get(_CALLED), operands)
         func.ReturnOp([*call.results][returned:])
-
-
-def _is_token(value_type: ir.Type) -> bool:
-    return str(value_type) == "!stablehlo.token"
 
 
 def _constant(platform: int, wanted: ir.Type, name: str) -> ir.Value:

@@ -74,9 +74,12 @@ def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
 
 def parameter_type(mlir_type: ir.Type) -> TensorType:
     """Returns the type of a program's parameter or result: an array's, or `TOKEN_TYPE`."""
-    if str(mlir_type) == "!stablehlo.token":
-        return TOKEN_TYPE
-    return ir_type_to_tensor_type(mlir_type)
+    return TOKEN_TYPE if is_token(mlir_type) else ir_type_to_tensor_type(mlir_type)
+
+
+def is_token(mlir_type: ir.Type) -> bool:
+    """Whether a type is that of StableHLO's tokens."""
+    return str(mlir_type) == "!stablehlo.token"
 
 
 _KINDS = {"i1": "UNSIGNED", "ui": "UNSIGNED", "i": "SIGNED"}

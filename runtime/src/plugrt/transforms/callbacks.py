@@ -20,12 +20,10 @@ from plugrt.errors import (
 )
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype
-from plugrt.execution.executables.calling_launch import refuse_order
 from plugrt.execution.executables.effects import await_ordered
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.placement.device_claims import claims_of, resolve_devices
 from plugrt.execution.shardings.divided import is_divided
-from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.replica_sharding import current_replicas
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.host_values import as_array
@@ -229,6 +227,7 @@ def call_python(
     effect: bool,
     ordered: bool,
     partitioned: bool = False,
+    one_device: bool = False,
 ) -> Any:
     """Returns what a function returns for these arguments: in a trace the program calls it."""
     trace = current_trace()
@@ -246,7 +245,7 @@ def call_python(
     tracers = [as_tracer(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
     described = f"{function.__name__!r} of {title}{describe_call_site()}"
     if trace.mesh is not None:
-        _check_region(trace, described, ordered)
+        _check_region(trace, described)
     callback = NumberedCallback(
         lambda *values: results.check(function(*values)),
         described,
@@ -254,19 +253,16 @@ def call_python(
         ordered=ordered,
         of_parts=trace.mesh is not None,
         partitioned=partitioned,
+        one_device=one_device,
         blank=results.blank,
     )
     return _add_call(trace, callback, results, tracers)
 
 
-def _check_region(trace: Trace, described: str, ordered: bool) -> None:
-    """Raises `ArgumentError` or `Unimplemented` for a call that shard_map cannot have."""
+def _check_region(trace: Trace, described: str) -> None:
+    """Raises `Unimplemented` for a call where no device has a part to call with."""
     mesh = trace.mesh
-    assert isinstance(mesh, Mesh), mesh
-    if ordered and mesh.size > 1:
-        refuse_order(described, [*mesh.flat_devices])
-    if ordered:
-        raise Unimplemented(f"{described} is ordered, and is within shard_map: take ordered=False")
+    assert mesh is not None
     left = [name for name, size in mesh.shape.items() if name not in trace.axes and size > 1]
     if left:
         raise Unimplemented(
@@ -302,7 +298,7 @@ def _call_now(
     avals = [array._aval for array in arrays]
     devices, committed = resolve_devices(claims_of(avals, lambda i: names[i]), title)
     if ordered:
-        await_ordered(devices)
+        await_ordered()
     returned = results.check(function(*[np.array(array) for array in arrays]))
     here = SingleDeviceSharding(devices[0])
     where = next((a.sharding for a in avals if is_divided(a.sharding)), here)

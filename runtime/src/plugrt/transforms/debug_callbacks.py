@@ -109,7 +109,7 @@ def _call(
     names = [f"argument {i} of {title}" for i in traced]
     call_python(
         title, call, ResultTypes(title, None), arrays, names,
-        effect=True, ordered=bool(ordered), partitioned=bool(partitioned),
+        effect=True, ordered=bool(ordered), partitioned=bool(partitioned), one_device=bool(ordered),
     )  # fmt: skip
 
 

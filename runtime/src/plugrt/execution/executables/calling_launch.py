@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from plugrt.callbacks.host_callbacks import calls_of_thread
 from plugrt.errors import ArgumentError, Unimplemented
@@ -119,7 +119,7 @@ class CallingLaunch:
 def require_host_callbacks(client: Client, program: Program, options: CompileOptions) -> None:
     """Raises `Unimplemented` if the program calls Python and the backend cannot.
 
-    Raises `ArgumentError` for ordered calls of a program that is divided over devices.
+    Raises `ArgumentError` for a call that no program has which is divided over devices.
     """
     if program.callbacks and not client.capabilities.host_callbacks:
         raise refuse_callbacks(
@@ -132,17 +132,11 @@ def require_host_callbacks(client: Client, program: Program, options: CompileOpt
         by_id = {device.id: device for device in client.devices()}
         devices = [by_id[i] for i in options.device_assignment.flat]
         for call in program.callbacks.values():
-            if getattr(call, "ordered", False):
-                refuse_order(str(getattr(call, "title", call)), devices)
-
-
-def refuse_order(title: str, devices: Sequence[Device]) -> NoReturn:
-    """Raises `ArgumentError` for an ordered call by a program that is divided over devices."""
-    raise ArgumentError(
-        f"{title} is ordered, and its program is divided over {devices}, "
-        "which run at the same time: an order of their calls is not supported. Take "
-        "ordered=False, or one device"
-    )
+            if getattr(call, "one_device", False):
+                raise ArgumentError(
+                    f"{getattr(call, 'title', call)} is ordered, and its program is divided over "
+                    f"{devices}. Take ordered=False, plugrt.io_callback or one device"
+                )
 
 
 def refuse_callbacks(program: Program, reason: str) -> Unimplemented:

@@ -2,7 +2,7 @@
 
 Within a program, tokens keep the order of calls that are ordered
 (`plugrt.stablehlo.callback_order`). From one launch to the next a thread waits: before it launches
-an ordered program it awaits its last ones on the same devices. So a launch that failed leaves
+an ordered program it awaits its last ones, on whatever devices. So a launch that failed leaves
 nothing behind that the next could take for its token, which JAX hands from launch to launch.
 
 A thread waits for each launch, and releases the program with its functions when that has ended. At
@@ -15,13 +15,12 @@ run. It does so before the clients are destroyed, since plugrt was imported befo
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from plugrt.callbacks.host_callbacks import calls_under_way, take_failure
 from plugrt.execution.executables.calling_launch import CallingLaunch
-from plugrt.execution.executables.client_launches import calling_launches, client_launches
+from plugrt.execution.executables.client_launches import calling_launches
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Device
 from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.lifetime.waiter import ProcessWaiter
 
@@ -54,13 +53,9 @@ def effects_barrier() -> None:
         raise failure
 
 
-def await_ordered(devices: Sequence[Device]) -> None:
-    """Waits for the ordered launches that this thread has made on any of a client's devices."""
-    launches = client_launches(devices[0].client)
-    if launches.calling:
-        wanted = set(devices)
-        made = _find_own(launches.made())
-        _await([x for x in made if x.ordered and not wanted.isdisjoint(x.devices)])
+def await_ordered() -> None:
+    """Waits for the ordered launches that this thread has made, on any devices of any client."""
+    _await([x for x in _find_own(calling_launches()) if x.ordered])
 
 
 def remember_launch(launch: CallingLaunch) -> None:

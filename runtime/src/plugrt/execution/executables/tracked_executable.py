@@ -79,7 +79,7 @@ class _TrackedExecutable(WrappedExecutable):
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         devices = self._devices
         if self._ordered:
-            await_ordered(devices)
+            await_ordered()
         launches = self._launches
         launch = CallingLaunch(launches, self._functions, devices, self.program, self._ordered)
         with launch.making:
