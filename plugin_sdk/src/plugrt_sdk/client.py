@@ -69,7 +69,7 @@ class BackendClient(Client):
         """The author's object."""
         self._session = Session(backend, self)
         self._capabilities = capabilities_of(self._session)
-        self._callbacks: CallbackTable | None = None
+        self._callbacks = CallbackTable()
 
     @property
     def platform(self) -> str:
@@ -142,10 +142,7 @@ class BackendClient(Client):
         session.require_counts(options)
         refuse_partitioned(self, program, options)
         if program.callbacks:
-            if self._callbacks is None:
-                callbacks = CallbackTable()
-                self.register_handler(HOST_CALLBACK, callbacks)
-                self._callbacks = callbacks
+            self.register_handler(HOST_CALLBACK, self._callbacks)
             self._callbacks.add(program.callbacks)
         assignment = options.device_assignment or self.default_device_assignment(
             options.num_replicas, options.num_partitions

@@ -78,7 +78,7 @@ def parameter_type(mlir_type: ir.Type) -> TensorType:
 
 
 def is_token(mlir_type: ir.Type) -> bool:
-    """Whether a type is that of StableHLO's tokens."""
+    """Whether a value of the type is a token, not an array."""
     return str(mlir_type) == "!stablehlo.token"
 
 

@@ -169,7 +169,9 @@ class Staged:
             with record_stage(monitoring.LOWER, self.plan.name):
                 module, callbacks = self._module_and_callbacks(attributes)
                 found = portable_artifact(module, version), callbacks
-                self._artifacts[version, attributes] = found
+                # Those that its devices share count the calls of one executable.
+                if callbacks is self.callbacks:
+                    self._artifacts[version, attributes] = found
         code, callbacks = found
         return Program(code, "mlir", self.plan.name, callbacks)
 

@@ -165,10 +165,10 @@ def io_callback(
 ) -> Any:
     """As `pure_callback`, of a function with side effects: it is called exactly once.
 
-    Calls that are ``ordered`` happen in the order of the program, and after those of programs that
-    this thread launched before on the same devices; under ``pmap`` (where JAX refuses them) in the
-    order of each device. `effects_barrier` waits for all of them, and raises the error of one that
-    failed; so does the end of the interpreter wait. As ``jax.experimental.io_callback``.
+    Calls that are ``ordered`` happen in the order of the program, and after the ordered calls of
+    programs that this thread launched before, on any devices. Where each device calls, as under
+    ``shard_map`` and ``pmap``, the order is each device's. `effects_barrier` waits for all of them,
+    and raises the error of one that failed; so does the end of the interpreter wait. As ``jax.experimental.io_callback``.
 
     >>> seen = []
     >>> f = plugrt.jit(lambda x: plugrt.io_callback(seen.append, None, x, ordered=True))
@@ -260,7 +260,7 @@ def call_python(
 
 
 def _check_region(trace: Trace, described: str) -> None:
-    """Raises `Unimplemented` for a call where no device has a part to call with."""
+    """Raises `Unimplemented` for a call in a region of some axes of a mesh."""
     mesh = trace.mesh
     assert mesh is not None
     left = [name for name, size in mesh.shape.items() if name not in trace.axes and size > 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # Process-wide: a library keeps a handler until the process ends, whichever client registered it.
 _callbacks: dict[int, CallbackTable] = {}
 """The functions that programs of a library call, by its function table: it keeps the handler."""
+# Process-wide: it guards the table above.
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -170,8 +173,9 @@ def register_host_callbacks(
 ) -> None:
     """Makes a library call the Python functions of a program by their numbers."""
     place = int(ffi.cast("uintptr_t", library.api))
-    if place not in _callbacks:
-        table = CallbackTable()
-        register(library, HOST_CALLBACK, table, platform, copies)
-        _callbacks[place] = table
+    with _lock:  # of two handlers, made by two threads, the library would keep one
+        if place not in _callbacks:
+            table = CallbackTable()
+            register(library, HOST_CALLBACK, table, platform, copies)
+            _callbacks[place] = table
     _callbacks[place].add(callbacks)
