@@ -168,7 +168,8 @@ def io_callback(
     Calls that are ``ordered`` happen in the order of the program, and after the ordered calls of
     programs that this thread launched before, on any devices. Where each device calls, as under
     ``shard_map`` and ``pmap``, the order is each device's. `effects_barrier` waits for all of them,
-    and raises the error of one that failed; so does the end of the interpreter wait. As ``jax.experimental.io_callback``.
+    and raises the error of one that failed; so does the end of the interpreter wait. As
+    ``jax.experimental.io_callback``.
 
     >>> seen = []
     >>> f = plugrt.jit(lambda x: plugrt.io_callback(seen.append, None, x, ordered=True))
