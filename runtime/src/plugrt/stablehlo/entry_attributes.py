@@ -10,7 +10,6 @@ from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import ir, register_shardy
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.regions import terminator
-from plugrt.stablehlo.shardy_to_gspmd import to_gspmd
 
 Attributes = tuple[tuple[str, str], ...]
 """Names and texts for one parameter or result."""
@@ -60,8 +59,6 @@ class EntryAttributes:
             if self.partitions > 1:
                 count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), self.partitions)
                 copy.operation.attributes["mhlo.num_partitions"] = count
-        if self.partitions > 1 and not self.shardy:
-            to_gspmd(copy)
         return copy
 
 

@@ -15,6 +15,7 @@ from plugrt.stablehlo.shardings import (
     read_shardy,
     read_shardy_list,
 )
+from plugrt.stablehlo.types import is_token
 
 _SHARDY, _GSPMD = "sdy.sharding", "mhlo.sharding"
 _MANUAL = "{manual}"
@@ -34,8 +35,9 @@ def to_gspmd(module: ir.Module) -> None:
         if op.operation.name == "sdy.mesh"
     }
     with module.context, ir.Location.unknown():
-        for operation in [*operations_within(module.operation)]:
-            match operation.name:
+        # Their names first: with a manual computation its end goes, which comes after it.
+        for name, operation in [(op.name, op) for op in operations_within(module.operation)]:
+            match name:
                 case "func.func":
                     _write_entry(operation, meshes)
                 case "sdy.sharding_constraint":
@@ -112,6 +114,9 @@ def _write_manual(operation: Any, meshes: dict[str, object]) -> None:
     _require_all_axes(operation)
     [block] = operation.regions[0].blocks
     for value, argument, sharding in zip(operation.operands, block.arguments, given, strict=True):
+        if is_token(value.type):
+            argument.replace_all_uses_with(value)
+            continue
         text = gspmd_text(sharding)
         placed = _call("Sharding", value, value.type, text, operation, "")
         part = _call("SPMDFullToShardShape", placed, argument.type, _MANUAL, operation, "")
@@ -119,7 +124,13 @@ def _write_manual(operation: Any, meshes: dict[str, object]) -> None:
     *inner, last = [view.operation for view in block.operations]
     for each in inner:
         each.move_before(operation)
+        for call in operations_within(each):  # propagation gives arrays a sharding, not tokens
+            if call.name == "stablehlo.custom_call" and all(is_token(r.type) for r in call.results):
+                call.attributes[_GSPMD] = ir.StringAttr.get(_MANUAL)
     for value, result, sharding in zip(last.operands, operation.results, gives, strict=True):
+        if is_token(value.type):
+            result.replace_all_uses_with(value)
+            continue
         text = gspmd_text(sharding)
         part = _call("Sharding", value, value.type, _MANUAL, operation, "")
         whole = _call("SPMDShardToFullShape", part, result.type, text, operation, "")

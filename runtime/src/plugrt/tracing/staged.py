@@ -26,6 +26,7 @@ from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import Version, bytecode, parse, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.platform_cases import resolve_platforms
+from plugrt.stablehlo.shardy_to_gspmd import to_gspmd
 from plugrt.tracing.entry import Parameter
 from plugrt.tracing.finished_module import finish_module
 from plugrt.tracing.launch_attributes import entry_attributes
@@ -104,7 +105,7 @@ class Staged:
         attributes = entry_attributes(self.plan, self.types, self.output_types, launch)
         if launch.partitions == 1 or attributes is None:
             return self.module
-        return replace(attributes, shardy=True).add_to(self.module)
+        return attributes.add_to(self.module)
 
     def sharing_compiled(self, compiled: BoundedCache[object, Any]) -> Staged:
         """Returns the trace with what was lowered and compiled of an equal one, in ``compiled``.
@@ -153,11 +154,13 @@ class Staged:
         """Returns the module for a launch, and the Python functions that it calls."""
         if attributes is None:
             return self.module, self.callbacks
-        module = attributes.add_to(self.module)
-        if attributes.partitions == 1 or not self.callbacks:
-            return module, self.callbacks
-        renumbered, callbacks = share_callbacks(self.callbacks, attributes.partitions)
-        call_from_each(module, renumbered, attributes.partitions)
+        module, callbacks = attributes.add_to(self.module), self.callbacks
+        if attributes.partitions > 1:
+            if callbacks:
+                renumbered, callbacks = share_callbacks(callbacks, attributes.partitions)
+                call_from_each(module, renumbered, attributes.partitions)
+            if not attributes.shardy:
+                to_gspmd(module)
         return module, callbacks
 
     def program_at(
