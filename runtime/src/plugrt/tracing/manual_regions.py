@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
@@ -74,6 +76,10 @@ def manual_region(
         if not any(True for _ in block.arguments[i].uses):
             block.erase_argument(i)
             del taken[i], ins[i]
+    if not taken and not results:  # one argument or result says over which mesh it is
+        taken = [Tracer.from_literal(trace, 0, np.dtype(np.int32))]
+        block.add_argument(taken[0].value.type, location)
+        ins = [NamedSharding(abstract, PartitionSpec())]
     outs = [NamedSharding(abstract, spec) for spec in out_specs]
     is_open = len(names) < len(mesh.axis_names)
     axes = ", ".join(map(json.dumps, names))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.callbacks.host_callbacks import calls_under_way
+from plugrt.callbacks.shared_callbacks import SharedCallback
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.executables import calling_launch
 from plugrt.execution.executables.calling_launch import CallingLaunch
@@ -107,7 +108,8 @@ class BlockingLaunches:
         The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
         that could not end before the launch whose function makes it.
         """
-        nested = (self.calling or calls_under_way()) and self.check_nested(launch.devices)
+        nested = self.calling or calls_under_way()
+        nested = nested and self.check_nested(launch.devices, launch.functions)
         while not nested:
             with self._lock:
                 self._forget_given_up()
@@ -136,7 +138,7 @@ class BlockingLaunches:
                 self._launches.remove(launch.entry)
                 self._forget_unless_blocking()
 
-    def check_nested(self, devices: Sequence[Device]) -> bool:
+    def check_nested(self, devices: Sequence[Device], functions: Sequence[object] = ()) -> bool:
         """Returns whether a Python function that a program calls is making a launch.
 
         Raises `FailedPrecondition` where it would wait for the launch that calls the function. Such
@@ -147,26 +149,35 @@ class BlockingLaunches:
         if not calls:
             for other in [*self.calling]:
                 if other.thread != threading.get_ident():
-                    self._await_turn(other, devices)
+                    self._await_turn(other, devices, functions)
             return False
         for outer in self._find_outer_launches():
-            if self._is_before(outer, devices):
+            if self._is_before(outer, devices, functions):
                 raise _refusal(calls, outer, devices)
         return True
 
-    def _is_before(self, outer: CallingLaunch, devices: Sequence[Device]) -> bool:
-        """Whether the backend begins a launch on some devices when another has ended."""
+    def _is_before(
+        self, outer: CallingLaunch, devices: Sequence[Device], functions: Sequence[object]
+    ) -> bool:
+        """Whether a launch on some devices begins when another has ended.
+
+        The backend may have it so, or the ``functions``, where devices share calls of them.
+        """
+        if any(isinstance(x, SharedCallback) and x in outer.functions for x in functions):
+            return True
         if len(devices) > 1:
             return self._is_bounded and len(outer.devices) > 1
         same = self._queues_nested and [*devices] == [*outer.devices]
         return same and not outer.is_within_call()
 
-    def _await_turn(self, other: CallingLaunch, devices: Sequence[Device]) -> None:
+    def _await_turn(
+        self, other: CallingLaunch, devices: Sequence[Device], functions: Sequence[object]
+    ) -> None:
         deadline = time.monotonic() + calling_launch.PATIENCE
-        functions = other.functions
-        while self._is_before(other, devices) and not other.wait_for_end(0.01):
+        calls = other.functions
+        while self._is_before(other, devices, functions) and not other.wait_for_end(0.01):
             if time.monotonic() > deadline:
-                raise _refusal(functions, other, devices)
+                raise _refusal(calls, other, devices)
 
     def _require_room(self) -> None:
         """Waits until a device's queue has a place left, beside those that the bound allows."""
