@@ -54,15 +54,15 @@ def test_what_a_launch_left_is_forgotten_before_the_next() -> None:
 
 
 def test_which_are_shared() -> None:
-    plain, parts, split, ordered = (
+    plain, parts, split, single = (
         numbered(list, **options)
-        for options in ({}, {"of_parts": True}, {"partitioned": True}, {"ordered": True})
+        for options in ({}, {"of_parts": True}, {"partitioned": True}, {"one_device": True})
     )
-    renumbered, made = share_callbacks({c.number: c for c in (plain, parts, split, ordered)}, 4)
+    renumbered, made = share_callbacks({c.number: c for c in (plain, parts, split, single)}, 4)
     [(old, new)] = renumbered.items()
     assert old == plain.number
     assert isinstance(made.pop(new), SharedCallback)
-    assert [*made.values()] == [parts, split, ordered]
+    assert [*made.values()] == [parts, split, single]
 
 
 def test_a_launch_waits_for_the_one_before() -> None:

@@ -108,8 +108,9 @@ class BlockingLaunches:
         The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
         that could not end before the launch whose function makes it.
         """
-        nested = self.calling or calls_under_way()
-        nested = nested and self.check_nested(launch.devices, launch.functions)
+        nested = bool(self.calling or calls_under_way()) and self.check_nested(
+            launch.devices, launch.functions
+        )
         while not nested:
             with self._lock:
                 self._forget_given_up()
