@@ -76,8 +76,11 @@ def run_in(host: str) -> dict[str, Any]:
     return {f"{way}, {meshes}, {count} calls": found for way, meshes, count, found in cases}
 
 
-@behaviour(111, "ordered `io_callback` is called once in jit over a mesh, by each device in "
-           "shard_map, in the order of the program and of the thread's launches on any devices")  # fmt: skip
+@behaviour(
+    111,
+    "ordered `io_callback` is called once in jit over a mesh, by each device in shard_map, in the "
+    "order of the program and of the thread's launches, on whatever devices",
+)
 @pytest.mark.timeout(560)
 def test_calls_and_their_order_are_as_in_jax() -> None:
     pytest.importorskip("jax")

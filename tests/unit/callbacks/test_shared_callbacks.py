@@ -13,7 +13,7 @@ from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.callbacks.shared_callbacks import SharedCallback, share_callbacks
 from plugrt.errors import Internal
 from plugrt.execution.executables.tracked_executable import track_launches
-from plugrt.interface import LoadedExecutable, Program
+from plugrt.interface import CompileOptions, LoadedExecutable, Program
 from support.fake_client import FakeClient
 
 
@@ -90,7 +90,9 @@ def test_a_launch_waits_for_the_one_before() -> None:
         def is_deleted(self) -> bool:
             return False
 
-    tracked = track_launches(Loaded(), Program(b"", callbacks={shared.number: shared}))
+    tracked = track_launches(
+        Loaded(), Program(b"", callbacks={shared.number: shared}), CompileOptions()
+    )
     tracked.execute([])
     tracked.execute([])
     assert order.index("end 0") < order.index("launch 1")

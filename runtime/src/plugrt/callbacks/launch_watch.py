@@ -56,6 +56,9 @@ class Watch:
                 self._since = time.monotonic()
                 self.failure = failure
 
+    def look(self) -> None:
+        """Notes what other processes told of a failure; here there are none."""
+
     def seconds_since_failure(self) -> float:
         """How long ago a function has failed; 0 if none has."""
         return time.monotonic() - self._since if self.failure is not None else 0.0

@@ -39,13 +39,20 @@ class SharedCallback(NumberedCallback):
 
     The n-th calls of all devices in a launch are one. `begin` is called before each launch, when
     the one before has ended: a launch that fails may leave calls that not all devices have made.
+
+    Over several processes ``here`` has the numbers of this one's devices. The process of the first
+    device calls, and its program sends the others what is returned; they give zeros.
     """
 
-    __slots__ = ("_calls", "_devices", "_lock", "_made")
+    __slots__ = ("_calls", "_devices", "_is_called_here", "_lock", "_made")
 
-    def __init__(self, of: NumberedCallback, devices: int) -> None:
-        super().__init__(of.function, of.title, has_effect=of.has_effect, ordered=of.ordered)
-        self._devices = devices
+    def __init__(self, of: NumberedCallback, devices: int, here: Sequence[int] = ()) -> None:
+        super().__init__(
+            of.function, of.title, has_effect=of.has_effect, ordered=of.ordered,
+            blank=of.blank if here else None,
+        )  # fmt: skip
+        self._devices = len(here) or devices
+        self._is_called_here = not here or 0 in here
         self._lock = threading.Lock()
         self.begin()
 
@@ -56,6 +63,9 @@ class SharedCallback(NumberedCallback):
             self._calls: dict[int, _Call] = {}
 
     def __call__(self, arguments: Arrays) -> Arrays:
+        if not self._is_called_here:
+            assert self.blank is not None
+            return self.blank()
         device, *given = arguments
         call, is_first = self._join(int(device[0]))
         if not is_first:
@@ -85,18 +95,19 @@ class SharedCallback(NumberedCallback):
 
 
 def share_callbacks(
-    callbacks: Mapping[int, HostCallback], devices: int
+    callbacks: Mapping[int, HostCallback], devices: int, here: Sequence[int] = ()
 ) -> tuple[dict[int, int], dict[int, HostCallback]]:
     """Returns the callbacks of a program that is divided over as many devices, by number.
 
     Those that are called once for all devices are shared; the first dict has their new numbers.
+    Where other processes have some of the devices, ``here`` has the numbers of this one's.
     Those for ``one_device``, which no such program may have, are left.
     """
     renumbered: dict[int, int] = {}
     made: dict[int, HostCallback] = {}
     for number, callback in callbacks.items():
         if isinstance(callback, NumberedCallback) and callback.is_shared:
-            shared = SharedCallback(callback, devices)
+            shared = SharedCallback(callback, devices, here)
             renumbered[number] = shared.number
             made[shared.number] = shared
         else:

@@ -6,17 +6,19 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from plugrt.distributed.initialization import current_run
 from plugrt.distributed.watch import logger
-from plugrt.errors import DeadlineExceeded, DistributedError, escape_controls
+from plugrt.errors import DeadlineExceeded, DistributedError, PjrtError, escape_controls
 from plugrt.plugins.coordination import Connection
 from plugrt.wire.checked_fields import decode_json, require
 
 _WAIT_MS = 500
 _SHOWN = 4
 _VERDICT = "verdict"
+_FAILED = "failed"
 _BLOCK = 64
 """How many comparisons are forgotten at once: each time is a message more."""
 # Process-wide: threads count the comparisons of the one run together.
@@ -42,7 +44,7 @@ def require_agreement(
     differ, and may; ``perhaps`` why some do not come. Each ``series`` has an order of its own, for
     what threads do beside each other.
     """
-    comparison = _begin_comparison(processes, series)
+    comparison = begin_comparison(processes, series)
     if comparison is None:
         return
     said = comparison.make(what, value, note, perhaps)
@@ -62,13 +64,13 @@ def tell_each_other(
     ``what`` is why they do, the same in all. Raises as `require_agreement` does where some do not
     come. In a single process it says all there is.
     """
-    comparison = _begin_comparison(processes, series)
+    comparison = begin_comparison(processes, series)
     if comparison is None:
         return [([0], value)]
     return [(who, told) for who, _, told, _ in comparison.make(what, value)]
 
 
-def _begin_comparison(processes: Iterable[int], series: str) -> Comparison | None:
+def begin_comparison(processes: Iterable[int], series: str) -> Comparison | None:
     """Returns the next of these processes; None where there is nothing to compare."""
     run, among = current_run(), tuple(sorted(set(processes)))
     if run is None or len(among) < 2 or run.connection.process_id not in among:
@@ -124,6 +126,18 @@ class Comparison:
             # All have come to this one, and so are done with those long before it.
             me.delete(self._folder(self._number - 2 * _BLOCK))
         return [tuple(each) for each in found["said"]]
+
+    def tell_failure(self, text: str) -> None:
+        """Tells the others that what all do has failed here; unless one told them before."""
+        with suppress(PjrtError):  # the coordinator is gone, too
+            self._me.put(self._key(_FAILED), f"process {self._me.process_id}: {text}".encode())
+
+    def hear_failure(self) -> str:
+        """Returns which of them told of a failure, and what; empty if none has."""
+        told = None
+        with suppress(PjrtError):
+            told = self._me.try_get(self._key(_FAILED))
+        return escape_controls(told.decode("utf-8", "replace")) if told else ""
 
     def _compare(self) -> dict[str, Any]:
         """Returns who says what, or who has not come."""

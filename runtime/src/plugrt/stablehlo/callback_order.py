@@ -6,8 +6,8 @@ without a thought for it. `order_callbacks` gives a finished module the tokens t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from plugrt.stablehlo.types import is_token
 
 ORDERED = "plugrt.ordered"
 """The attribute that marks a call which is ordered, until it has its token."""
+_FIRST_CHANNEL = 1 << 20
+"""The channels from here on are not those of a trace, which counts its own."""
 _DEVICES = "devices"
 """The axis of all devices of a program."""
 
@@ -102,23 +104,28 @@ def _config(number: int) -> ir.DictAttr:
     return ir.DictAttr.get({"index": ir.IntegerAttr.get(unsigned, number)})
 
 
-def call_from_each(module: ir.Module, renumbered: Mapping[int, int], partitions: int) -> None:
+def call_from_each(
+    module: ir.Module, renumbered: Mapping[int, int], partitions: int, *, sends: bool = False
+) -> None:
     """Has each device of a program that is divided make the calls of some functions.
 
     They are called with the device's number in the program, an array of one element, and whole
     arrays, under new numbers. A token goes into the region and out of it, so that each device makes
-    ordered calls in their order.
+    ordered calls in their order. With ``sends`` all get what the first device's call returns.
     """
+    channels = itertools.count(_FIRST_CHANNEL) if sends else None
     register_shardy(module.context)
     with module.context:
         for call in host_callbacks(module):
             number = renumbered.get(callback_number(call))
             if number is not None:
                 with call.location:
-                    _call_in_parts(call, number, partitions)
+                    _call_in_parts(call, number, partitions, channels)
 
 
-def _call_in_parts(call: ir.Operation, number: int, partitions: int) -> None:
+def _call_in_parts(
+    call: ir.Operation, number: int, partitions: int, channels: Iterator[int] | None
+) -> None:
     """Moves a call to a region that is written for one device.
 
     The region takes the devices' numbers, divided over them, and what the call takes.
@@ -152,8 +159,36 @@ def _call_in_parts(call: ir.Operation, number: int, partitions: int) -> None:
         inner = add_callback(
             number, arguments, types, effect=effect, ordered=False, location=call.location
         )
-        shardy().ReturnOp([*inner.results])
+        returned = [*inner.results]
+        if channels is not None:
+            returned = [
+                value if is_token(value.type) else _first_of(value, partitions, next(channels))
+                for value in returned
+            ]
+        shardy().ReturnOp(returned)
     _replace(call, [*made.results])
+
+
+def _first_of(value: ir.Value, partitions: int, channel: int) -> ir.Value:
+    """Returns the value of the first device, on all."""
+    kind = ir.RankedTensorType(value.type)
+    row, rows = (
+        ir.RankedTensorType.get([n, *kind.shape], kind.element_type) for n in (1, partitions)
+    )
+    groups = np.arange(partitions, dtype=np.int64).reshape(1, partitions)
+    gathered = hlo.AllGatherOp(
+        [rows],
+        [hlo.reshape(row, value)],
+        all_gather_dim=0,
+        replica_groups=ir.DenseIntElementsAttr.get(groups),
+        channel_handle=ir.Attribute.parse(
+            f"#stablehlo.channel_handle<handle = {channel}, type = 1>"
+        ),
+        use_global_device_ids=ir.UnitAttr.get(),
+    )
+    starts, limits, strides = [0] * (kind.rank + 1), [1, *kind.shape], [1] * (kind.rank + 1)
+    first: ir.Value = hlo.reshape(kind, hlo.slice(gathered.results[0], starts, limits, strides))
+    return first
 
 
 def _whole(value: ir.Value) -> str:
@@ -242,7 +277,7 @@ class _Order:
             side: [*shardy().TensorShardingPerValueAttr(op.attributes[side]).shardings]
             for side in ("in_shardings", "out_shardings")
         }
-        mesh = shardy().TensorShardingAttr(next(chain(*sides.values()))).mesh_or_ref
+        mesh = shardy().TensorShardingAttr(next(itertools.chain(*sides.values()))).mesh_or_ref
         whole = shardy().TensorShardingAttr.get(mesh, [])
         for side, stated in sides.items():
             stated.append(whole)

@@ -35,6 +35,8 @@ class EntryAttributes:
     """Over how many devices the program is divided."""
     shardy: bool = True
     """Whether the partitioner is Shardy, and not GSPMD."""
+    here: tuple[int, ...] = ()
+    """Where the program is divided over processes, the partitions that this one runs."""
 
     def add_to(self, module: ir.Module) -> ir.Module:
         """Returns a copy of a module with these attributes beside those that it has.

@@ -46,7 +46,9 @@ def entry_attributes(
     if launch.partitions == 1 and not any(parameters) and not any(results):
         return None
     shardy = config.use_shardy_partitioner
-    return EntryAttributes((*parameters, *fed), tuple(results), launch.partitions, shardy)
+    here = tuple(i for i, device in enumerate(launch.devices) if device.is_addressable)
+    here = here if len(here) < len(launch.devices) else ()
+    return EntryAttributes((*parameters, *fed), tuple(results), launch.partitions, shardy, here)
 
 
 def memory_attributes(

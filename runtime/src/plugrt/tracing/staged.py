@@ -157,8 +157,9 @@ class Staged:
         module, callbacks = attributes.add_to(self.module), self.callbacks
         if attributes.partitions > 1:
             if callbacks:
-                renumbered, callbacks = share_callbacks(callbacks, attributes.partitions)
-                call_from_each(module, renumbered, attributes.partitions)
+                partitions, here = attributes.partitions, attributes.here
+                renumbered, callbacks = share_callbacks(callbacks, partitions, here)
+                call_from_each(module, renumbered, partitions, sends=bool(here))
             if not attributes.shardy:
                 to_gspmd(module)
         return module, callbacks

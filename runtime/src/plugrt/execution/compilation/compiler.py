@@ -91,7 +91,7 @@ def _compile_or_load(
     level = compile_log_level()
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
-        return track_launches(bound_launches(kept, program), program)
+        return track_launches(bound_launches(kept, program), program, options)
     if logger.isEnabledFor(level):
         types = f"({', '.join(map(str, inputs))})"
         logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, types)
@@ -110,7 +110,7 @@ def _compile_or_load(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
-    return track_launches(bound_launches(executable, program), program)
+    return track_launches(bound_launches(executable, program), program, options)
 
 
 # Installed packages offer rewriters by the hook ``plugrt_program_rewriters``; they come before the

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.distributed.agreement import require_agreement
+from plugrt.callbacks.launch_watch import Watch
+from plugrt.distributed.agreement import begin_comparison, require_agreement
+from plugrt.errors import Internal, PjrtError
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device, Program
 
@@ -58,6 +61,33 @@ def agree_on_parts(
         f"thread: give all parts of the same size, or {cure}",
         series="parts" if in_main else f"parts/{what}",
     )
+
+
+class ProcessesWatch(Watch):
+    """The first failure in one launch by several processes, each of which raises it.
+
+    The part that fails goes on with zeros, so that no other waits for it; it tells of the failure
+    before. A process that needs nothing of that part may not hear of it. All make the launches of
+    a name in the same order.
+    """
+
+    __slots__ = ("_notice",)
+
+    def __init__(self, parts: int, name: str, processes: Sequence[int]) -> None:
+        # Without `end_together`: the parts of other processes would wait in a collective.
+        super().__init__(parts, finishes=math.inf)
+        self._notice = begin_comparison(processes, f"launches of {name}")
+
+    def note(self, failure: PjrtError) -> None:
+        if self._notice is not None:
+            self._notice.tell_failure(failure.message)
+        super().note(failure)
+
+    def look(self) -> None:
+        if self._notice is None or self.failure is not None:
+            return
+        if told := self._notice.hear_failure():
+            super().note(Internal(told))
 
 
 def agree_on_program(program: Program, devices: Sequence[Device]) -> None:

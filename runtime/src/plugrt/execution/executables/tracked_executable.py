@@ -23,15 +23,34 @@ from plugrt.execution.executables.client_launches import client_launches
 from plugrt.execution.executables.custom_call_targets import handlers_in
 from plugrt.execution.executables.effects import await_ordered, remember_launch
 from plugrt.execution.executables.wrapped_executable import WrappedExecutable
-from plugrt.interface import ExecuteOptions, LoadedExecutable, Program, Shards
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    ExecuteOptions,
+    LoadedExecutable,
+    Program,
+    Shards,
+)
 from plugrt.lifetime.thread_work import ThreadWork
 from plugrt.lifetime.waiter import ended
 
 
-def track_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
+def track_launches(
+    loaded: LoadedExecutable, program: Program, options: CompileOptions
+) -> LoadedExecutable:
     """Returns an executable whose launches are awaited here, if the program calls Python."""
     functions = [*program.callbacks.values(), *handlers_in(loaded.client, program)]
-    return _TrackedExecutable(loaded, program, functions) if functions else loaded
+    if not functions:
+        return loaded
+    return _TrackedExecutable(loaded, program, functions, _processes(loaded.client, options))
+
+
+def _processes(client: Client, options: CompileOptions) -> tuple[int, ...]:
+    """Returns the processes that have the devices of a program, the first device's first."""
+    if options.device_assignment is None:
+        return ()
+    by_id = {device.id: device.process_index for device in client.devices()}
+    return tuple(dict.fromkeys(by_id[i] for i in options.device_assignment.flat))
 
 
 def refuse_to_save(loaded: LoadedExecutable | None) -> None:
@@ -49,7 +68,11 @@ class _TrackedExecutable(WrappedExecutable):
     )  # fmt: skip
 
     def __init__(
-        self, loaded: LoadedExecutable, program: Program, functions: Sequence[object]
+        self,
+        loaded: LoadedExecutable,
+        program: Program,
+        functions: Sequence[object],
+        processes: Sequence[int] = (),
     ) -> None:
         super().__init__(loaded)
         self.program = program
@@ -66,7 +89,7 @@ class _TrackedExecutable(WrappedExecutable):
             executable = loaded.executable
             parts = executable.num_replicas * executable.num_partitions
             self._launch = WatchedLaunches(
-                self._launch, self._remember, watched, parts, program.name
+                self._launch, self._remember, watched, parts, program.name, processes
             ).launch
 
     def execute(
@@ -144,7 +167,7 @@ class WatchedLaunches:
     errors, and the next program waits for them in its collectives.
     """
 
-    __slots__ = ("_functions", "_launch", "_name", "_parts", "_remember")
+    __slots__ = ("_functions", "_launch", "_name", "_parts", "_processes", "_remember")
 
     def __init__(
         self,
@@ -153,12 +176,14 @@ class WatchedLaunches:
         functions: Sequence[WatchedFunction],
         parts: int,
         name: str,
+        processes: Sequence[int] = (),
     ) -> None:
         self._launch = launch
         self._remember = remember
         self._functions = functions
         self._parts = parts
         self._name = name
+        self._processes = processes
 
     def launch(self, arguments: Sequence[Shards], options: ExecuteOptions | None) -> Launched:
         """Launches and waits; raises the failure of a function. The results are dropped then.
@@ -167,7 +192,7 @@ class WatchedLaunches:
         parts do not end after a failure, it is raised and the program left to itself. A launch that
         an interrupt no longer waits for is handed to ``remember``, by what waits for its end.
         """
-        watch, ending = Watch(self._parts), ExitStack()
+        watch, ending = self._make_watch(), ExitStack()
         with ExitStack() as on_error:
             on_error.push(ending)
             for function in self._functions:
@@ -176,9 +201,18 @@ class WatchedLaunches:
                     function.watch = watch
             on_error.pop_all()
         launched = self._run(lambda: self._launch(arguments, options), watch, ending.close)
+        watch.look()
         if watch.failure is not None:
             raise watch.failure
         return launched()
+
+    def _make_watch(self) -> Watch:
+        if len(self._processes) > 1:
+            # Not before: a program on devices of one process needs no other.
+            from plugrt.execution.executables.agreements import ProcessesWatch
+
+            return ProcessesWatch(self._parts, self._name, self._processes)
+        return Watch(self._parts)
 
     def _take_turn(self, function: WatchedFunction) -> bool:
         """Waits until no other launch has a function; False in a callback that waits too long."""
@@ -233,6 +267,7 @@ class WatchedLaunches:
 def _wait_for(launched: ThreadWork[Launched], watch: Watch) -> bool:
     """Waits for the end of a launch; False if it has not come for long after a failure."""
     while not launched.wait(timeout=1):
+        watch.look()
         if watch.seconds_since_failure() > LEFT_AFTER:
             return False
     return True
@@ -244,11 +279,12 @@ def _release(function: WatchedFunction) -> None:
 
 
 def functions_to_watch(loaded: LoadedExecutable, program: Program) -> list[WatchedFunction]:
-    """Returns the Python functions that each part of a program calls by itself, one by one."""
+    """Returns the Python functions that each part of a program calls by itself, one by one.
+
+    Over processes also those that the first calls for all: the others wait for what it returns.
+    """
     executable = loaded.executable
-    parts = executable.num_replicas * executable.num_partitions
-    # Devices of other processes would go on with the zeros that are returned for a failed call.
-    if parts == 1 or parts != len(loaded.addressable_devices):
+    if executable.num_replicas * executable.num_partitions == 1:
         return []
     callbacks = [x for x in program.callbacks.values() if isinstance(x, NumberedCallback)]
     callbacks = sorted((x for x in callbacks if x.blank is not None), key=lambda x: x.number)
