@@ -303,8 +303,92 @@ def _call_python(x: Any) -> dict[str, Any]:
     results = {"python in jit": jitted(x), "python in shard_map": mapped(x)}
     found = {name: plugrt.process_allgather(y, tiled=True).tolist() for name, y in results.items()}
     plugrt.effects_barrier()
-    assert len(seen) == 2 + plugrt.local_device_count()
+    calls_for_all = 2 if x.sharding.devices[0].is_addressable else 0
+    assert len(seen) == calls_for_all + plugrt.local_device_count()
     return found
+
+
+def call_in_order() -> dict[str, Any]:
+    """Runs programs over all devices, and over them in the other order, that call in order.
+
+    Returns the calls by this process, and the results of `plugrt.io_callback`, which are random.
+    """
+    join()
+    every = plugrt.devices()
+    kept: list[list[int]] = []
+    index, bits = plugrt.ShapeDtypeStruct((), "int32"), plugrt.ShapeDtypeStruct((2,), "uint32")
+    number = plugrt.ShapeDtypeStruct((), "float32")
+
+    def note(*values: Any) -> None:
+        kept.append([int(value) for value in values])
+
+    def draw(n: Any) -> Any:
+        note(n, 0)
+        return np.random.default_rng().integers(0, 1 << 32, 2, np.uint32)
+
+    def whole(x: Any, n: Any) -> tuple[Any, Any]:
+        found = plugrt.io_callback(draw, bits, n, ordered=True)
+        zero = plugrt.io_callback(lambda: np.float32(-0.0), number, ordered=True)
+        plugrt.io_callback(note, None, n, 1, ordered=True)
+        return x + 0 * found.sum(), (found, xp.signbit(zero))
+
+    def parts(x: Any, n: Any) -> Any:
+        place = lax.axis_index("x")
+        plugrt.io_callback(note, None, place, n, 0, ordered=True)
+        return x + plugrt.io_callback(
+            lambda i, n: (note(i, n, 1), n)[1], index, place, n, ordered=True
+        )
+
+    found: dict[str, Any] = {"drawn": [], "negative": []}
+    jitted = plugrt.jit(whole)
+    for n, devices in enumerate((every, every[::-1], every)):
+        mesh = plugrt.sharding.Mesh(np.array(devices), ("x",))
+        x = plugrt.device_put(np.arange(8.0), NamedSharding(mesh, PartitionSpec("x")))
+        drawn, negative = jitted(x, np.int32(n))[1]
+        found["drawn"].append(np.asarray(drawn).tolist())
+        found["negative"].append(bool(negative))
+        specs = PartitionSpec("x")
+        mapped = plugrt.shard_map(
+            parts, mesh=mesh, in_specs=(specs, PartitionSpec()), out_specs=specs
+        )
+        mapped(x, np.int32(n)).block_until_ready()
+    plugrt.effects_barrier()
+    found["whole"] = [call for call in kept if len(call) == 2]
+    places = sorted({call[0] for call in kept if len(call) == 3})
+    found["parts"] = {i: [call[1:] for call in kept if len(call) == 3 and call[0] == i]
+                      for i in places}  # fmt: skip
+    return found
+
+
+def fail_in_one() -> list[str]:
+    """Runs a program whose function fails in the process FAILS, and again; says what was raised.
+
+    It is called once for all (``jit``), or by each device before an exchange (``shard_map``).
+    """
+    join()
+    me, fails = plugrt.process_index(), int(os.environ["FAILS"])
+    fail, mesh = [False], plugrt.make_mesh((plugrt.device_count(),), ("x",))
+    x = plugrt.device_put(np.arange(8.0), NamedSharding(mesh, PartitionSpec("x")))
+
+    def call(value: Any) -> Any:
+        if fail[0] and me == fails:
+            raise ValueError("a user's mistake")
+        return value
+
+    def part(v: Any) -> Any:
+        same = plugrt.ShapeDtypeStruct(v.shape, v.dtype)
+        for _ in range(2):
+            v = plugrt.io_callback(call, same, v, ordered=True) + 0 * v
+        return v if os.environ["BY"] == "jit" else v + 0 * lax.psum(v, "x")
+
+    f = plugrt.jit(part)
+    if os.environ["BY"] != "jit":
+        specs = PartitionSpec("x")
+        f = plugrt.jit(plugrt.shard_map(part, mesh=mesh, in_specs=specs, out_specs=specs))
+    said = []
+    for fail[0] in (False, True, False, True):
+        said.append(outcome(lambda: f(x).block_until_ready()).splitlines()[0])
+    return said
 
 
 def copy_between_processes() -> dict[str, Any]:

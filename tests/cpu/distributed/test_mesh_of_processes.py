@@ -40,6 +40,49 @@ def test_processes_compute_what_one_process_does(
             np.testing.assert_allclose(value, in_one_process[name], rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("count", [2, 4])
+@behaviour(
+    115,
+    "a function that a program over processes calls once is called by the first device's, and all "
+    "have its results; ordered calls keep their order",
+)
+def test_calls_in_order_over_processes(tmp_path: Path, count: int) -> None:
+    ended = run_together(process_programs.call_in_order, count, tmp_path, devices=4 // count)
+    results = all_results(ended)
+    first = [0, count - 1, 0]
+    calls = [[n, k] for n in range(3) for k in range(2)]
+    for me, found in enumerate(results):
+        assert found["drawn"] == results[0]["drawn"]
+        assert found["negative"] == [True] * 3
+        assert found["whole"] == [[n, k] for n, k in calls if first[n] == me]
+        assert all(own == sorted(own) for own in found["parts"].values())
+    assert sum(len(own) for found in results for own in found["parts"].values()) == 4 * len(calls)
+
+
+@pytest.mark.parametrize(
+    ("count", "by", "fails"), [(2, "jit", 0), (2, "shard_map", 0), (2, "shard_map", 1),
+                               (4, "shard_map", 2)],
+)  # fmt: skip
+@behaviour(
+    116,
+    "a function that fails in one process is the error of the launch in all that wait for it, and "
+    "the next launch runs",
+    jax="the others wait until XLA ends them",
+)
+def test_a_failing_callback_ends_the_wait_of_all(
+    tmp_path: Path, count: int, by: str, fails: int
+) -> None:
+    ended = run_together(
+        process_programs.fail_in_one, count, tmp_path, devices=4 // count, BY=by, FAILS=str(fails)
+    )
+    for me, said in enumerate(all_results(ended)):
+        assert said[::2] == ["none", "none"]
+        for error in said[1::2]:
+            assert "'call' of io_callback, called at" in error
+            assert error.endswith("raised ValueError: a user's mistake")
+            assert (f"process {fails}: " in error) == (me != fails)
+
+
 @behaviour(115, "what differs between processes is gathered in all, or taken from one of them")
 def test_gathering_and_broadcasting(tmp_path: Path) -> None:
     ended = run_together(

@@ -28,7 +28,7 @@ from plugrt.stablehlo.types import is_token
 ORDERED = "plugrt.ordered"
 """The attribute that marks a call which is ordered, until it has its token."""
 _FIRST_CHANNEL = 1 << 20
-"""The channels from here on are not those of a trace, which counts its own."""
+"""A trace counts its own channels from 1, and has fewer."""
 _DEVICES = "devices"
 """The axis of all devices of a program."""
 

@@ -64,11 +64,11 @@ def agree_on_parts(
 
 
 class ProcessesWatch(Watch):
-    """The first failure in one launch by several processes, each of which raises it.
+    """The first failure in one launch by several processes, which all raise it.
 
-    The part that fails goes on with zeros, so that no other waits for it; it tells of the failure
-    before. A process that needs nothing of that part may not hear of it. All make the launches of
-    a name in the same order.
+    The part that fails goes on with zeros, so that no other waits for it. Before it does, its
+    process puts the failure into the key-value store. A process that needs nothing of that part
+    may end before. All make the launches of a name in the same order.
     """
 
     __slots__ = ("_notice",)

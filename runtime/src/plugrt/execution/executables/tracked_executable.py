@@ -281,7 +281,7 @@ def _release(function: WatchedFunction) -> None:
 def functions_to_watch(loaded: LoadedExecutable, program: Program) -> list[WatchedFunction]:
     """Returns the Python functions that each part of a program calls by itself, one by one.
 
-    Over processes also those that the first calls for all: the others wait for what it returns.
+    Over processes also those that the first one calls for all: the others wait for its results.
     """
     executable = loaded.executable
     if executable.num_replicas * executable.num_partitions == 1:
