@@ -361,7 +361,7 @@ def call_in_order() -> dict[str, Any]:
 
 
 def fail_in_one() -> list[str]:
-    """Runs a program whose function fails in the process FAILS, and again; says what was raised.
+    """Runs a program whose function fails in the process FAILS, and again; returns the errors.
 
     It is called once for all (``jit``), or by each device before an exchange (``shard_map``).
     """
