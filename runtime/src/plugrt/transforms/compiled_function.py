@@ -12,12 +12,13 @@ from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.placement.launch_layouts import require_chosen
+from plugrt.execution.placement.launch_layouts import part_type, require_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Executable, Layout, LoadedExecutable, OptionValue, Program, TensorType
+from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program, TensorType
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
@@ -122,7 +123,7 @@ def argument_formats(program: LoadedProgram) -> list[Format]:
     """Returns how each flat argument must lie; without a layout those that are not needed."""
     launch, needed = program.launch, set(program.plan.needed)
     return [
-        Format(_spell_out(launch, launch.in_layout(i), TensorType(*types[:2])), sharding)
+        _spell_out(launch, launch.in_layout(i), TensorType(*types[:2]), sharding)
         if i in needed
         else Format(None, sharding)
         for i, (types, sharding) in enumerate(zip(program.types, launch.in_shardings, strict=True))
@@ -132,13 +133,15 @@ def argument_formats(program: LoadedProgram) -> list[Format]:
 def result_formats(program: LoadedProgram) -> list[Format]:
     """Returns how each flat result lies."""
     return [
-        Format(_spell_out(program.launch, s.layout, s.tensor_type), s.sharding)
-        for s in program.outputs
+        _spell_out(program.launch, s.layout, s.tensor_type, s.sharding) for s in program.outputs
     ]
 
 
-def _spell_out(launch: Launch, layout: AnyLayout, tensor_type: TensorType) -> Layout | None:
+def _spell_out(
+    launch: Launch, layout: AnyLayout, tensor_type: TensorType, sharding: Sharding
+) -> Format:
     """Returns a layout, also the default one; None where the backend has none to name."""
     if not launch.client.capabilities.layouts:
-        return None
-    return require_chosen(layout) or launch.client.default_layout(tensor_type)
+        return Format(None, sharding)
+    found = require_chosen(layout)
+    return Format(found or launch.client.default_layout(part_type(sharding, tensor_type)), sharding)

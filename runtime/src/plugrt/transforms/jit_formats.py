@@ -11,18 +11,21 @@ from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
 from plugrt.execution.launches.flat_calls import FlatCall
+from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.launch_layouts import part_type
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, is_abstract
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
+from plugrt.tracing.staged import Staged
 from plugrt.tracing.tracer import Tracer
 
 
@@ -159,8 +162,10 @@ def _read(leaf: object, what: str) -> _Leaf:
     sharding = found.sharding if found else None
     if isinstance(sharding, NamedSharding) and what == "in_shardings":
         sharding.require_whole()
-    if found and found.layout and sharding and is_divided(sharding):
-        raise Unimplemented(f"jit's {what} with the layout {found.layout} on several devices")
+    if found and isinstance(found.layout, Layout) and is_abstract(found.sharding):
+        raise Unimplemented(
+            f"jit's {what} has {found}: layouts belong to devices, and this mesh has none"
+        )
     return found
 
 
@@ -169,9 +174,8 @@ def place_formats(
     bound: FlatCall,
     avals: Sequence[Aval],
     out: object,
-    output_types: Sequence[TensorType],
+    staged: Staged,
     prefixes: tuple[FormatPrefix, FormatPrefix],
-    describe: Callable[[int], str],
 ) -> Launch:
     """Returns the launch with the layouts and memories that ``in_`` and ``out_shardings`` name.
 
@@ -179,27 +183,61 @@ def place_formats(
     committed in another layout.
     """
     before, after = prefixes
+    if before.is_plain and after.is_plain:
+        return launch
     ins = before.spread(bound.dynamic[0], "the positional arguments")
     if len(ins) < len(avals) and not before.is_plain:
         raise StructureError("jit's in_shardings with layouts or memories takes no keywords")
     ins = [*ins, *[None] * (len(avals) - len(ins))]
     outs = after.spread(out, "the results")
-    device = launch.devices[0]
+    if launch.partitions == 1:  # else they are the shardings that the program is divided by
+        [device] = launch.devices
+        launch = replace(
+            launch,
+            in_shardings=_make_memory_shardings(ins, launch.in_shardings, device),
+            out_shardings=_make_memory_shardings(outs, launch.out_shardings, device),
+        )
     found = [
-        _argument_layout(wanted, aval, launch.in_layout(i), device, partial(describe, i))
+        _argument_layout(wanted, aval, launch, i, partial(staged.plan.describe, i))
         for i, (wanted, aval) in enumerate(zip(ins, avals, strict=True))
     ]
     given = [
-        _make_concrete(wanted.layout, device, t) if wanted else None
-        for wanted, t in zip(outs, output_types, strict=True)
+        _make_concrete(wanted.layout, launch, sharding, t) if wanted else None
+        for wanted, sharding, t in zip(outs, launch.out_shardings, staged.output_types, strict=True)
     ]
+    _refuse_donations(launch, staged, found, given)
     return replace(
         launch,
-        in_shardings=_make_memory_shardings(ins, launch.in_shardings, device),
-        out_shardings=_make_memory_shardings(outs, launch.out_shardings, device),
         in_layouts=tuple(found) if any(found) else (),
         out_layouts=tuple(given) if any(given) else (),
     )
+
+
+def _refuse_donations(
+    launch: Launch, staged: Staged, ins: Sequence[AnyLayout], outs: Sequence[AnyLayout]
+) -> None:
+    """Raises `InvalidArgument` where the compiler chooses the layout of one side of a donation.
+
+    That is a donated argument, or the result of its type that may have its memory. As in JAX, not
+    of a program that is divided over devices, where the compiler chooses the sharding of a result.
+    """
+    if launch.partitions > 1 and any(map(is_chosen, launch.out_shardings)):
+        return
+    donated = [*staged.plan.donated]
+    for number, result in enumerate(staged.output_types):
+        i = next((i for i in donated if staged.parameters[i].type == result), None)
+        if i is None:
+            continue
+        donated.remove(i)
+        layouts = {"in_shardings": ins[i], "out_shardings": outs[number]}
+        chosen = [name for name, one in layouts.items() if isinstance(one, AutoLayout)]
+        if len(chosen) == 1:
+            [other] = layouts.keys() - chosen
+            raise InvalidArgument(
+                f"{staged.plan.describe(i)} is donated, and result {number} is to have its memory; "
+                f"{chosen[0]} leaves the layout of one of them to the compiler (Layout.AUTO); it "
+                f"need not suit the other. Did you mean to have Layout.AUTO in {other} as well?"
+            )
 
 
 def _make_memory_shardings(
@@ -214,16 +252,13 @@ def _make_memory_shardings(
 
 
 def _argument_layout(
-    wanted: Format | None,
-    aval: Aval,
-    found: AnyLayout,
-    device: Device,
-    describe: Callable[[], str],
+    wanted: Format | None, aval: Aval, launch: Launch, i: int, describe: Callable[[], str]
 ) -> AnyLayout:
     """Returns the layout of an argument: the one asked for, else as it lies."""
     if wanted is None or wanted.layout is None:
-        return found
-    asked = _make_concrete(wanted.layout, device, aval.tensor_type)
+        return launch.in_layout(i)
+    sharding = launch.in_shardings[i]
+    asked = _make_concrete(wanted.layout, launch, sharding, aval.tensor_type)
     if is_placed(aval) and aval.committed and asked != aval.layout:
         if isinstance(asked, AutoLayout):
             raise InvalidArgument(
@@ -232,7 +267,8 @@ def _argument_layout(
                 "plugrt.ShapeDtypeStruct, and put the arrays to compiled.input_formats"
             )
         if not _is_met_by(asked, aval.layout):
-            lies = aval.layout or device.client.default_layout(aval.tensor_type)
+            default = launch.client.default_layout(part_type(aval.sharding, aval.tensor_type))
+            lies = aval.layout or default
             raise InvalidArgument(
                 f"{describe()} lies in memory as {lies}; in_shardings asks for {wanted.layout}. "
                 "device_put it to that Format first, or leave its layout out of in_shardings"
@@ -244,9 +280,14 @@ def _is_met_by(one: AnyLayout, other: Layout | None) -> bool:
     return isinstance(one, Layout) and other is not None and one.is_met_by(other)
 
 
-def _make_concrete(layout: AnyLayout, device: Device, tensor_type: TensorType) -> AnyLayout:
+def _make_concrete(
+    layout: AnyLayout, launch: Launch, sharding: Sharding, tensor_type: TensorType
+) -> AnyLayout:
     """Returns a layout as launches have it: None for the default."""
     if isinstance(layout, AutoLayout):
-        require_layouts(device, f"a layout of {tensor_type} that the compiler chooses")
+        for device in launch.devices[:1]:
+            require_layouts(device, f"a layout of {tensor_type} that the compiler chooses")
         return layout
-    return None if layout is None else other_layout(device, tensor_type, layout)
+    if layout is None:
+        return None
+    return other_layout(launch.devices[0], part_type(sharding, tensor_type), layout)

@@ -149,10 +149,9 @@ class JitFunction(StagedFunction[P, R]):
         launch = resolve_launch(staged, avals, self._where(), asked=asked)
         if self._compiler_options:
             launch = replace(launch, compiler_options=self._compiler_options)
-        if formats is None or launch.partitions > 1:
+        if formats is None:
             return launch
-        describe = staged.plan.describe
-        return place_formats(launch, bound, avals, results, staged.output_types, formats, describe)
+        return place_formats(launch, bound, avals, results, staged, formats)
 
     def _is_placed(self) -> bool:
         return self._formats is not None or mesh_context.current().programs is not None

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.arguments import is_weak, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
 from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype, python_scalar
-from plugrt.execution.compilation.buffer_copy import other_layout
 from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.put_target import read_format
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
-from plugrt.interface import Layout, TensorType
+from plugrt.interface import Layout
 from plugrt.transforms.stated_places import read_place, stated_place
 
 
@@ -194,15 +194,5 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
     except ShapeError as error:
         raise ShapeError(f"{what}: {error}") from None
-    if layout is not None:
-        layout = _read_layout(layout, sharding, TensorType(shape, dtype), what)
+    _, layout = read_format(Format(layout, sharding), shape, dtype, what)
     return intern_aval(shape, dtype, sharding, True, weak, layout)
-
-
-def _read_layout(
-    layout: Layout, sharding: Sharding, tensor_type: TensorType, what: str
-) -> Layout | None:
-    """Returns the layout of an aval: None for the default one."""
-    if sharding.num_devices > 1:
-        raise Unimplemented(f"{what} with the layout {layout} on several devices")
-    return other_layout(sharding.devices[0], tensor_type, layout)

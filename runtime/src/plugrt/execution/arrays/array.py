@@ -302,6 +302,5 @@ if core is not None:
 
 def duplicate(array: Array) -> Array:
     """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
-    layout = array._aval.layout
-    copies = [copy_in_place(shard, layout) for shard in array._live()]
+    copies = copy_in_place(array._live(), array._aval.layout)
     return new_array(copies, array._aval)

@@ -67,16 +67,14 @@ def _require_held(array: Array, held: object) -> None:
         raise DeletedBuffer(array._deleted_message())
 
 
-def array_on(
-    buffer: Buffer, committed: bool, weak: bool = False, layout: Layout | None = None
-) -> Array:
-    """Returns the array of one buffer on its device; ``layout`` is one other than the default."""
+def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
+    """Returns the array of one buffer, in the default layout, on its device."""
     device, memory_kind = buffer.device, None
     with contextlib.suppress(Unimplemented):  # a backend that names no memories
         memory = buffer.memory
         memory_kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
-    aval = intern_aval(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
+    aval = intern_aval(buffer.shape, buffer.dtype, sharding, committed, weak)
     return new_array(device.client.shards((buffer,)), aval)
 
 
@@ -86,19 +84,25 @@ def array_of_shards(
     sharding: Sharding,
     buffers: Shards,
     weak: bool = False,
+    layout: Layout | None = None,
 ) -> Array:
-    """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
-    return new_array(buffers, intern_aval(tuple(shape), dtype, sharding, True, weak))
+    """Returns the committed array whose parts are ``buffers``, in the order of the sharding.
+
+    Each part has the layout ``layout``, None for the default.
+    """
+    return new_array(buffers, intern_aval(tuple(shape), dtype, sharding, True, weak, layout))
 
 
 def change_layout(x: Array, layout: Layout | None) -> Array:
-    """Returns ``x``, which is on one device, in a layout; itself if it lies so.
+    """Returns ``x`` with each part in a layout; itself if they lie so.
 
     ``layout`` is one other than the default, None the default.
     """
     old = x._aval
     if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):
         return x
-    [buffer] = x._live()
-    made = relayout(buffer, old.layout, layout)
-    return array_on(made, old.committed, old.weak, made.layout if layout else None)
+    buffers = relayout(x._live(), old.layout, layout)
+    if layout is not None and buffers:
+        layout = buffers[0].layout
+    aval = intern_aval(old.shape, old.dtype, old.sharding, old.committed, old.weak, layout)
+    return new_array(old.sharding.devices[0].client.shards(buffers), aval)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from plugrt.errors import Unimplemented
 from plugrt.execution.compilation.part_programs import LoadedPartProgram, layout_program
 from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
@@ -16,15 +18,17 @@ def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) ->
     return client.buffer_from_host(buffer.to_host(), device, memory)
 
 
-def copy_in_place(buffer: Buffer, layout: Layout | None) -> Buffer:
-    """Returns a copy of a buffer where it is and as it lies: ``layout``, None for the default."""
+def copy_in_place(buffers: Sequence[Buffer], layout: Layout | None) -> list[Buffer]:
+    """Returns copies of buffers where they are, in the layout of these; None is the default."""
     if layout is not None:
-        return relayout(buffer, layout, layout)
-    return copy_buffer(buffer, buffer.device, buffer.memory)
+        return relayout(buffers, layout, layout)
+    return [copy_buffer(buffer, buffer.device, buffer.memory) for buffer in buffers]
 
 
 def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Layout | None:
-    """Returns a layout that arrays of a type shall have, None where that is the device's default.
+    """Returns a layout that buffers of a type shall have, None where that is the device's default.
+
+    ``tensor_type`` describes an array's part on one device, and ``device`` is any that has one.
 
     Raises `InvalidArgument` for a layout of another rank, and `Unimplemented` for a backend without
     layouts, or without tiles: its default has none (XLA's CPU client of xla-cpu-pjrt 0.0.1 takes
@@ -51,12 +55,16 @@ def require_layouts(device: Device, what: str) -> None:
         )
 
 
-def relayout(buffer: Buffer, source: Layout | None, target: Layout | None) -> Buffer:
-    """Returns a copy of a buffer, which lies as ``source``, that lies as ``target``.
+def relayout(
+    buffers: Sequence[Buffer], source: Layout | None, target: Layout | None
+) -> list[Buffer]:
+    """Returns copies of an array's parts, in the layout ``source``, in the layout ``target``.
 
-    None is the device's default. The program is compiled once for each type. Raises
-    `UnsupportedDtype` for a dtype that StableHLO lacks.
+    None is the devices' default. The program is compiled once for each type and list of devices.
+    Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
     """
-    held = TensorType(buffer.shape, buffer.dtype, source)
-    program = LoadedPartProgram(layout_program(held, target), (buffer.device,))
-    return program([(buffer,)])[0]
+    if not buffers:  # all of the array is in other processes
+        return []
+    held = TensorType(buffers[0].shape, buffers[0].dtype, source)
+    devices = [buffer.device for buffer in buffers]
+    return LoadedPartProgram(layout_program(held, target), devices)([(b,) for b in buffers])

@@ -66,7 +66,7 @@ def make_placer(
             if keep_donated and i in donated:
                 steps.append((position, i, _copy))
         elif aval.layout != layout:
-            steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
+            steps.append((position, i, _make_layout_step(target, layout)))
         else:
             steps.append((position, i, _make_move_step(aval.sharding, target, exclusive)))
     if not hosts and not steps:
@@ -166,22 +166,14 @@ def _make_scalar_step(target: Sharding, dtype: np.dtype[np.generic]) -> Callable
 
 
 def _make_host_step(
-    target: Sharding, dtype: np.dtype[np.generic], layout: Layout | None = None
+    target: Sharding, dtype: np.dtype[np.generic], layout: Layout | None
 ) -> Callable[[object], Shards]:
-    if layout is not None:
-        return lambda x: change_layout(put_sharded(cast(x, dtype), target), layout)._held()
-    return lambda x: put_sharded(cast(x, dtype), target)._held()
+    return lambda x: put_sharded(cast(x, dtype), target, layout=layout)._held()
 
 
-def _make_layout_step(
-    source: Sharding, target: Sharding, layout: Layout | None
-) -> Callable[[Array], Shards]:
-    """Returns what changes an array's layout, and moves it, in the default layout, if need be."""
-    if source == target:
-        return lambda x: change_layout(x, layout)._held()
-    if layout is None:
-        return lambda x: reshard(change_layout(x, None), target)._held()
-    return lambda x: change_layout(reshard(change_layout(x, None), target), layout)._held()
+def _make_layout_step(target: Sharding, layout: Layout | None) -> Callable[[Array], Shards]:
+    """Returns what changes an array's layout, and moves it if need be."""
+    return lambda x: change_layout(reshard(x, target), layout)._held()
 
 
 def _make_move_step(

@@ -143,8 +143,8 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
         constants = traced.placed.get_or_make(key, lambda: _place_constants(traced.plan, launch))
     plan, types, results = traced.plan, traced.types, traced.output_types
     if executable is not None and not plain:
-        launch = settle_layouts(launch, plan, types, results, executable)
         launch = settle_shardings(launch, plan, types, results, executable.executable)
+        launch = settle_layouts(launch, plan, types, results, executable)
     if plan.donated and launch.partitions > 1:
         used = used_donations(plan, launch, types, results)
         warn_of_donations(plan, used, types)
@@ -209,6 +209,7 @@ def resolve_launch(
     if len(devices) != 1:
         kinds = traced.out_memory_kinds
         divided = divide_launch(plan, avals, devices, claims, asked, kinds, captured)
+        divided = keep_layouts(divided, plan, avals)
         if devices or explicit is None:
             return divided
         return place_on_first(divided, repr(plan.name), explicit)

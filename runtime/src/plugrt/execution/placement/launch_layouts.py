@@ -8,9 +8,11 @@ from functools import partial
 
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
-from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.arrays.aval import Aval, is_placed
+from plugrt.execution.placement.chosen_shardings import is_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Executable, Layout, LoadedExecutable, TensorType
 from plugrt.interface.memory_layout import AutoLayout
 
@@ -21,13 +23,27 @@ def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
     Results that are arguments lie as those.
     """
     found = tuple(
-        aval.layout if aval.sharding == target else None
+        aval.layout if aval.layout and _lies_so(aval, target) else None
         for aval, target in zip(avals, launch.in_shardings, strict=True)
     )
     if not any(found):
         return launch
     passed = tuple(found[i] if origin == "argument" else None for origin, i in plan.sources)
     return replace(launch, in_layouts=found, out_layouts=passed)
+
+
+def _lies_so(aval: Aval, target: Sharding) -> bool:
+    return is_placed(aval) and aval.sharding.is_equivalent_to(target, aval.ndim)
+
+
+def part_type(sharding: Sharding, whole: TensorType) -> TensorType:
+    """Returns the type of an array's part on one device: layouts are of parts.
+
+    Where the compiler chooses how it is divided, that is not known, and it is the whole array's.
+    """
+    if is_chosen(sharding):
+        return whole
+    return TensorType(sharding.shard_shape(whole.shape), whole.dtype)
 
 
 def settle_layouts(
@@ -37,7 +53,7 @@ def settle_layouts(
     output_types: Sequence[TensorType],
     loaded: LoadedExecutable | None,
 ) -> Launch:
-    """Returns the launch with the layouts that its program was compiled with.
+    """Returns the launch, whose shardings are known, with the layouts that its program has.
 
     Those that were left to the compiler are read back. Raises `InvalidReply` where a layout was
     asked for and is not what the compiler gave.
@@ -49,12 +65,13 @@ def settle_layouts(
     outs = [launch.out_layout(i) for i in range(len(output_types))]
     parameters, results = settle.read(loaded.executable)
     for layout, i in zip(parameters, plan.kept, strict=False):
-        ins[i] = settle(TensorType(*types[i][:2]), ins[i], layout, partial(plan.describe, i))
+        part = part_type(launch.in_shardings[i], TensorType(*types[i][:2]))
+        ins[i] = settle(part, ins[i], layout, partial(plan.describe, i))
     for output, (origin, i) in enumerate(plan.sources):
         if origin == "result":
-            outs[output] = settle(
-                output_types[output], outs[output], results[i], partial("result {}".format, output)
-            )
+            part = part_type(launch.out_shardings[output], output_types[output])
+            describe = partial("result {}".format, output)
+            outs[output] = settle(part, outs[output], results[i], describe)
     return replace(launch, in_layouts=tuple(ins), out_layouts=tuple(outs))
 
 

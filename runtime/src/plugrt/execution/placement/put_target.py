@@ -6,15 +6,23 @@ import enum
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from plugrt import interface
-from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.execution.compilation.buffer_copy import other_layout
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.sharding_base import (
+    Sharding,
+    SingleDeviceSharding,
+    default_memory_kind,
+)
 from plugrt.execution.trees.tree_prefixes import spread_prefix
-from plugrt.interface import Device
+from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
 
 
@@ -60,11 +68,6 @@ def read_target(target: object) -> Target:
             )
         if target.layout is None:
             return read_target(target.sharding)
-        if not isinstance(target.sharding, SingleDeviceSharding) or target.sharding.memory_kind:
-            raise Unimplemented(
-                f"device_put to {target}: arrays with a layout are on one device, in its default "
-                "memory"
-            )
         return target
     if is_target(target):
         return target
@@ -72,6 +75,33 @@ def read_target(target: object) -> Target:
         "device_put takes a device, a sharding, a Format, a memory Space or None, or a pytree of "
         f"them; got {type(target).__name__} {target!r}. plugrt.devices() lists the devices"
     )
+
+
+def read_format(
+    to: Format, shape: tuple[int, ...], dtype: np.dtype[np.generic], what: str = "device_put"
+) -> tuple[Sharding, Layout | None]:
+    """Returns the sharding of an array in a format, and the layout of its parts.
+
+    That is None for the devices' default. Raises `ArgumentTypeError`, which begins with ``what``,
+    where the format has no sharding or leaves the layout to a compiler, `ShapeError` where it does
+    not divide the shape, `InvalidArgument` for a layout of other dimensions than the parts have,
+    and `Unimplemented` for one that the devices lack, in another memory than the default, or over a
+    mesh without devices.
+    """
+    sharding, layout = to.sharding, to.layout
+    if sharding is None or isinstance(layout, AutoLayout):
+        raise ArgumentTypeError(
+            f"{what} has {to}; it takes a Format with a sharding, and with a plugrt.layout.Layout "
+            "or None for the default one. Layout.AUTO is for jit's in_shardings and out_shardings"
+        )
+    if layout is None:
+        return sharding, None
+    if is_abstract(sharding):
+        raise Unimplemented(f"{what} has {to}: layouts belong to devices, and this mesh has none")
+    if sharding.memory_kind not in (None, default_memory_kind(sharding.devices)):
+        raise Unimplemented(f"{what} has {to}: arrays with a layout are in the default memory")
+    part = TensorType(sharding.shard_shape(shape), dtype)
+    return sharding, other_layout(sharding.devices[0], part, layout)
 
 
 def require_here(target: Target) -> None:

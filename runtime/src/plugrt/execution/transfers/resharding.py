@@ -7,7 +7,12 @@ import numpy as np
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer, DeviceMismatch
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.array_making import array_of_shards, share_buffers, share_parts
+from plugrt.execution.arrays.array_making import (
+    array_of_shards,
+    change_layout,
+    share_buffers,
+    share_parts,
+)
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.compilation.buffer_copy import copy_buffer
 from plugrt.execution.compilation.compiler import compile_program
@@ -30,12 +35,15 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
 
     With ``share``, buffers that are where they are needed are shared, and stay there if ``x`` is
-    deleted or donated. Goes from device to device where the backends can do that, else through the
-    host; between processes by one program over the same devices (see `reshard_globally`), and by
-    copies to others (see `transfer`), which all of them must call for.
+    deleted or donated. Where not all are so, the result has the default layout. Goes from device to
+    device where the backends can do that, else through the host; between processes by one program
+    over the same devices (see `reshard_globally`), and by copies to others (see `transfer`), which
+    all of them must call for.
     """
     if x.sharding == sharding:
         return x
+    if x._aval.layout and not (share and x.sharding.is_equivalent_to(sharding, x.ndim)):
+        x = change_layout(x, None)
     if (x.sharding, sharding, x.ndim) not in _exchanged:
         if (moved := _move_otherwise(x, sharding, share)) is not None:
             return moved
@@ -65,7 +73,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _widen(x, sharding)
     sharding.check_shape(x.shape)
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
-        aval = intern_aval(x.shape, x.dtype, sharding, True, x._aval.weak)
+        aval = intern_aval(x.shape, x.dtype, sharding, True, x._aval.weak, x._aval.layout)
         return share_buffers(x, aval)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:

@@ -10,28 +10,59 @@ import numpy.typing as npt
 from plugrt.base.aligned_arrays import allocate_aligned
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
-from plugrt.execution.arrays.array import Array, new_array
-from plugrt.execution.arrays.array_making import array_of_shards
-from plugrt.execution.arrays.aval import intern_aval
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import array_of_shards, change_layout
 from plugrt.execution.placement.default_device import require_addressable
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Index, Sharding
-from plugrt.interface import Buffer, Device
+from plugrt.interface import Buffer, Device, HostBufferSemantics, Layout
 
 _places: BoundedCache[tuple[Sharding, tuple[int, ...]], tuple[Sequence[Device], list[Index]]]
 _places = BoundedCache(1024)
+_COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
-def put_sharded(host: npt.NDArray[np.generic], sharding: Sharding, weak: bool = False) -> Array:
+def put_sharded(
+    host: npt.NDArray[np.generic],
+    sharding: Sharding,
+    weak: bool = False,
+    layout: Layout | None = None,
+    semantics: HostBufferSemantics = _COPY,
+) -> Array:
     """Returns a host array with its parts on the devices of a sharding.
 
-    Each process puts the parts of its devices, of data that are the same in all. Raises
-    `ShapeError` if the sharding does not divide the shape.
+    Each process puts the parts of its devices, of data that are the same in all. Each part
+    has the layout ``layout``, None for the default. Raises `ShapeError` if the sharding does not
+    divide the shape.
     """
     devices, indices = find_places(sharding, host.shape)
     parts = [np.asarray(host[index]) for index in indices]
-    shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
-    return new_array(shards, intern_aval(host.shape, host.dtype, sharding, True, weak))
+    return put_parts(host.shape, sharding, devices, parts, weak, layout, semantics)
+
+
+def put_parts(
+    shape: tuple[int, ...],
+    sharding: Sharding,
+    devices: Sequence[Device],
+    parts: Sequence[npt.NDArray[np.generic]],
+    weak: bool = False,
+    layout: Layout | None = None,
+    semantics: HostBufferSemantics = _COPY,
+) -> Array:
+    """Returns the array of these parts, which are for the devices of this process, in turn.
+
+    In a layout they are put so where the backend can, else they are copied there.
+    """
+    client, dtype = devices[0].client, parts[0].dtype
+    if layout is None or not client.capabilities.layout_put:
+        shards = client.buffers_from_host(parts, devices, sharding.memory_kind, semantics)
+        return change_layout(array_of_shards(shape, dtype, sharding, shards, weak), layout)
+    buffers = [
+        client.buffer_from_host(part, device, None, semantics, layout)
+        for part, device in zip(parts, devices, strict=True)
+    ]
+    layout = buffers[0].layout
+    return array_of_shards(shape, dtype, sharding, client.shards(buffers), weak, layout)
 
 
 def find_places(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Sequence[Device], list[Index]]:

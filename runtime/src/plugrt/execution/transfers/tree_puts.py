@@ -12,16 +12,16 @@ from plugrt.errors import InvalidArgument, NotAnArray, ShapeError
 from plugrt.execution.arrays.arguments import is_weak
 from plugrt.execution.arrays.array import Array, duplicate, new_array
 from plugrt.execution.arrays.array_deletion import Deletion
-from plugrt.execution.arrays.array_making import array_on, change_layout
+from plugrt.execution.arrays.array_making import change_layout
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.arrays.host_data import host_array
-from plugrt.execution.compilation.buffer_copy import other_layout
 from plugrt.execution.executables.agreements import agree_on_data
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.put_target import (
     Space,
     Target,
     is_target,
+    read_format,
     read_target,
     require_here,
     spread,
@@ -41,7 +41,7 @@ from plugrt.execution.transfers.sharded_transfer import put_sharded
 from plugrt.execution.transfers.whole_arrays import move, put
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag
-from plugrt.interface import Device, HostBufferSemantics, Layout, TensorType
+from plugrt.interface import Device, HostBufferSemantics
 from plugrt.monitoring.listeners import listening
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
@@ -175,30 +175,15 @@ def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
         return put_sharded(host, to, weak)
     semantics = _ALIAS if may_alias else HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
     if isinstance(to, Format):
-        return _put_in_layout(host, to, semantics)
+        sharding, layout = read_format(to, host.shape, host.dtype)
+        agree_on_data(host, sharding)
+        return put_sharded(host, sharding, weak, layout, semantics)
     return put(host, to or default_device(), to is not None, weak, semantics)
 
 
 def _is_weak(x: object, host: npt.NDArray[Any]) -> bool:
     """Whether the array of a value is weak, as in JAX, wherever it is put."""
     return type(x) in (bool, int, float, complex) or is_weak(x, host.dtype)
-
-
-def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSemantics) -> Array:
-    """Returns a host array in a layout: put so where the backend can, else copied there."""
-    device, layout = _read_format(to)
-    other = other_layout(device, TensorType(host.shape, host.dtype), layout)
-    if other is None or not device.client.capabilities.layout_put:
-        return change_layout(put(host, device, True, semantics=semantics), other)
-    buffer = device.client.buffer_from_host(host, device, None, semantics, other)
-    return array_on(buffer, True, layout=buffer.layout)
-
-
-def _read_format(to: Format) -> tuple[Device, Layout]:
-    """Returns the device and the layout of a format as `read_target` gives it."""
-    assert to.sharding is not None
-    assert isinstance(to.layout, Layout)
-    return to.sharding.devices[0], to.layout
 
 
 def _place_tracer(x: Any, to: Target) -> object:
@@ -220,24 +205,25 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
     held = x._held()
     if isinstance(to, Space):
         to = space_of(x, to)
-    layout = x._aval.layout
     if isinstance(to, Format) or not x.committed:
         require_here(to)
     if isinstance(to, Device) and not (to.is_addressable and x.sharding.addressable_devices):
         to = SingleDeviceSharding(to)  # from or to another process
     if isinstance(to, Format):
-        device, asked = _read_format(to)
-        there = SingleDeviceSharding(device)
-        result = x if x.sharding is there and x.committed else move(x, device, True)
-        other = other_layout(device, TensorType(x.shape, x.dtype), asked)
-        result = change_layout(result, other)
+        sharding, layout = read_format(to, x.shape, x.dtype)
+        if isinstance(sharding, SingleDeviceSharding):
+            result = move(x, sharding.device, True)
+        else:
+            result = reshard(x, sharding, share=may_alias is not False)
+        result = change_layout(result, layout)
     elif to is None or x.sharding == to:
         result = x
     elif isinstance(to, Sharding):
-        result = reshard(change_layout(x, None), to, share=may_alias is not False)
+        result = reshard(x, to, share=may_alias is not False)
     else:
         result = move(x, to, True)
-        if layout is not None and to.client.capabilities.layouts:
+        layout = x._aval.layout
+        if layout and x.sharding.num_devices == 1 and to.client.capabilities.layouts:
             result = change_layout(result, layout)
     if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._aval)
