@@ -196,11 +196,6 @@ def test_what_device_put_refuses() -> None:
             device_put(X, Format(TURNED, there))
 
 
-def test_layouts_within_a_program_are_the_compilers() -> None:
-    with pytest.raises(Unimplemented, match=r"Format\(.*out_shardings of jit says in which layout"):
-        jit(lambda a: plugrt.with_sharding_constraint(a, turned()))(X)
-
-
 # --- jit ---------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArr
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import TensorType
+from plugrt.interface import Layout, TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.divided_stacks import divide_stacks
@@ -149,6 +149,14 @@ def _custom_call(
     if batch_dims:
         divide_stacks(made.operation, batch_dims)
     return list(wrap(made))
+
+
+def constrain_layout(x: Tracer, layout: Layout) -> Tracer:
+    """Returns a value that the compiler is to have in a layout at this point of the program."""
+    order, kind = [layout.major_to_minor[::-1]], TensorType(x.shape, x.dtype)
+    target = "LayoutConstraint"
+    [made] = _custom_call((x,), target, (kind,), False, "", 1, order, order, {}, 0)
+    return with_weakness(made, x.weak)
 
 
 def _config(config: object, version: int) -> ir.Attribute | None:

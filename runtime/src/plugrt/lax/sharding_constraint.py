@@ -9,6 +9,7 @@ from typing import TypeVar
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.programs import resolve_launch
+from plugrt.execution.placement.launch_layouts import lay_out_results
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.auto_sharding import AUTO
@@ -19,31 +20,37 @@ from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Device
+from plugrt.interface import Device, Layout
+from plugrt.interface.checks import require_rank
+from plugrt.interface.memory_layout import AutoLayout
 from plugrt.lax.control_flow.eager import launch
+from plugrt.lax.custom_calls import constrain_layout
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Shardings
 
 T = TypeVar("T")
+_Place = Sharding | Format
 
 
 @with_argument_errors
 def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     """Returns ``x`` divided over devices as ``shardings`` says, within `jit` as without.
 
-    ``shardings`` is a sharding or a pytree prefix of ``x`` of them; None in it leaves a part as it
-    is, and is refused by itself.
+    ``shardings`` is a sharding, a `plugrt.layout.Format` with a layout as well, or a pytree prefix
+    of ``x`` of them; None in it leaves a part as it is, and is refused by itself.
     Dimensions that a `NamedSharding` names as ``PartitionSpec.UNCONSTRAINED`` are left to the
     compiler. The program runs on the devices of the sharding, in that order. Outside of a traced
     function it is the same as a jitted function that does nothing else. A `PartitionSpec` by itself
-    is over the mesh in the context, of `plugrt.set_mesh` or ``with mesh:``. As
-    ``jax.lax.with_sharding_constraint``.
+    is over the mesh in the context, of `plugrt.set_mesh` or ``with mesh:``. Outside of a traced
+    function the result has the layout; within one the value has it at that point of the program,
+    and ``out_shardings`` decides for results. As ``jax.lax.with_sharding_constraint``.
 
     Raises `ShapeError` where a shape does not divide, `DeviceMismatch` for arguments on other
-    devices, `StructureError` for no prefix, `InvalidArgument` for None alone, and `Unimplemented`
-    for a memory kind or a `Format`, which JAX takes.
+    devices, `StructureError` for no prefix, `InvalidArgument` for None alone, a Format without a
+    sharding, and a layout of another rank or left to the compiler, and `Unimplemented` for tiles
+    and for a memory kind.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((4,), ("x",)), P("x"))
@@ -56,7 +63,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     spec = pytrees.structure(x)
     given, structure = pytrees.flatten_with_none(shardings)
     named = pytrees.unflatten(structure, map(_read, given))
-    found: list[Sharding | None] = spread_prefix(
+    found: list[_Place | None] = spread_prefix(
         named, x, "with_sharding_constraint's shardings", "x"
     )
 
@@ -71,13 +78,16 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     def place(staged: Staged, avals: Sequence[Aval]) -> Launch:
         """States the results' shardings: not each backend derives them from the constraints."""
         made = resolve_launch(staged, avals)
-        if len(made.devices) == 1:
+        if len(made.devices) > 1:
+            stated = [
+                chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
+                for one, chosen in zip(map(_sharding_of, found), made.out_shardings, strict=True)
+            ]
+            made = replace(made, out_shardings=tuple(stated))
+        if not any(isinstance(one, Format) for one in found):
             return made
-        stated = [
-            chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
-            for one, chosen in zip(found, made.out_shardings, strict=True)
-        ]
-        return replace(made, out_shardings=tuple(stated))
+        asked = [one.layout if isinstance(one, Format) else None for one in found]
+        return lay_out_results(made, asked, staged.output_types)
 
     made: T = launch(
         "with_sharding_constraint", (_read,), (*found,), {"x": x}, constrain,
@@ -86,12 +96,22 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     return made
 
 
-def _constrain(leaf: object, sharding: Sharding, path: str) -> Tracer:
+def _constrain(leaf: object, place: _Place, path: str) -> Tracer:
+    sharding = _sharding_of(place)
+    assert sharding is not None
     try:
         x = as_tracer(leaf, "x of with_sharding_constraint")
-        return x.constrained(sharding, "with_sharding_constraint")
+        x = x.constrained(sharding, "with_sharding_constraint")
     except ShapeError as error:
         raise ShapeError(f"x{path} of with_sharding_constraint: {error}") from None
+    if not isinstance(place, Format) or not isinstance(place.layout, Layout):
+        return x
+    require_rank(place.layout, x.shape)
+    return constrain_layout(x, place.layout) if x.ndim else x
+
+
+def _sharding_of(place: _Place | None) -> Sharding | None:
+    return place.sharding if isinstance(place, Format) else place
 
 
 def _over(sharding: Sharding, devices: tuple[Device, ...]) -> Sharding:
@@ -102,17 +122,15 @@ def _has_open_dimensions(sharding: Sharding) -> bool:
     return isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in sharding.spec
 
 
-def _read(given: object) -> Sharding | None:
-    one: Sharding | None = name_in_context(given, "with_sharding_constraint")
+def _read(given: object) -> _Place | None:
+    named = name_in_context(given, "with_sharding_constraint")
+    if isinstance(named, Format):
+        _require_concrete(named)
+    one: Sharding | None = _sharding_of(named)
     if isinstance(one, AUTO):
         raise InvalidArgument(
             f"with_sharding_constraint takes no {one!r}, which is for arguments and results of "
             "jit; PartitionSpec.UNCONSTRAINED leaves a dimension to the compiler"
-        )
-    if isinstance(one, Format):
-        raise Unimplemented(
-            f"with_sharding_constraint with {one!r}: out_shardings of jit says in which layout a "
-            "result lies; within a program the compiler chooses layouts"
         )
     if one is not None and not isinstance(one, Sharding):
         raise ArgumentTypeError(
@@ -123,4 +141,18 @@ def _read(given: object) -> Sharding | None:
             f"with_sharding_constraint with {one!r}: device_put within the function places a value "
             "in a memory"
         )
-    return one
+    return one if isinstance(named, Format) and named.layout is None else named
+
+
+def _require_concrete(named: Format) -> None:
+    """Raises for a Format without a sharding, with a layout left to the compiler, or in tiles."""
+    if named.sharding is None or isinstance(named.layout, AutoLayout):
+        raise InvalidArgument(
+            f"with_sharding_constraint takes a Format with a sharding and a layout; got {named}. "
+            "Only in_shardings and out_shardings of jit leave them to the compiler"
+        )
+    if named.layout is not None and named.layout.tiling:
+        raise Unimplemented(
+            f"with_sharding_constraint to {named}: programs state no tiles for their values. "
+            "out_shardings of jit takes them for results"
+        )

@@ -9,10 +9,9 @@ from typing import Any
 
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.aval import Aval, is_placed
-from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.placement.chosen_shardings import is_chosen
-from plugrt.execution.placement.launch_layouts import part_type
+from plugrt.execution.placement.launch_layouts import lay_out_results, make_concrete, part_type
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
@@ -23,7 +22,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
-from plugrt.interface import Device, Layout, TensorType
+from plugrt.interface import Device, Layout
 from plugrt.interface.memory_layout import AutoLayout
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.tracer import Tracer
@@ -201,21 +200,15 @@ def place_formats(
         _argument_layout(wanted, aval, launch, i, partial(staged.plan.describe, i))
         for i, (wanted, aval) in enumerate(zip(ins, avals, strict=True))
     ]
-    given = [
-        _make_concrete(wanted.layout, launch, sharding, t) if wanted else None
-        for wanted, sharding, t in zip(outs, launch.out_shardings, staged.output_types, strict=True)
-    ]
-    _refuse_donations(launch, staged, found, given)
-    return replace(
-        launch,
-        in_layouts=tuple(found) if any(found) else (),
-        out_layouts=tuple(given) if any(given) else (),
+    launch = lay_out_results(
+        launch, [wanted.layout if wanted else None for wanted in outs], staged.output_types
     )
+    launch = replace(launch, in_layouts=tuple(found) if any(found) else ())
+    _refuse_donations(launch, staged)
+    return launch
 
 
-def _refuse_donations(
-    launch: Launch, staged: Staged, ins: Sequence[AnyLayout], outs: Sequence[AnyLayout]
-) -> None:
+def _refuse_donations(launch: Launch, staged: Staged) -> None:
     """Raises `InvalidArgument` where the compiler chooses the layout of one side of a donation.
 
     That is a donated argument, or the result of its type that may have its memory. As in JAX, not
@@ -229,14 +222,14 @@ def _refuse_donations(
         if i is None:
             continue
         donated.remove(i)
-        layouts = {"in_shardings": ins[i], "out_shardings": outs[number]}
+        layouts = {"in_shardings": launch.in_layout(i), "out_shardings": launch.out_layout(number)}
         chosen = [name for name, one in layouts.items() if isinstance(one, AutoLayout)]
         if len(chosen) == 1:
             [other] = layouts.keys() - chosen
             raise InvalidArgument(
-                f"{staged.plan.describe(i)} is donated, and result {number} is to have its memory; "
-                f"{chosen[0]} leaves the layout of one of them to the compiler (Layout.AUTO); it "
-                f"need not suit the other. Did you mean to have Layout.AUTO in {other} as well?"
+                f"{staged.plan.describe(i)} is donated, and result {number} is to have its memory: "
+                f"{chosen[0]} leaves the layout to the compiler (Layout.AUTO), {other} does not. "
+                f"Did you mean to have Layout.AUTO in {other} as well?"
             )
 
 
@@ -258,7 +251,7 @@ def _argument_layout(
     if wanted is None or wanted.layout is None:
         return launch.in_layout(i)
     sharding = launch.in_shardings[i]
-    asked = _make_concrete(wanted.layout, launch, sharding, aval.tensor_type)
+    asked = make_concrete(wanted.layout, launch, sharding, aval.tensor_type)
     if is_placed(aval) and aval.committed and asked != aval.layout:
         if isinstance(asked, AutoLayout):
             raise InvalidArgument(
@@ -278,16 +271,3 @@ def _argument_layout(
 
 def _is_met_by(one: AnyLayout, other: Layout | None) -> bool:
     return isinstance(one, Layout) and other is not None and one.is_met_by(other)
-
-
-def _make_concrete(
-    layout: AnyLayout, launch: Launch, sharding: Sharding, tensor_type: TensorType
-) -> AnyLayout:
-    """Returns a layout as launches have it: None for the default."""
-    if isinstance(layout, AutoLayout):
-        for device in launch.devices[:1]:
-            require_layouts(device, f"a layout of {tensor_type} that the compiler chooses")
-        return layout
-    if layout is None:
-        return None
-    return other_layout(launch.devices[0], part_type(sharding, tensor_type), layout)

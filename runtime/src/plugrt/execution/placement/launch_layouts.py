@@ -9,6 +9,7 @@ from functools import partial
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval, is_placed
+from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
 from plugrt.execution.placement.chosen_shardings import is_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
@@ -44,6 +45,34 @@ def part_type(sharding: Sharding, whole: TensorType) -> TensorType:
     if is_chosen(sharding):
         return whole
     return TensorType(sharding.shard_shape(whole.shape), whole.dtype)
+
+
+def make_concrete(
+    layout: AnyLayout, launch: Launch, sharding: Sharding, whole: TensorType
+) -> AnyLayout:
+    """Returns a layout that is asked for of an array as launches have it: None for the default.
+
+    Raises `InvalidArgument` for one of another rank, and `Unimplemented` for one that the backend
+    lacks.
+    """
+    if isinstance(layout, AutoLayout):
+        for device in launch.devices[:1]:
+            require_layouts(device, f"a layout of {whole} that the compiler chooses")
+        return layout
+    if layout is None:
+        return None
+    return other_layout(launch.devices[0], part_type(sharding, whole), layout)
+
+
+def lay_out_results(
+    launch: Launch, asked: Sequence[AnyLayout], output_types: Sequence[TensorType]
+) -> Launch:
+    """Returns the launch with the layouts that are asked for of its results."""
+    given = [
+        make_concrete(layout, launch, sharding, whole)
+        for layout, sharding, whole in zip(asked, launch.out_shardings, output_types, strict=True)
+    ]
+    return replace(launch, out_layouts=tuple(given) if any(given) else ())
 
 
 def settle_layouts(

@@ -77,23 +77,31 @@ def read_target(target: object) -> Target:
     )
 
 
+def require_concrete(to: Format, what: str) -> tuple[Sharding, Layout | None]:
+    """Returns the sharding and the layout that a format states.
+
+    Raises `ArgumentTypeError`, which begins with ``what``, where the format has no sharding or
+    leaves the layout to a compiler.
+    """
+    if to.sharding is None or isinstance(to.layout, AutoLayout):
+        raise ArgumentTypeError(
+            f"{what} has {to}; it takes a Format with a sharding, and with a plugrt.layout.Layout "
+            "or None for the default one. Layout.AUTO is for jit's in_shardings and out_shardings"
+        )
+    return to.sharding, to.layout
+
+
 def read_format(
     to: Format, shape: tuple[int, ...], dtype: np.dtype[np.generic], what: str = "device_put"
 ) -> tuple[Sharding, Layout | None]:
     """Returns the sharding of an array in a format, and the layout of its parts.
 
-    That is None for the devices' default. Raises `ArgumentTypeError`, which begins with ``what``,
-    where the format has no sharding or leaves the layout to a compiler, `ShapeError` where it does
-    not divide the shape, `InvalidArgument` for a layout of other dimensions than the parts have,
-    and `Unimplemented` for one that the devices lack, in another memory than the default, or over a
-    mesh without devices.
+    That is None for the devices' default. Raises `ShapeError` where it does not divide the shape,
+    `InvalidArgument` for a layout of other dimensions than the parts have, and `Unimplemented` for
+    one that the devices lack, in another memory than the default, or over a mesh without devices;
+    else as `require_concrete`.
     """
-    sharding, layout = to.sharding, to.layout
-    if sharding is None or isinstance(layout, AutoLayout):
-        raise ArgumentTypeError(
-            f"{what} has {to}; it takes a Format with a sharding, and with a plugrt.layout.Layout "
-            "or None for the default one. Layout.AUTO is for jit's in_shardings and out_shardings"
-        )
+    sharding, layout = require_concrete(to, what)
     if layout is None:
         return sharding, None
     if is_abstract(sharding):

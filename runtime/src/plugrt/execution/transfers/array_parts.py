@@ -14,18 +14,21 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import array_of_shards, join_parts
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.executables.agreements import agree_on_parts
+from plugrt.execution.placement.put_target import read_format, require_concrete
+from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
 from plugrt.execution.shardings.sharding_base import Index, Sharding
+from plugrt.execution.transfers.sharded_transfer import put_parts
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Buffer, Device
+from plugrt.interface import Buffer, Device, Layout
 
 
 @with_argument_errors
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Sharding,
+    sharding: Sharding | Format,
     data_callback: Callable[[Index], npt.ArrayLike],
     dtype: npt.DTypeLike | None = None,
 ) -> Array:
@@ -34,10 +37,12 @@ def make_array_from_callback(
     ``data_callback`` takes the position of a part, as an index of the whole array, and returns host
     data or an array of that part's shape. It is called once for each part, however many devices
     have it. ``dtype`` is that of the array, by default that of the first part; it has to be given
-    where this process has no device of the sharding. As ``jax.make_array_from_callback``.
+    where this process has no device of the sharding. ``sharding`` may be a `plugrt.layout.Format`,
+    which has the layout of each part as well. As ``jax.make_array_from_callback``.
 
-    Raises `ShapeError` where the sharding does not divide ``shape``, or a part has another shape,
-    and `DtypeError` where it has another dtype.
+    Raises `ArgumentTypeError` for a Format without a sharding or with ``Layout.AUTO``, `ShapeError`
+    where the sharding does not divide ``shape``, or a part has another shape, and `DtypeError`
+    where it has another dtype.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -46,6 +51,7 @@ def make_array_from_callback(
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
+    sharding, layout = _read_layout(sharding, "make_array_from_callback")
     whole = _read_shape(shape, sharding)
     where = sharding.addressable_devices_indices_map(whole)
     expected = sharding.shard_shape(whole)
@@ -64,7 +70,7 @@ def make_array_from_callback(
             f"{sharding!r} has no device of this process, so that no part says the dtype; give it"
         )
     parts = [found[box] for box in boxes.values()]
-    return _put_parts(whole, wanted, sharding, parts)
+    return _put_parts(whole, wanted, sharding, layout, parts)
 
 
 @with_argument_errors
@@ -83,7 +89,7 @@ def make_array_from_single_device_arrays(
     on either stay. As ``jax.make_array_from_single_device_arrays``.
 
     Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for what is none,
-    and `ArgumentError` where they are not on the devices of the sharding.
+    and `ArgumentError` where they are not on the devices of the sharding, or in several layouts.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -91,6 +97,7 @@ def make_array_from_single_device_arrays(
     >>> plugrt.make_array_from_single_device_arrays((4,), rows, parts)
     Array([0., 0., 1., 1.], dtype=float32)
     """
+    _require_sharding(sharding)
     whole = _read_shape(shape, sharding)
     expected = sharding.shard_shape(whole)
     buffers: dict[Device, Buffer] = {}
@@ -104,6 +111,11 @@ def make_array_from_single_device_arrays(
             raise ArgumentError(f"arrays[{i}] is on several devices: {x.sharding!r}")
         wanted = wanted or x.dtype
         _check_part(x, expected, wanted, f"arrays[{i}] is")
+        if x._aval.layout != arrays[0]._aval.layout:
+            raise ArgumentError(
+                f"arrays[{i}] has {x.format.layout}, arrays[0] {arrays[0].format.layout}: parts of "
+                "an array have one layout. device_put them in the same before"
+            )
         held.append(x._held())
         [buffer] = x._open_shards(held[-1])
         if buffer.device in buffers:
@@ -120,13 +132,16 @@ def make_array_from_single_device_arrays(
         raise ArgumentError(f"{sharding!r} has no device of this process; give the dtype")
     shards = devices[0].client.shards([buffers[device] for device in devices]) if devices else ()
     order = [numbers[device] for device in devices]
-    made = array_of_shards(whole, wanted, sharding, shards)
+    layout = arrays[0]._aval.layout if order else None
+    made = array_of_shards(whole, wanted, sharding, shards, layout=layout)
     return join_parts(made, [arrays[i] for i in order], [held[i] for i in order])
 
 
 @overload
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: npt.ArrayLike, global_shape: Sequence[int] | None = None
+    sharding: Sharding | Format,
+    local_data: npt.ArrayLike,
+    global_shape: Sequence[int] | None = None,
 ) -> Array: ...
 @overload
 def make_array_from_process_local_data(
@@ -142,8 +157,8 @@ def make_array_from_process_local_data(
     processes divide it, and the processes compare what each of them finds so, which JAX does not.
     ``local_data`` may also have the whole array, of which the parts of this process are taken. It
     may be a pytree, and ``sharding`` and ``global_shape`` pytree prefixes of it, where a tuple is
-    one shape. As
-    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
+    one shape. A `plugrt.layout.Format` in place of a sharding has the layout of each part as well.
+    As ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
     `StructureError` for no prefix, and `DistributedError` in all processes where they find
     different shapes.
 
@@ -166,8 +181,9 @@ def _is_shape(x: object) -> bool:
 
 
 def _make_from_local_data(
-    sharding: Sharding, local_data: npt.ArrayLike, global_shape: Sequence[int] | None
+    where: Sharding | Format, local_data: npt.ArrayLike, global_shape: Sequence[int] | None
 ) -> Array:
+    sharding, layout = _read_layout(where, "make_array_from_process_local_data")
     host = host_array(local_data)
     if global_shape is None:
         whole = _infer_shape(sharding, host.shape)
@@ -186,7 +202,8 @@ def _make_from_local_data(
     held = span if host.shape != whole else tuple((0, size) for size in whole)
     parts = [host[tuple(slice(*r) for r in relative_box(box, held))] for box in boxes.values()]
     expected = sharding.shard_shape(whole)
-    return _put_parts(whole, host.dtype, sharding, [part.reshape(expected) for part in parts])
+    parts = [part.reshape(expected) for part in parts]
+    return _put_parts(whole, host.dtype, sharding, layout, parts)
 
 
 def _span(boxes: Sequence[Box]) -> Box:
@@ -217,9 +234,19 @@ def _infer_shape(sharding: Sharding, local: tuple[int, ...]) -> tuple[int, ...]:
     )
 
 
-def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
+def _read_layout(where: Sharding | Format, what: str) -> tuple[Sharding, Layout | None]:
+    if isinstance(where, Format):
+        return require_concrete(where, what)
+    _require_sharding(where)
+    return where, None
+
+
+def _require_sharding(sharding: object) -> None:
     if not isinstance(sharding, Sharding):
         raise ArgumentTypeError(f"the sharding is {sharding!r:.100}, which is none")
+
+
+def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
     whole = tuple(map(operator.index, shape))
     sharding.check_shape(whole)
     return whole
@@ -238,10 +265,11 @@ def _put_parts(
     shape: tuple[int, ...],
     dtype: np.dtype[np.generic],
     sharding: Sharding,
+    layout: Layout | None,
     parts: Sequence[npt.NDArray[np.generic]],
 ) -> Array:
-    devices = sharding.addressable_devices
-    shards = (
-        devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind) if parts else ()
-    )
-    return array_of_shards(shape, dtype, sharding, shards)
+    if layout is not None:
+        _, layout = read_format(Format(layout, sharding), shape, dtype, "the format")
+    if not parts:
+        return array_of_shards(shape, dtype, sharding, (), layout=layout)
+    return put_parts(shape, sharding, sharding.addressable_devices, parts, layout=layout)
