@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import plugrt
 from plugrt import ShapeDtypeStruct, device_put, devices, jit, pmap
 from plugrt import array_api as xp
 from plugrt.errors import (

@@ -15,10 +15,9 @@ from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.launch_layouts import part_type, require_chosen
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Executable, LoadedExecutable, OptionValue, Program, TensorType
+from plugrt.interface import Executable, Layout, LoadedExecutable, OptionValue, Program, TensorType
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
@@ -122,26 +121,26 @@ def estimate_costs(staged: Staged) -> Mapping[str, OptionValue]:
 def argument_formats(program: LoadedProgram) -> list[Format]:
     """Returns how each flat argument must lie; without a layout those that are not needed."""
     launch, needed = program.launch, set(program.plan.needed)
+    kinds = [TensorType(*types[:2]) for types in program.types]
+    if not launch.of_parts:
+        kinds = [*map(part_type, launch.in_shardings, kinds)]
     return [
-        _spell_out(launch, launch.in_layout(i), TensorType(*types[:2]), sharding)
-        if i in needed
-        else Format(None, sharding)
-        for i, (types, sharding) in enumerate(zip(program.types, launch.in_shardings, strict=True))
+        Format(_spell_out(launch, launch.in_layout(i), kind) if i in needed else None, sharding)
+        for i, (kind, sharding) in enumerate(zip(kinds, launch.in_shardings, strict=True))
     ]
 
 
 def result_formats(program: LoadedProgram) -> list[Format]:
     """Returns how each flat result lies."""
+    launch = program.launch
     return [
-        _spell_out(program.launch, s.layout, s.tensor_type, s.sharding) for s in program.outputs
+        Format(_spell_out(launch, s.layout, part_type(s.sharding, s.tensor_type)), s.sharding)
+        for s in program.outputs
     ]
 
 
-def _spell_out(
-    launch: Launch, layout: AnyLayout, tensor_type: TensorType, sharding: Sharding
-) -> Format:
+def _spell_out(launch: Launch, layout: AnyLayout, part: TensorType) -> Layout | None:
     """Returns a layout, also the default one; None where the backend has none to name."""
     if not launch.client.capabilities.layouts:
-        return Format(None, sharding)
-    found = require_chosen(layout)
-    return Format(found or launch.client.default_layout(part_type(sharding, tensor_type)), sharding)
+        return None
+    return require_chosen(layout) or launch.client.default_layout(part)

@@ -26,6 +26,7 @@ from plugrt.interface import Device, Layout
 from plugrt.interface.memory_layout import AutoLayout
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.tracer import Tracer
+from plugrt.transforms.stated_places import stated_layout
 
 
 class FormatPrefix:
@@ -197,8 +198,8 @@ def place_formats(
             out_shardings=_make_memory_shardings(outs, launch.out_shardings, device),
         )
     found = [
-        _argument_layout(wanted, aval, launch, i, partial(staged.plan.describe, i))
-        for i, (wanted, aval) in enumerate(zip(ins, avals, strict=True))
+        _argument_layout(wanted, aval, launch, i, leaf, partial(staged.plan.describe, i))
+        for i, (wanted, aval, leaf) in enumerate(zip(ins, avals, bound.leaves, strict=True))
     ]
     launch = lay_out_results(
         launch, [wanted.layout if wanted else None for wanted in outs], staged.output_types
@@ -245,7 +246,12 @@ def _make_memory_shardings(
 
 
 def _argument_layout(
-    wanted: Format | None, aval: Aval, launch: Launch, i: int, describe: Callable[[], str]
+    wanted: Format | None,
+    aval: Aval,
+    launch: Launch,
+    i: int,
+    leaf: object,
+    describe: Callable[[], str],
 ) -> AnyLayout:
     """Returns the layout of an argument: the one asked for, else as it lies."""
     if wanted is None or wanted.layout is None:
@@ -254,10 +260,13 @@ def _argument_layout(
     asked = make_concrete(wanted.layout, launch, sharding, aval.tensor_type)
     if is_placed(aval) and aval.committed and asked != aval.layout:
         if isinstance(asked, AutoLayout):
+            if stated_layout(leaf) is None:
+                return asked
             raise InvalidArgument(
-                f"{describe()} is an array that lies in memory already, and in_shardings leaves "
-                "its layout to the compiler (Layout.AUTO): lower and compile for "
-                "plugrt.ShapeDtypeStruct, and put the arrays to compiled.input_formats"
+                f"{describe()} is an array that lies in memory already, or a struct with a layout, "
+                "and in_shardings leaves its layout to the compiler (Layout.AUTO): lower and "
+                "compile for a plugrt.ShapeDtypeStruct without one, and put the arrays to "
+                "compiled.input_formats"
             )
         if not _is_met_by(asked, aval.layout):
             default = launch.client.default_layout(part_type(aval.sharding, aval.tensor_type))

@@ -28,6 +28,12 @@ def stated_place(struct: object) -> Any:
     return stated if _is_format(stated) else getattr(struct, "sharding", None)
 
 
+def stated_layout(x: object) -> object:
+    """Returns the layout of an array, or the one that a struct states; None without one."""
+    stated: Any = getattr(x, "format", None)
+    return stated.layout if _is_format(stated) else None
+
+
 def read_place(stated: Any, what: str) -> tuple[Sharding | None, Layout | None]:
     """Returns the sharding and the layout that a sharding or a Format states; None for the default.
 

@@ -9,10 +9,9 @@ from typing import Protocol
 
 from plugrt.errors import Internal, NotFound, Unimplemented
 from plugrt.execution.arrays.aval import ArrayAval, intern_aval
-from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
-from plugrt.interface import LoadedExecutable, TensorType
+from plugrt.interface import Layout, LoadedExecutable, TensorType
 
 
 class TracedResults(Protocol):
@@ -25,7 +24,10 @@ class TracedResults(Protocol):
 
 
 def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
-    """Returns the aval of each flat result: of all devices together, as callers get it."""
+    """Returns the aval of each flat result: of all devices together, as callers get it.
+
+    Before compilation a layout that the compiler chooses is not known, and None.
+    """
     return [
         intern_aval(
             sharding.whole_shape(t.shape) if launch.of_parts else t.shape,
@@ -33,7 +35,7 @@ def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
             sharding,
             launch.committed,
             weak,
-            None if layout is None else require_chosen(layout),
+            layout if isinstance(layout, Layout) else None,
         )
         for t, sharding, weak, layout in zip(
             traced.output_types,

@@ -218,16 +218,23 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
         result = change_layout(result, layout)
     elif to is None or x.sharding == to:
         result = x
-    elif isinstance(to, Sharding):
-        result = reshard(x, to, share=may_alias is not False)
     else:
-        result = move(x, to, True)
-        layout = x._aval.layout
-        if layout and x.sharding.num_devices == 1 and to.client.capabilities.layouts:
-            result = change_layout(result, layout)
+        if isinstance(to, Sharding):
+            result = reshard(x, to, share=may_alias is not False)
+        else:
+            result = move(x, to, True)
+        if x._aval.layout and _keeps_layout(x.sharding, result.sharding):
+            result = change_layout(result, x._aval.layout)
     if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._aval)
     return result
+
+
+def _keeps_layout(before: Sharding, after: Sharding) -> bool:
+    """Whether arrays keep their layout on their way: from one device to one, as in JAX."""
+    if before.num_devices > 1 or after.num_devices > 1 or after.memory_kind is not None:
+        return False
+    return after.devices[0].client.capabilities.layouts
 
 
 def space_of(x: Array, space: Space) -> Sharding:
