@@ -10,7 +10,6 @@ from typing import Any
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.launches.flat_calls import FlatCall
-from plugrt.execution.placement.chosen_shardings import is_chosen
 from plugrt.execution.placement.launch_layouts import lay_out_results, make_concrete, part_type
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
@@ -212,17 +211,18 @@ def place_formats(
 def _refuse_donations(launch: Launch, staged: Staged) -> None:
     """Raises `InvalidArgument` where the compiler chooses the layout of one side of a donation.
 
-    That is a donated argument, or the result of its type that may have its memory. As in JAX, not
-    of a program that is divided over devices, where the compiler chooses the sharding of a result.
+    That is a donated argument, or the result that is to have its memory: as in JAX the first whose
+    parts have the same type, where a sharding that the compiler chooses has the whole as its part.
     """
-    if launch.partitions > 1 and any(map(is_chosen, launch.out_shardings)):
-        return
-    donated = [*staged.plan.donated]
-    for number, result in enumerate(staged.output_types):
-        i = next((i for i in donated if staged.parameters[i].type == result), None)
+    donated = {
+        i: part_type(launch.in_shardings[i], staged.parameters[i].type) for i in staged.plan.donated
+    }
+    for number, whole in enumerate(staged.output_types):
+        part = part_type(launch.out_shardings[number], whole)
+        i = next((i for i, given in donated.items() if given == part), None)
         if i is None:
             continue
-        donated.remove(i)
+        del donated[i]
         layouts = {"in_shardings": launch.in_layout(i), "out_shardings": launch.out_layout(number)}
         chosen = [name for name, one in layouts.items() if isinstance(one, AutoLayout)]
         if len(chosen) == 1:

@@ -65,7 +65,7 @@ def make_placer(
         elif is_placed_for(aval, i, launch):
             if keep_donated and i in donated:
                 steps.append((position, i, _copy))
-        elif aval.layout != layout:
+        elif aval.layout is not None or layout is not None:
             steps.append((position, i, _make_layout_step(target, layout)))
         else:
             steps.append((position, i, _make_move_step(aval.sharding, target, exclusive)))
