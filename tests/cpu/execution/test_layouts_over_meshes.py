@@ -337,7 +337,7 @@ def test_layouts_are_where_jax_has_them(case: str) -> None:
     if can_choose_shardings():
         assert stated == expected
     else:
-        assert [s[:1] for s in (stated, expected)]
+        assert stated[0] == expected[0]
     if not isinstance(ours, tuple):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -370,9 +370,9 @@ REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
         r"argument a is .*a struct with a layout",
     ),
     "another layout than a compiled program": (
-        lambda lib: lib.jit(lambda a: a * 2).lower(X).compile()(put(lib))
-        if lib is None
-        else lib.jit(lambda a: a * 2).lower(lib.device_put(X, plain(lib))).compile()(put(lib)),
+        lambda lib: lib.jit(lambda a: a * 2)
+        .lower(lib.device_put(X, plain(lib)))
+        .compile()(put(lib)),
         r"argument a: takes .* as the default, called with one that lies as \{0,1\}",
     ),
     "the default layout for a compiled program": (
