@@ -332,6 +332,11 @@ def can_choose_shardings() -> bool:
 
 @pytest.mark.parametrize("case", AS_JAX)
 def test_layouts_are_where_jax_has_them(case: str) -> None:
+    """Compares orders and specs.
+
+    Same as JAX: layouts over a mesh, in `device_put`, `jit`, structs, `with_sharding_constraint`
+    and `make_array_from_callback`.
+    """
     ours, theirs = (AS_JAX[case](lib) for lib in (Ours, Theirs))
     stated, expected = describe(ours), describe(theirs)
     if can_choose_shardings():
@@ -455,6 +460,10 @@ REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
 @behaviour(4, "what JAX refuses of layouts over a mesh is refused, and the message says why")
 @pytest.mark.parametrize("case", REFUSED_AS_JAX)
 def test_what_jax_refuses_of_layouts(case: str) -> None:
+    """Calls both libraries.
+
+    Same as JAX: which layouts are refused, such as `Layout.AUTO` of one side of a donation.
+    """
     call, message = REFUSED_AS_JAX[case]
     with pytest.raises((ValueError, TypeError)) as theirs:
         call(Theirs)
@@ -533,11 +542,20 @@ def test_a_second_program_takes_what_the_first_gives() -> None:
 
 
 def test_shapes_of_results_whose_layout_is_chosen() -> None:
+    """Evaluates shapes.
+
+    Differs from JAX: the layout of `eval_shape`'s results, where `out_shardings` names the default
+    one | that layout | None, which is the default one.
+    """
     f = jit(lambda a: (a, a + 1), out_shardings=(Format(Layout.AUTO, named("x")), turned("x", "y")))
     one, other = f.eval_shape(X)
     assert one.format == Format(None, named("x"))
     assert other.format == turned("x", "y")
     assert f.lower(X).out_info[0].format == one.format
+    default = Format(Layout((0, 1)), named("x", "y"))
+    assert jit(lambda a: a + 1, out_shardings=default).eval_shape(X).format == Format(
+        None, named("x", "y")
+    )
 
 
 def test_unused_arguments_have_no_layout() -> None:
@@ -601,6 +619,11 @@ def test_layouts_in_shard_map() -> None:
 
 
 def test_results_that_are_arguments_or_known() -> None:
+    """Calls programs that compute nothing of an array.
+
+    Differs from JAX: the layout of a result that is an argument | the default one | the argument's,
+    unless `out_shardings` names another; they share their memory.
+    """
     y = device_put(X, turned("x", "y"))
     same, other = jit(lambda a: (a, a + 1))(y)
     check(same, X, turned("x", "y"))
@@ -700,6 +723,11 @@ def test_moves_between_meshes() -> None:
 
 
 def test_another_order_of_the_same_devices() -> None:
+    """Moves an array in a layout.
+
+    Differs from JAX: `device_put` to a Format over the devices of an array in another order |
+    refused | moves the parts and lays them out.
+    """
     y = device_put(X, turned("x", "y", order=1))
     check(device_put(y, turned("x", "y")), X, turned("x", "y"))
     plain = device_put(y, named("x", "y"))
@@ -728,6 +756,11 @@ def test_copies_and_reads() -> None:
 
 
 def test_parts_in_several_layouts_are_no_array() -> None:
+    """Makes an array of parts of two.
+
+    Differs from JAX: parts in several layouts, in `make_array_from_single_device_arrays` |
+    accepted, and programs compute wrong values of them | refused.
+    """
     y, z = device_put(X, turned("x", "y")), device_put(X, named("x", "y"))
     parts = [shard.data for shard in y.addressable_shards]
     parts[2] = z.addressable_shards[2].data
@@ -773,6 +806,10 @@ def test_what_no_backend_has() -> None:
 
 
 def test_layouts_are_in_the_default_memory() -> None:
+    """Puts arrays in other memories.
+
+    Differs from JAX: a layout in another memory than the default one | accepted on CPUs | refused.
+    """
     kinds = {m.kind for m in devices()[0].memories()} - {devices()[0].default_memory().kind}
     for kind in kinds:
         there = named("x", "y").with_memory_kind(kind)
