@@ -21,6 +21,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.distributed.initialization import current_run
+from plugrt.layout import Format, Layout
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.processes import outcome
 
@@ -235,6 +236,7 @@ def share_a_mesh() -> dict[str, Any]:
     np.testing.assert_array_equal(alone(slices)[0], slices.sum(0))
     found |= _donate(plugrt.device_put(host, rows), total)
     found |= _call_python(plugrt.device_put(host, rows))
+    found |= _lay_out(host, own, tiles, rows)
 
     backwards = plugrt.sharding.Mesh(np.array(plugrt.devices())[::-1].reshape(4), ("z",))
     columns = NamedSharding(backwards, PartitionSpec(None, "z"))
@@ -274,6 +276,38 @@ def _donate(x: Any, slices: Any) -> dict[str, Any]:
         y.delete()
         assert all(buffer.is_deleted() for buffer in buffers)
     return found
+
+
+def _lay_out(host: Any, own: Any, tiles: Any, rows: Any) -> dict[str, Any]:
+    """Puts and computes arrays in a layout over the devices of all processes."""
+    turned, by_row = (Format(Layout((1, 0)), sharding) for sharding in (tiles, rows))
+    aval = plugrt.ShapeDtypeStruct(host.shape, host.dtype, tiles)
+    auto = Format(Layout.AUTO)
+    made = {
+        "put": plugrt.device_put(host, turned),
+        "of an array": plugrt.device_put(plugrt.device_put(host, tiles), turned),
+        "of another": plugrt.device_put(plugrt.device_put(host, turned), by_row),
+        "of a callback": plugrt.make_array_from_callback((8, 8), turned, lambda i: host[i]),
+        "of each process": plugrt.make_array_from_process_local_data(by_row, own),
+        "of a program": plugrt.jit(lambda v: v * 1, out_shardings=turned)(host),
+        "of a constraint": plugrt.with_sharding_constraint(host, turned),
+    }
+    for x in made.values():
+        assert x.format.layout.major_to_minor == (1, 0)
+        assert {shard.data.format.layout for shard in x.addressable_shards} == {x.format.layout}
+        for shard in x.addressable_shards:
+            np.testing.assert_array_equal(shard.data, host[shard.index])
+    step = (
+        plugrt.jit(lambda v: v.T @ v, in_shardings=auto, out_shardings=auto).lower(aval).compile()
+    )
+    (where,), _ = step.input_formats
+    made["chosen"] = step(plugrt.device_put(host, where))
+    assert made["chosen"].format == step.output_formats
+    made["taken so"] = plugrt.jit(lambda v: v[::-1] + 1, donate_argnums=0)(made.pop("put"))
+    return {
+        f"in a layout, {name}": plugrt.process_allgather(x, tiled=True).tolist()
+        for name, x in made.items()
+    }
 
 
 def _call_python(x: Any) -> dict[str, Any]:

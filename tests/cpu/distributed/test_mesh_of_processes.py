@@ -22,13 +22,13 @@ def in_one_process(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("one")
     [found] = all_results(run_together(process_programs.share_a_mesh, 1, folder, devices=4))
     assert isinstance(found, dict)
-    assert len(found) == 18
+    assert len(found) == 26
     return found
 
 
 @pytest.mark.parametrize("count", [2, 4])
 @behaviour(115, "two and four processes compute what one process with as many devices does: "
-           "donation, and calls of Python functions, included")  # fmt: skip
+           "donation, layouts, and calls of Python functions, included")  # fmt: skip
 def test_processes_compute_what_one_process_does(
     tmp_path: Path, count: int, in_one_process: dict[str, Any]
 ) -> None:
