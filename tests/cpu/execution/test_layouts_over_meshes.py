@@ -157,7 +157,7 @@ def check(x: Any, host: Any, to: Format) -> None:
         assert np.asarray(shard.data).tobytes() == np.ascontiguousarray(host[shard.index]).tobytes()
 
 
-@behaviour(4, "a layout is that of each part of an array, however it is divided and made")
+@behaviour(4, "a layout orders each part of an array, however it is divided and made")
 @pytest.mark.parametrize("where", SHARDINGS)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_an_array_in_a_layout(way: Callable[..., Any], where: str) -> None:
@@ -574,7 +574,7 @@ def test_unused_arguments_have_no_layout() -> None:
 # --- programs ----------------------------------------------------------------------------------
 
 
-@behaviour(4, "programs over a mesh take committed arrays in the layout that they have")
+@behaviour(4, "committed arrays keep their layout in calls of programs over a mesh")
 def test_programs_take_arrays_as_they_are() -> None:
     y = device_put(X, turned("x", "y"))
     z = device_put(X, Format(Layout((0, 1)), named("x", "y")))
