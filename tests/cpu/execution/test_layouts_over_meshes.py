@@ -19,7 +19,6 @@ from plugrt import array_api as xp
 from plugrt.errors import (
     ArgumentError,
     ArgumentMismatch,
-    ArgumentTypeError,
     FloatingPointFault,
     InvalidArgument,
     ShapeError,
@@ -786,7 +785,7 @@ def test_a_constraint_says_how_a_value_within_lies() -> None:
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_what_no_backend_has() -> None:
+def test_tiles_and_meshes_without_devices() -> None:
     tiled = Format(Layout((1, 0), ((2, 2),)), named("x", "y"))
     abstract = Format(TURNED, NamedSharding(AbstractMesh((2, 2), ("x", "y")), P("x")))
     calls = {
@@ -801,8 +800,17 @@ def test_what_no_backend_has() -> None:
     for call in calls:
         with pytest.raises(Unimplemented, match="tiles"):
             call(tiled)
-        with pytest.raises((Unimplemented, InvalidArgument, ArgumentTypeError)):
+        with pytest.raises((Unimplemented, InvalidArgument), match=r"mesh|AbstractMesh"):
             call(abstract)
+    y = device_put(X, named("x"))
+    for made in (
+        jit(lambda a: a + 1, out_shardings=abstract)(y),
+        plugrt.with_sharding_constraint(y + 1, abstract),
+        jit(lambda a: a + 1, in_shardings=abstract, out_shardings=abstract)(
+            device_put(X, turned("x"))
+        ),
+    ):
+        check(made, X + 1, turned("x"))
 
 
 def test_layouts_are_in_the_default_memory() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from plugrt.errors import InvalidArgument, StructureError, Unimplemented
+from plugrt.errors import InvalidArgument, StructureError
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.placement.launch_layouts import lay_out_results, make_concrete, part_type
@@ -16,7 +16,7 @@ from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding, is_abstract
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
@@ -34,12 +34,15 @@ class FormatPrefix:
     __slots__ = ("_leaves", "_prefix", "_what", "key")
 
     def __init__(self, prefix: Any, what: str) -> None:
-        """Raises `InvalidArgument` for other leaves."""
+        """Raises `InvalidArgument` for other leaves, and for ``in_shardings`` that are partial."""
         found, spec = pytrees.flatten_with_none(prefix)
         self._what, self._prefix = what, pytrees.unflatten(spec, found)
         self._leaves = [_read(leaf, what) for leaf in found]
         self.key = (tuple(self._leaves), spec)
         """What is equal for equal prefixes."""
+        for sharding in self.shardings if what == "in_shardings" else ():
+            if isinstance(sharding, NamedSharding):
+                sharding.require_whole()
 
     @property
     def shardings(self) -> list[Sharding]:
@@ -146,26 +149,17 @@ def _read(leaf: object, what: str) -> _Leaf:
     if isinstance(leaf, PartitionSpec):
         return leaf
     if leaf is None or isinstance(leaf, Format):
-        found: Format | None = leaf
-    elif isinstance(leaf, Device):
-        found = Format(None, SingleDeviceSharding(leaf))
-    elif isinstance(leaf, Sharding):
-        found = Format(None, leaf)
-    elif isinstance(leaf, Layout | AutoLayout):
+        return leaf
+    if isinstance(leaf, Device):
+        return Format(None, SingleDeviceSharding(leaf))
+    if isinstance(leaf, Sharding):
+        return Format(None, leaf)
+    if isinstance(leaf, Layout | AutoLayout):
         raise InvalidArgument(
             f"jit's {what} takes a layout within a Format, which says where as well: "
             f"Format({leaf!r}, sharding); got {leaf!r} alone"
         )
-    else:
-        raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
-    sharding = found.sharding if found else None
-    if isinstance(sharding, NamedSharding) and what == "in_shardings":
-        sharding.require_whole()
-    if found and isinstance(found.layout, Layout) and is_abstract(found.sharding):
-        raise Unimplemented(
-            f"jit's {what} has {found}: layouts belong to devices, and this mesh has none"
-        )
-    return found
+    raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
 
 
 def place_formats(

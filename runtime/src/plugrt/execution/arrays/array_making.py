@@ -101,8 +101,9 @@ def change_layout(x: Array, layout: Layout | None) -> Array:
     old = x._aval
     if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):
         return x
-    buffers = relayout(x._live(), old.layout, layout)
-    if layout is not None and buffers:
-        layout = buffers[0].layout
+    shards: Shards = ()
+    if buffers := relayout(x._live(), old.layout, layout):  # else all is in other processes
+        shards = buffers[0].device.client.shards(buffers)
+        layout = layout and buffers[0].layout
     aval = intern_aval(old.shape, old.dtype, old.sharding, old.committed, old.weak, layout)
-    return new_array(old.sharding.devices[0].client.shards(buffers), aval)
+    return new_array(shards, aval)

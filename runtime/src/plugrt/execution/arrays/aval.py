@@ -55,7 +55,7 @@ class Aval(AvalBase):
         self.weak = weak
         """Whether the dtype yields to others, as a Python number's does."""
         self.layout = layout
-        """The order of elements in memory; None is the devices' default."""
+        """The order of elements in memory, in each device's part; None is the devices' default."""
         # `HeldForm.open`, for arrays that hold another object than `Shards`.
         self.opener: Callable[[object], Shards] | None = None
         # A `core.FunctionReader` once the opener is there: the core reads arrays with it.

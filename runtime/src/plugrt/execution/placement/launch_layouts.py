@@ -53,7 +53,7 @@ def make_concrete(
     """Returns a layout that is asked for of an array as launches have it: None for the default.
 
     Raises `InvalidArgument` for one of another rank, and `Unimplemented` for one that the backend
-    lacks.
+    lacks, and for any but AUTO where no devices are known.
     """
     if isinstance(layout, AutoLayout):
         for device in launch.devices[:1]:
@@ -61,6 +61,11 @@ def make_concrete(
         return layout
     if layout is None:
         return None
+    if not launch.devices:
+        raise Unimplemented(
+            f"{layout!r} of {whole} over a mesh without devices (AbstractMesh): layouts belong to "
+            "devices. Name a Mesh, or pass an array that is committed to devices"
+        )
     return other_layout(launch.devices[0], part_type(sharding, whole), layout)
 
 
