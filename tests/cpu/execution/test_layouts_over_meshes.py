@@ -842,6 +842,8 @@ def test_shapes_that_do_not_divide() -> None:
     ):
         with pytest.raises(ShapeError, match="divide"):
             call()
+    with pytest.raises(ShapeError, match=r"result 1.* divide"):
+        jit(lambda a: (a[0], a), out_shardings=(None, turned("x")))(odd)
 
 
 def test_constraints_that_say_too_little() -> None:

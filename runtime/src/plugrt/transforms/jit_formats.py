@@ -208,6 +208,8 @@ def _refuse_donations(launch: Launch, staged: Staged) -> None:
     That is a donated argument, or the result that is to have its memory: as in JAX the first whose
     parts have the same type, where a sharding that the compiler chooses has the whole as its part.
     """
+    if not any(isinstance(one, AutoLayout) for one in (*launch.in_layouts, *launch.out_layouts)):
+        return
     donated = {
         i: part_type(launch.in_shardings[i], staged.parameters[i].type) for i in staged.plan.donated
     }

@@ -10,7 +10,8 @@ from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import other_layout, require_layouts
-from plugrt.execution.placement.chosen_shardings import is_chosen
+from plugrt.execution.placement.chosen_shardings import is_chosen, known_part
+from plugrt.execution.placement.launch_shardings import require_shape
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding_base import Sharding
@@ -72,11 +73,17 @@ def make_concrete(
 def lay_out_results(
     launch: Launch, asked: Sequence[AnyLayout], output_types: Sequence[TensorType]
 ) -> Launch:
-    """Returns the launch with the layouts that are asked for of its results."""
-    given = [
-        make_concrete(layout, launch, sharding, whole)
-        for layout, sharding, whole in zip(asked, launch.out_shardings, output_types, strict=True)
-    ]
+    """Returns the launch with the layouts that are asked for of its results.
+
+    Raises `ShapeError` for a sharding that does not divide a result; else as `make_concrete`.
+    """
+    if not any(asked):
+        return replace(launch, out_layouts=())
+    given = []
+    for i, (sharding, whole) in enumerate(zip(launch.out_shardings, output_types, strict=True)):
+        if known := known_part(sharding):
+            require_shape(known, whole.shape, partial("result {}".format, i))
+        given.append(make_concrete(asked[i], launch, sharding, whole))
     return replace(launch, out_layouts=tuple(given) if any(given) else ())
 
 
