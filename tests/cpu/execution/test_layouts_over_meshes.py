@@ -527,6 +527,18 @@ def test_layouts_that_the_compiler_chooses_over_a_mesh(spec: tuple[Any, ...], gi
         assert [describe(x)[0] for x in outs] == [describe(x)[0] for x in theirs.output_formats]
 
 
+@pytest.mark.skipif(devices()[0].platform != "cpu", reason="JAX's devices are named otherwise")
+def test_structs_of_jax_have_layouts_over_meshes() -> None:
+    struct = jax.ShapeDtypeStruct((4, 8), np.float32, sharding=jax_format(TURNED, "x", "y"))
+    compiled = jit(lambda a: a * 2).lower(struct).compile()
+    assert compiled.input_formats[0][0] == device_put(X, turned("x", "y")).format
+    with pytest.raises(InvalidArgument, match="a struct with a layout"):
+        jit(lambda a: a * 2, in_shardings=AUTO).lower(struct)
+    plain_struct = jax.ShapeDtypeStruct((4, 8), np.float32, sharding=struct.sharding)
+    found = jit(lambda a: a * 2, in_shardings=AUTO).lower(plain_struct).compile()
+    assert found.input_formats[0][0].sharding == named("x", "y")
+
+
 def test_a_second_program_takes_what_the_first_gives() -> None:
     aval = ShapeDtypeStruct((4, 8), np.float32, named("x", "y"))
     use = jit(lambda a: a.T @ a, in_shardings=AUTO, out_shardings=AUTO).lower(aval).compile()
@@ -584,6 +596,9 @@ def test_programs_take_arrays_as_they_are() -> None:
             np.testing.assert_allclose(one, other)
     lowered = f.lower(y, X).as_text()
     assert lowered.count('mhlo.layout_mode = "{0,1}"') == 1
+    alike = jit(f, in_shardings=(PositionalSharding(devices()[:4]).reshape(2, 2), None))
+    assert alike.lower(y, X).as_text().count('mhlo.layout_mode = "{0,1}"') == 1
+    np.testing.assert_array_equal(alike(y, X)[2], X[1:])
     compiled = f.lower(y, X).compile()
     assert order(compiled.input_formats[0][0]) == (1, 0)
     np.testing.assert_array_equal(compiled(y, X)[2], X[1:])
@@ -777,9 +792,11 @@ def test_a_constraint_says_how_a_value_within_lies() -> None:
     g = jit(lambda a: plugrt.with_sharding_constraint({"a": a, "b": 2.5}, {"a": one, "b": None}))
     assert g(X)["b"] == 2.5
     np.testing.assert_array_equal(g(X)["a"], X)
-    weak = plugrt.with_sharding_constraint(2.5, Format(Layout(()), named()))
-    assert weak.weak_type
-    assert weak.sharding == named()
+    for weak, rank in ((2.5, 0), (plugrt.lax.broadcast(2.5, (4, 4)), 2)):
+        to = Format(Layout(tuple(reversed(range(rank)))), named())
+        made = plugrt.with_sharding_constraint(weak, to)
+        assert made.weak_type
+        assert made.sharding == named()
 
 
 # --- what is refused ---------------------------------------------------------------------------
