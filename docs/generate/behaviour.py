@@ -141,7 +141,11 @@ def run(platform: str, files: Iterable[str]) -> dict[str, str]:
 def _run(platform: str, target: str, files: Sequence[str]) -> dict[str, str]:
     own = ("PYTEST_", "JAX_PLATFORM", "JAX_PJRT", "PJRT_", "PLUGRT_CLIENT")
     env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-    env |= {"JAX_PLATFORMS": platform, "PLUGRT_TEST_TARGET": f"{target},slow", **PLATFORMS[platform]}
+    env |= {
+        "JAX_PLATFORMS": platform,
+        "PLUGRT_TEST_TARGET": f"{target},slow",
+        **PLATFORMS[platform],
+    }
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]

@@ -169,8 +169,8 @@ class _Sweep:
         return_only(block, used)
         self.sweep(block)
         needed = [*map(is_used, block.arguments)]
-        if all(used) and all(needed):
-            return
+        if all(used) and (all(needed) or not any((*used, *needed))):
+            return  # without a value its sides would name no mesh
         erase_arguments(block, needed)
         per_value = shardy().TensorShardingPerValueAttr
         attributes = {
