@@ -435,6 +435,9 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
 
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_an_export_for_one_device_runs_where_its_arguments_are(symbolic: bool) -> None:
+    """Differs from JAX: divided arrays as arguments of an export for one device | the program is
+    divided over their devices | `ArgumentMismatch`, which names them.
+    """
     [first, second, *others] = plugrt.local_devices()[:3]
     if not others:
         pytest.skip("no 3 devices here")
@@ -448,11 +451,19 @@ def test_an_export_for_one_device_runs_where_its_arguments_are(symbolic: bool) -
             same(made := program(*given), host * 3)
             assert (made.devices(), made.committed) == ({second}, True)
     assert program(host, host).devices() == before.devices() == {program.device}
-    with pytest.raises(ArgumentMismatch, match="committed to different") as caught:
-        program(there, plugrt.device_put(host, others[0]))
-    assert str(caught.value).count("args[") == 2
+    mesh = plugrt.sharding.Mesh(np.array([second, *others]), ("i",))
+    over = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("i"))
+    for other, lines in (
+        (plugrt.device_put(host, others[0]), 2), (divided := plugrt.device_put(host, over), 2),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentMismatch, match="committed to several devices") as caught:
+            program(there, other)
+        assert str(caught.value).count("args[") == lines
+    with pytest.raises(ArgumentMismatch, match=r"(?s)several devices.*\n  args\[0\]: on Named"):
+        program(divided, host)
     named = plugrt.compile(saved, device=first)
-    assert named(there, plugrt.device_put(host, others[0])).devices() == {first}
+    for other in (plugrt.device_put(host, others[0]), divided):
+        assert named(there, other).devices() == {first}
 
 
 @behaviour(

@@ -112,6 +112,35 @@ def test_arguments_may_be_anywhere_and_python_scalars() -> None:
     assert float(scalar(2)) == 4.0
 
 
+def test_a_program_runs_where_its_arguments_are_unless_its_device_is_named() -> None:
+    devices, host = plugrt.devices(), np.float32([1, 2, 3])
+    there = plugrt.device_put(host, devices[2])
+    mesh = plugrt.sharding.Mesh(np.array(devices[1:4]), ("i",))
+    over = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("i"))
+    divided = plugrt.device_put(host, over)
+    compiled = plugrt.compile(DOUBLE)
+    executable = plugrt.compile(compiled.serialize())
+    for _ in range(2):
+        assert compiled(there).devices() == {devices[2]}
+    for program in (compiled, executable):
+        assert program(host).devices() == program(plugrt.device_put(host)).devices() == {devices[0]}
+        with pytest.raises(ArgumentMismatch, match=r"(?s)several devices.*parameter 0: on Na"):
+            program(divided)
+    with pytest.raises(ArgumentMismatch, match=r"committed elsewhere(?s:.*)\n  parameter 0: on "):
+        executable(there)
+    for named in (DOUBLE, compiled.serialize()):
+        moving = plugrt.compile(named, device=devices[1])
+        assert moving(there).devices() == moving(divided).devices() == {devices[1]}
+
+
+def test_a_program_follows_to_another_backend_unless_its_own_is_named() -> None:
+    there = plugrt.device_put(np.float32([1, 2, 3]), plugrt.devices("numpy")[0])
+    assert plugrt.compile(DOUBLE)(there).devices() == {there.device}
+    named = plugrt.compile(DOUBLE, backend=plugrt.default_backend())
+    with pytest.raises(ArgumentMismatch, match=r"parameter 0: on SingleDeviceSharding\(numpy:0\)"):
+        named(there)
+
+
 def test_a_program_without_results_and_one_without_arguments() -> None:
     nothing = "func.func public @main(%x: tensor<f32>) { return }"
     assert plugrt.compile(nothing)(np.float32(1)) == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from plugrt.errors import (
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
 from plugrt.execution.compilation.compiler import compile_program
-from plugrt.execution.launches.compiled import SavableCall, refuse
+from plugrt.execution.launches.compiled import FollowingCall, SavableCall, refuse
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.chosen_shardings import settle_shardings
@@ -54,24 +54,23 @@ _MOST_SHAPES = 128
 
 
 @with_checked_methods
-class CompiledExport(SavableCall):
+class CompiledExport(FollowingCall, SavableCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
     returns its results. Host data and uncommitted arrays are put on the devices, arrays that lie on
     them otherwise are resharded, and a Python scalar takes the parameter's dtype. An export for one
-    device runs where its arguments are committed, as in JAX; it copies them where it was compiled
-    for a device that was named, or they are another client's or lie on several devices. One for
-    several devices refuses arrays that are committed elsewhere. An export with symbolic shapes is
-    compiled for each combination of shapes that it is called with, of which the last ones are kept.
+    device runs on the one that its arguments are committed to, as in JAX, and refuses arrays on
+    several, over which JAX divides the program; it copies them where it was compiled for a device
+    that was named. One for several devices refuses arrays that are committed elsewhere. An export
+    with symbolic shapes is compiled for each combination of shapes that it is called with, of which
+    the last ones are kept.
     Arguments that the function donates are taken, as by `jit`; JAX, which calls an export within
     another program, copies them.
 
     Raises `ArgumentMismatch` naming each argument that differs, and how.
     """
 
-    _any_place = True
-    _any_scalar = True
     _most_runners = _MOST_SHAPES  # each keeps its program
 
     def __init__(
@@ -80,15 +79,17 @@ class CompiledExport(SavableCall):
         devices: Sequence[Device],
         env_overrides: Mapping[str, str | bool | int | float],
         *,
-        follows: bool = False,
+        follows: Callable[[Device], bool] | None = None,
     ) -> None:
-        """``follows`` lets an export for one device run on another, where its arguments are."""
+        """``follows(device)`` is whether one for one device runs there where its arguments are."""
         exported = program.exported
         self.program = program
         """The program as it was loaded; ``program.exported`` has what the file says."""
         self.devices = tuple(devices)
         """The devices that it runs on."""
-        self._follows = follows and len(self.devices) == 1
+        self.device = self.devices[0]
+        """The first of `devices`."""
+        self._follows = follows if len(self.devices) == 1 else None
         self._overrides = tuple(sorted(env_overrides.items()))
         in_tree = exported.in_tree.build()
         paths = [path for path, _ in pytrees.flatten_with_paths(in_tree)]
@@ -109,11 +110,6 @@ class CompiledExport(SavableCall):
             types,
             f"export {exported.fun_name!r}",
         )
-
-    @property
-    def device(self) -> Device:
-        """The first of `devices`."""
-        return self.devices[0]
 
     @property
     def exported(self) -> Exported:
@@ -178,27 +174,14 @@ class CompiledExport(SavableCall):
             )
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
-        devices = tuple(self._find_committed(avals)) or self.devices
+        devices = self.devices
+        if len(devices) == 1:
+            devices = (self._find_place(avals, self.exported.module_kept_var_idx),)
         if not self.exported.is_symbolic and devices == self.devices:
             return self._program
         avals_in = zip(avals, self.exported.in_avals, strict=True)
         types = tuple(TensorType(aval.shape, expected.dtype) for aval, expected in avals_in)
         return self._shapes.get_or_make((devices, types), lambda: self._compile(types, devices))
-
-    def _find_committed(self, avals: Sequence[Aval]) -> dict[Device, list[int]]:
-        """Returns the devices that a call follows to, each with its arguments: one, once checked.
-
-        None of them where an argument lies on several, or where the device was named.
-        """
-        found: dict[Device, list[int]] = {}
-        for i in self.exported.module_kept_var_idx if self._follows else ():
-            aval = avals[i]
-            if is_placed(aval) and aval.committed:
-                device, *others = aval.sharding.devices
-                if others or device.client is not self.device.client:
-                    return {}
-                found.setdefault(device, []).append(i)
-        return found
 
     def _check(self, avals: Sequence[Aval]) -> None:
         super()._check(avals)
@@ -214,12 +197,6 @@ class CompiledExport(SavableCall):
             refuse(f"{self._title} was called with sizes that do not fit", wrong)
         if len(self.devices) > 1:
             self._check_devices(avals)
-        if len(committed := self._find_committed(avals)) > 1:
-            refuse(
-                f"{self._title} runs where its arguments are; these are committed to different "
-                "devices, and have to be device_put to one of them, or given as host data",
-                [f"  {self._names[i]}: on {d!r}" for d, args in committed.items() for i in args],
-            )
 
     def _check_devices(self, avals: Sequence[Aval]) -> None:
         """Raises `ArgumentMismatch` for arrays that are committed to another set of devices.

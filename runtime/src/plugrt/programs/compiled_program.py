@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, overload
 
+from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
@@ -16,7 +18,7 @@ from plugrt.execution.arrays.arguments import ParameterType, parameter_types
 from plugrt.execution.arrays.aval import Aval, intern_aval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.compilation.ir_dumps import dump_executable
-from plugrt.execution.launches.compiled import CompiledCall
+from plugrt.execution.launches.compiled import FollowingCall
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.placement.default_device import default_device
@@ -58,6 +60,8 @@ from plugrt.programs.saved_function import FUNCTION, load
 from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
 
+_MOST_DEVICES = 64
+"""For how many devices other than its own a program is kept."""
 _PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
 """Words in backends' messages for programs that they cannot parse: their codes differ."""
 
@@ -89,10 +93,11 @@ def compile(  # shadows the builtin, as the public name does
     """Returns a program (or anything that `load_program` takes) compiled for one device.
 
     The device is ``device``, else the first of ``backend``, else the default device; an export of
-    JAX for several devices has the first ones of the backend, and one for one device, where none is
-    named, follows arguments that are committed to another. With ``topology`` (or its name, such
-    as ``"tpu:v5e:2x2"``) it is compiled for devices that need not be here, and cannot be called.
-    ``env_overrides`` are XLA debug options by name. An
+    JAX for several devices has the first ones of the backend. Where no device is named, a call runs
+    on the device that its arguments are committed to (of ``backend``, where that is named); an
+    executable refuses those that are elsewhere. Where one is named, arguments are copied to it.
+    With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need
+    not be here, and cannot be called. ``env_overrides`` are XLA debug options by name. An
     executable that was saved is loaded. Of these it is a `CompiledProgram`, of an export a
     `CompiledExport`, which is called as the function was, and of what
     `plugrt.serialize_executable.serialize` wrote a `LoadedFunction`, which takes the leaves of the
@@ -122,6 +127,8 @@ def compile(  # shadows the builtin, as the public name does
             if backend is None
             else backends.get_backend(backend).addressable_devices()[0]
         )
+    client = device.client
+    follows = None if explicit else lambda other: backend is None or other.client is client
     try:
         if loaded.format == FUNCTION:
             here = [device] if explicit else device.client.addressable_devices()
@@ -129,8 +136,8 @@ def compile(  # shadows the builtin, as the public name does
         if isinstance(loaded, ExportedProgram):
             devices = find_devices(loaded, device, explicit)
             overrides = dict(env_overrides or {})
-            return CompiledExport(loaded, devices, overrides, follows=not explicit)
-        return _compile_here(loaded, device, dict(env_overrides or {}))
+            return CompiledExport(loaded, devices, overrides, follows=follows)
+        return _compile_here(loaded, device, dict(env_overrides or {}), follows)
     except PjrtError as error:
         if loaded.format == FUNCTION:
             raise type(error)(
@@ -143,14 +150,17 @@ def compile(  # shadows the builtin, as the public name does
 
 
 def _compile_here(
-    program: Program, device: Device, overrides: Mapping[str, str | bool | int | float]
+    program: Program,
+    device: Device,
+    overrides: Mapping[str, str | bool | int | float],
+    follows: Callable[[Device], bool] | None,
 ) -> CompiledProgram:
     if program.format == EXECUTABLE:
         executable = load_executable(program, device)
         dump_executable(program.name, executable.executable)
-        return CompiledProgram(
-            program, executable, device, read_parameter_types(executable.executable)
-        )
+        types = read_parameter_types(executable.executable)
+        stays = follows and (lambda other: other == device)
+        return CompiledProgram(program, executable, device, types, stays)
     client = device.client
     require_format(program, client)
     inputs, tupled = _read_parameters(program)
@@ -161,7 +171,14 @@ def _compile_here(
     executable = compile_program(client, convert_for_client(program, client), options, inputs or ())
     if inputs is None:
         inputs = read_parameter_types(executable.executable)
-    return CompiledProgram(program, executable, device, inputs)
+    return CompiledProgram(
+        program,
+        executable,
+        device,
+        inputs,
+        follows,
+        lambda other: _compile_here(program, other, overrides, None),
+    )
 
 
 def _compile_ahead(
@@ -201,17 +218,15 @@ def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
 
 
 @with_checked_methods
-class CompiledProgram(CompiledCall):
+class CompiledProgram(FollowingCall):
     """A program that is compiled and loaded; call it with one array for each parameter.
 
     A call returns its result, or a tuple of them where it has several or none. Host data are put
-    on the device, arrays elsewhere are copied to it, and a Python scalar takes the parameter's
-    dtype. Tokens, which order effects, are no arguments and no results of it. Raises
-    `ArgumentMismatch` naming each parameter that differs, and how.
+    on the device, and a Python scalar takes the parameter's dtype. Where the device was named,
+    arrays elsewhere are copied to it; else a call runs on the one that they are committed to.
+    Tokens, which order effects, are no arguments and no results of it. Raises `ArgumentMismatch`
+    naming each parameter that differs, and how.
     """
-
-    _any_place = True
-    _any_scalar = True
 
     def __init__(
         self,
@@ -219,7 +234,12 @@ class CompiledProgram(CompiledCall):
         executable: LoadedExecutable,
         device: Device,
         input_types: Sequence[TensorType] | None,
+        follows: Callable[[Device], bool] | None = None,
+        make: Callable[[Device], CompiledProgram] | None = None,
     ) -> None:
+        """``make(device)`` compiles it for another, which ``follows(device)`` allows."""
+        self._follows, self._make = follows, make
+        self._elsewhere: BoundedCache[Device, CompiledProgram] = BoundedCache(_MOST_DEVICES)
         self.program = program
         """The program as it was loaded."""
         self.device = device
@@ -280,6 +300,11 @@ class CompiledProgram(CompiledCall):
         return parse_program(self.program)[0]
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
+        place = self._find_place(avals, range(len(avals)))
+        if place != self.device:
+            assert self._make is not None  # an executable follows to no other device
+            make = partial(self._make, place)
+            return self._elsewhere.get_or_make(place, make)._program_for(avals)
         return self._load(parameter_types(avals)) if self._types is None else self._program
 
     def _name(self, i: int) -> str:

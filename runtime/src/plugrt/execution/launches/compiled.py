@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import ml_dtypes
@@ -25,7 +25,7 @@ from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
-from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
+from plugrt.interface import Device, Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.native.native_core import core
 from plugrt.settings.options import Token
 
@@ -273,6 +273,44 @@ class SavableCall(CompiledCall):
 
     def _require_one(self) -> None:
         """Raises `ArgumentError` where it has a program for each combination of shapes."""
+
+
+class FollowingCall(CompiledCall):
+    """A compiled program for one device, which may run on another: where its arguments are."""
+
+    _any_place = True
+    _any_scalar = True
+    _follows: Callable[[Device], bool] | None = None
+    """Whether it can run on a device; None moves arguments that are elsewhere."""
+    device: Device
+
+    def _find_place(self, avals: Sequence[Aval], used: Sequence[int]) -> Device:
+        """Returns the device that a call runs on, from the arguments that are used.
+
+        Raises `ArgumentMismatch` where these are committed to several, or where it cannot run.
+        """
+        if self._follows is None:
+            return self.device
+        placed = [
+            (i, aval.sharding) for i in used if is_placed(aval := avals[i]) and aval.committed
+        ]
+        devices = {device for _, sharding in placed for device in sharding.devices}
+        lines = [f"  {self._name(i)}: on {sharding!r}" for i, sharding in placed]
+        if len(devices) > 1:
+            refuse(
+                f"{self._title} runs on one device, where its arguments are; these are committed "
+                "to several devices, and have to be device_put to one of them, or given as host "
+                "data",
+                lines,
+            )
+        [device] = devices or (self.device,)
+        if not self._follows(device):
+            refuse(
+                f"{self._title} runs on {self.device!r}; these arguments are committed elsewhere: "
+                "device_put them there, or compile it with device=, which moves them",
+                lines,
+            )
+        return device
 
 
 def _order(layout: AnyLayout) -> str:
