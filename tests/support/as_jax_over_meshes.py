@@ -84,20 +84,47 @@ def in_a_loop(mesh: Any) -> Any:
     return lambda a, b: lax.scan(lambda c, _: (step(c, b), c.sum()), a, None, length=3)
 
 
+def without_uses(mesh: Any) -> Any:
+    rows = NamedSharding(mesh, P("x"))
+    doubled = jax.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+
+    def f(a: Any, b: Any) -> Any:
+        unused = lax.with_sharding_constraint(a, rows), doubled(a), jax.device_put(a, rows)
+        return (*unused, a @ b)[3]
+
+    return f
+
+
+def one_use_of_two(mesh: Any) -> Any:
+    columns = NamedSharding(mesh, P(None, "y"))
+
+    def f(a: Any, b: Any) -> Any:
+        return [
+            (lax.with_sharding_constraint(c, NamedSharding(mesh, P("x"))), c)[1]
+            for c in (a, lax.with_sharding_constraint(b, columns))
+        ]
+
+    return f
+
+
+def put(mesh: Any) -> Any:
+    return lambda a, b: jax.device_put(a, NamedSharding(mesh, P("x"))) + b
+
+
 CASES: list[Callable[[Any], Any]] = [
     shardings_of_jit, constraint, left_to_the_compiler, mapped, gradient_of_mapped, over_one_axis,
-    in_a_loop,
+    in_a_loop, without_uses, one_use_of_two, put,
 ]  # fmt: skip
 
 
 def specs(result: Any) -> list[tuple[Any, ...]]:
-    """Returns how each array is divided, in the words that both have."""
+    """Returns how each array is divided, and over how many devices, in the words of both."""
     found = []
     for x in jax.tree.leaves(result):
         spec = [*getattr(x.sharding, "spec", ())]
         while spec and spec[-1] is None:
             spec.pop()
-        found.append(tuple(spec))
+        found.append((*spec, len(x.sharding.device_set)))
     return found
 
 

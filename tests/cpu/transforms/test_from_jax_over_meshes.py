@@ -142,6 +142,87 @@ def test_meshes_with_devices_of_jaxs_and_named_by_its_context() -> None:
     assert result.sharding == NamedSharding(own, P("y", "x"))
 
 
+def test_what_no_result_needs_names_no_devices() -> None:
+    doubled = jax.shard_map(
+        lambda a: a * 2, mesh=jax_mesh(8), in_specs=jax.sharding.PartitionSpec("x"),
+        out_specs=jax.sharding.PartitionSpec("x"),
+    )  # fmt: skip
+    for divide in (
+        doubled,
+        jax.pmap(lambda row: row * 2),
+        lambda a: jax.lax.with_sharding_constraint(a, over("x")),
+        lambda a: jax.device_put(a, over("x")),
+    ):
+        there = plugrt.device_put(A, plugrt.devices()[3])
+        f = plugrt.from_jax(lambda a, divide=divide: (divide(a), a + 1)[1])
+        assert f(A).devices() == {plugrt.devices()[0]}
+        assert f(there).devices() == {plugrt.devices()[3]}
+        both = plugrt.from_jax(lambda a, divide=divide: (divide(a), a + 1))
+        assert len(both(A)[1].sharding.device_set) == 8
+        if divide is doubled:
+            second = plugrt.jit(lambda a, f: f(a)[1], static_argnums=1)
+            assert second(there, both).devices() == {plugrt.devices()[3]}
+    line = sys._getframe().f_lineno + 1
+    f = plugrt.from_jax(lambda a: jax.lax.with_sharding_constraint(a, over("x")))
+    with pytest.raises(DeviceMismatch, match=rf"'y': 4\), named at {__file__}:{line}, of '<lam"):
+        f(there)
+
+
+def test_values_put_over_a_mesh() -> None:
+    put = plugrt.from_jax(lambda a: jax.device_put(a, over("x")) + 1)
+    result = put(A)
+    np.testing.assert_array_equal(result, A + 1)
+    assert result.sharding == NamedSharding(plugrt.make_mesh((2, 4), ("x", "y")), P())
+    with pytest.raises(DeviceMismatch, match=r"'x': 2, 'y': 4\) of '<lambda>' on any 8"):
+        put(plugrt.device_put(A, plugrt.devices()[3]))
+    four = over("x", mesh=jax_mesh(4))
+    with pytest.raises(Unimplemented, match="puts values over meshes of 4 and of 8 devices"):
+        plugrt.from_jax(lambda a: jax.device_put(jax.device_put(a, four) + 1, over("x")))(A)
+
+
+def test_the_memory_of_results() -> None:
+    """Differs from JAX: `in_shardings` of another memory in a function given to `from_jax` | the
+    arguments are put there | `Unimplemented`; results are put in any.
+    """
+    if "pinned_host" not in [memory.kind for memory in plugrt.devices()[0].memories()]:
+        pytest.skip("no pinned_host here")
+
+    def kinds(f: Any) -> list[str | None]:
+        return [x.sharding.memory_kind for x in plugrt.tree.leaves(f(A))]
+
+    host = jax.sharding.NamedSharding(
+        jax_mesh(2, 4), jax.sharding.PartitionSpec("x"), memory_kind="pinned_host"
+    )
+    jitted = jax.jit(lambda a: (a + 1, a * 2), out_shardings=(host, over("x")))
+    f = plugrt.from_jax(jitted)
+    assert kinds(f) == kinds(plugrt.jit(lambda a: f(a))) == ["pinned_host", None]
+    assert kinds(plugrt.from_jax(lambda a: jitted(a))) == [None, None]  # as JAX within a jit
+    assert kinds(plugrt.from_jax(lambda a: jax.device_put(a + 1, host))) == ["pinned_host"]
+    one = plugrt.from_jax(lambda a: (jax.device_put(a, jax.memory.Space.Host), a + 1))
+    assert kinds(one) == ["pinned_host", None]
+    with pytest.raises(Unimplemented, match=r"in_shardings of the memory kinds \['pinned_h"):
+        plugrt.from_jax(jax.jit(lambda a: a + 1, in_shardings=host))(A)
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument on jit")
+def test_devices_of_jaxs_are_refused() -> None:
+    """Differs from JAX: a device of JAX's in a function given to `from_jax`, by `jax.jit(device=)`
+    or a sharding of one device | it runs there | `Unimplemented`; `from_jax` has `device=`.
+    """
+    one = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    named = jax.jit(lambda a: a + 1, device=jax.devices("cpu")[0])
+    for f, primitive in (
+        (named, "jit"),
+        (lambda a: named(a) * 2, "jit"),
+        (jax.jit(lambda a: a + 1, out_shardings=one), "jit"),
+        (lambda a: jax.lax.fori_loop(0, 2, lambda i, c: jax.device_put(c, one), a), "device_put"),
+        (lambda a: jax.lax.with_sharding_constraint(a, one), "sharding_constraint"),
+    ):
+        with pytest.raises(Unimplemented, match=rf"device of JAX's, by .* of jax\.{primitive}: S"):
+            plugrt.from_jax(f)(A)
+    assert plugrt.from_jax(lambda a: (named(a), a * 2)[1])(A)[1, 1] == 18
+
+
 def test_the_backend_and_wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
     doubled = jax.jit(lambda a: a * 2, in_shardings=over("x"), out_shardings=over("x"))
     with monkeypatch.context() as patched:

@@ -1,6 +1,7 @@
 """`inline_meshes`: a module whose shardings have their meshes in place, to be put into another.
 
-`drop_shardings` removes shardings from a module for one partition.
+`drop_dead_shardings` removes shardings of values without uses, `drop_shardings` all shardings of a
+module for one partition.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any
 from plugrt.errors import Unimplemented
 from plugrt.stablehlo.attributes import attribute_names, symbol_of
 from plugrt.stablehlo.bindings import ir, shardy
+from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import bytecode, parse
+from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.regions import callee, operations_within, returned_values
 
 _MANUAL = "sdy.manual_computation"
 _REFERENCE = re.compile(r"@(\w+)")
+_OF_FUNCTIONS = ("arg_attrs", "res_attrs")
 
 Dimensions = tuple[tuple[str, ...], ...]
 """For each dimension of an array the axes that it is divided over."""
@@ -36,6 +40,39 @@ class InlinedMeshes:
     """How each parameter of ``main`` is divided for all that is done with it; None: unsaid."""
     results: Sequence[Dimensions | None]
     """How each result is divided by what makes it; None: unsaid."""
+
+
+def drop_dead_shardings(code: bytes, name: str) -> bytes:
+    """Returns a module, in bytecode, without dead code and the meshes that only this refers to."""
+    if b"sdy" not in code:
+        return code
+    module = parse(code, name)
+    functions = {symbol_of(op): op for op in module.body.operations}
+    main = functions.pop("main")
+    for function in functions.values():  # of each argument and result, also of those that go
+        _drop_attributes(function.operation)
+    with module.context, ir.Location.unknown():
+        remove_dead_code(module, main.operation.regions[0].blocks[0], unswept=True)
+    drop_uncalled(module)
+    used = {
+        mesh
+        for operation in operations_within(module.operation)
+        for each in attribute_names(operation)
+        if each in _OF_FUNCTIONS or _is_of_shardy(operation, each)
+        for mesh in _REFERENCE.findall(str(operation.attributes[each]))
+    }
+    for symbol, operation in _meshes(module).items():
+        if symbol not in used:
+            operation.erase()
+    return bytecode(module)
+
+
+def names_mesh(operation: ir.Operation) -> bool:
+    """Whether an operation is divided over a mesh that `inline_meshes` put in place."""
+    return any(
+        _is_of_shardy(operation, each) and 'mesh<["' in str(operation.attributes[each])
+        for each in attribute_names(operation)
+    )
 
 
 def inline_meshes(code: bytes, name: str) -> InlinedMeshes | None:
@@ -120,15 +157,23 @@ def _inline(operation: ir.Operation, meshes: Mapping[str, str]) -> None:
     Those of functions go: calls in another module have none.
     """
     if operation.name == "func.func":
-        for each in {"arg_attrs", "res_attrs"} & {*attribute_names(operation)}:
-            del operation.attributes[each]
+        _drop_attributes(operation)
     for each in attribute_names(operation):
-        if not (each.startswith("sdy.") or operation.name.startswith("sdy.")):
+        if not _is_of_shardy(operation, each):
             continue
         text = str(operation.attributes[each])
         if text.startswith("#sdy.") and "@" in text:
             text = _REFERENCE.sub(lambda found: meshes[found[1]], text)
             operation.attributes[each] = ir.Attribute.parse(text, operation.context)
+
+
+def _drop_attributes(function: ir.Operation) -> None:
+    for each in {*_OF_FUNCTIONS} & {*attribute_names(function)}:
+        del function.attributes[each]
+
+
+def _is_of_shardy(operation: ir.Operation, attribute: str) -> bool:
+    return attribute.startswith("sdy.") or operation.name.startswith("sdy.")
 
 
 class _EntryReader:
@@ -220,9 +265,7 @@ def drop_shardings(code: bytes, name: str) -> bytes:
                 "to run on one device"
             )
         elif operation.name == "func.func":  # each argument and result may have a sharding
-            for each in ("arg_attrs", "res_attrs"):
-                if each in attributes:
-                    del attributes[each]
+            _drop_attributes(operation)
         else:
             for each in attribute_names(operation):
                 if each.startswith("sdy."):

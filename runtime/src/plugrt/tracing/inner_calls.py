@@ -5,7 +5,7 @@ Modules that were made elsewhere are inserted likewise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import insert_functions
-from plugrt.stablehlo.regions import inline_block
+from plugrt.stablehlo.regions import inline_block, operations_within
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
 from plugrt.tracing.operation_claims import AnyClaim
@@ -116,7 +116,7 @@ def find_symbol(trace: Trace, staged: Staged) -> tuple[str, Sequence[AnyClaim]]:
     return found[1:]
 
 
-def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[object], Any]:
+def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[Any], Any]:
     """Adds the functions of a module, in bytecode, to the traced one; the second is its ``main``.
 
     They are private there, under names that are free; ``main`` is called after ``name``.
@@ -127,13 +127,22 @@ def add_functions(trace: Trace, code: bytes, name: str) -> tuple[list[object], A
 
 
 def inline_main(
-    trace: Trace, code: bytes, operands: Sequence[Tracer], name: str
+    trace: Trace,
+    code: bytes,
+    operands: Sequence[Tracer],
+    name: str,
+    claim_of: Callable[[ir.Operation], AnyClaim | None],
 ) -> tuple[Tracer, ...]:
     """Adds what ``main`` of a module does where the trace is, and returns its results.
 
     ``code`` is bytecode. The module's other functions become functions of the traced one.
+    ``claim_of`` returns the claim of an operation.
     """
-    _, main = add_functions(trace, code, name)
+    functions, main = add_functions(trace, code, name)
+    for function in functions:
+        for operation in operations_within(function.operation):
+            if claim := claim_of(operation):
+                trace.claims.add_to(operation, [claim])
     if b"chlo" in code:
         trace.uses_chlo = True
     [block] = main.regions[0].blocks

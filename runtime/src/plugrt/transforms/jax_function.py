@@ -26,7 +26,9 @@ from plugrt.execution.trees import pytrees
 from plugrt.frames.traceback_filter import filter_traceback, warn_user
 from plugrt.interface import Client
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.diagnostics import file_and_line
+from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes, names_mesh
 from plugrt.tracing.emit import active_trace, convert, with_weakness
 from plugrt.tracing.inner_calls import inline_main
 from plugrt.tracing.trace import Trace, current_trace
@@ -225,20 +227,46 @@ class JaxFunction(JitFunction[P, R]):
             module = self._tracing.lower(args, kwargs, bound.platform)
             dynamic = self._tracing.dynamic(args, kwargs)
             trace, operands = active_trace(), [*map(self._narrow, dynamic)]
-            values = inline_main(trace, module.code, operands, self._rules.title)
+            division, marked = module.division, False
+
+            def claim_of(operation: ir.Operation) -> Claim | None:
+                nonlocal marked
+                if division is None or not names_mesh(operation):
+                    return None
+                marked = True
+                return self._claim(division, operation.location)
+
+            values = inline_main(trace, module.code, operands, self._rules.title, claim_of)
+            if division is not None and not marked:
+                trace.claims.add(self._claim(division))
             results = [
-                with_weakness(value, kind.weak_type)
-                for value, kind in zip(values, module.results, strict=True)
+                with_weakness(value, kind.weak_type).in_memory(memory)
+                for value, kind, memory in zip(
+                    values, module.results, module.memory_kinds, strict=True
+                )
             ]
             out = jax.tree_util.tree_unflatten(module.out_tree, results)
             adopt_classes(out)
-            if module.division is not None:
-                named = [*zip(dynamic, module.division.arguments, strict=True)]
-                named += zip(results, module.division.results, strict=True)
-                self._ask(trace, module.division, named, leaves, pytrees.leaves(out))
+            if division is not None:
+                named = [*zip(dynamic, division.arguments, strict=True)]
+                named += zip(results, division.results, strict=True)
+                self._ask(trace, division, named, leaves, pytrees.leaves(out))
             return out
 
         return call
+
+    def _claim(self, division: InlinedMeshes, location: ir.Location | None = None) -> Claim:
+        """Returns the claim of a program over a mesh, or of its operation at a location."""
+        mesh, title = _mesh_of(division), self._rules.title
+        axes = ", ".join(f"{name!r}: {size}" for name, size in division.axes.items())
+        if self._device is not None:
+            raise ArgumentError(
+                f"the mesh ({axes}) of {title!r} is over {mesh.size} devices, and from_jax was "
+                f"told {self._device!r}; give backend= instead, or neither"
+            )
+        found = file_and_line(location) if location else None
+        where = ", named at {}:{},".format(*found) if found else ""
+        return Claim((), lambda: f"the mesh ({axes}){where} of {title!r}", mesh=mesh)
 
     def _ask(
         self,
@@ -248,15 +276,8 @@ class JaxFunction(JitFunction[P, R]):
         leaves: Sequence[Tracer],
         results: Sequence[Tracer],
     ) -> None:
-        """Says in a trace that its program is over a mesh, and how arguments and results lie."""
-        mesh = AbstractMesh([*division.axes.values()], [*division.axes])
-        source = f"the mesh {mesh!r} of {self._rules.title!r}"
-        if self._device is not None:
-            raise ArgumentError(
-                f"{source} is over {mesh.size} devices, and from_jax was told {self._device!r}; "
-                "give backend= instead, or neither"
-            )
-        trace.claims.add(Claim((), lambda: source, mesh=mesh))
+        """Says in a trace how arguments and results of a program over a mesh lie."""
+        mesh = _mesh_of(division)
         known = {
             id(tracer): NamedSharding(mesh, PartitionSpec(*dimensions))
             for tracer, dimensions in named
@@ -286,6 +307,10 @@ class JaxFunction(JitFunction[P, R]):
                 'jax_enable_x64 is off. Switch it on: jax.config.update("jax_enable_x64", True)'
             )
         return convert(x, dtype)
+
+
+def _mesh_of(division: InlinedMeshes) -> AbstractMesh:
+    return AbstractMesh([*division.axes.values()], [*division.axes])
 
 
 def _is_number(x: object) -> bool:

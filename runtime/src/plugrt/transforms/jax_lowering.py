@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import jax
-import jax.extend
+import jax.extend.core
+import jax.interpreters.partial_eval
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NeedsJaxBackend, NotAnArray, Unimplemented
 from plugrt.lifetime.interruptions import scope
-from plugrt.stablehlo.attributes import find_attribute, text_of
-from plugrt.stablehlo.inlined_meshes import InlinedMeshes, drop_shardings, inline_meshes
+from plugrt.stablehlo.attributes import find_attribute, symbol_of, text_of
+from plugrt.stablehlo.inlined_meshes import (
+    InlinedMeshes,
+    drop_dead_shardings,
+    drop_shardings,
+    inline_meshes,
+)
 from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.regions import operations_within
 from plugrt.tracing.tracer import Tracer
@@ -161,6 +168,8 @@ class JaxModule:
     """The module, as bytecode; its parameters are as `JaxTracing.dynamic` orders the arguments."""
     results: tuple[jax.ShapeDtypeStruct, ...]
     """The types of its results."""
+    memory_kinds: tuple[str | None, ...]
+    """The memory that each result is put in; None for the default one."""
     out_tree: Any
     """The pytree of the results."""
     division: InlinedMeshes | None
@@ -237,14 +246,75 @@ class JaxTracing:
                     "JAX has some functions for platforms of its own alone: run it on one of these"
                 ) from error
         self._check(module, results)
-        code = bytecode(module)
+        jaxpr = traced.jaxpr.jaxpr
+        put_over, kinds = self._find_put_axes(jaxpr), self._find_memory_kinds(jaxpr, module)
+        code = drop_dead_shardings(bytecode(module), self._title)
         division = inline_meshes(code, self._title)
         if division is None:
-            self._require_shardy(module)
+            self._require_shardy(module, code)
             code = drop_shardings(code, self._title)
-        else:
-            code = division.code
-        return JaxModule(code, tuple(results), out_tree, division)
+            if put_over:  # JAX lowers `device_put` to nothing on CPUs
+                unsaid = [None] * len(jaxpr.invars), [None] * len(results)
+                division = InlinedMeshes(code, put_over, *unsaid)
+        return JaxModule(
+            division.code if division else code, tuple(results), kinds, out_tree, division
+        )
+
+    def _find_put_axes(self, jaxpr: Any) -> Mapping[str, int] | None:
+        """Returns the axes of the mesh that ``device_put`` puts values over, if any.
+
+        Raises `Unimplemented` for shardings of one device of JAX's, and for several meshes.
+        """
+        found = [*_find_shardings(jaxpr)]
+        if found:  # JAX ignores those that no result depends on
+            jaxpr, _ = jax.interpreters.partial_eval.dce_jaxpr(
+                jaxpr, [True] * len(jaxpr.outvars), instantiate=True
+            )
+            found = [*_find_shardings(jaxpr)]
+        for primitive, sharding in found:
+            if isinstance(sharding, jax.sharding.SingleDeviceSharding):
+                said = "device=, backend= or a sharding" if primitive == "jit" else "a sharding"
+                raise Unimplemented(
+                    f"{self._title!r} names a device of JAX's, by {said} of jax.{primitive}: "
+                    f"{sharding}. plugrt has devices of its own: leave it out, and give from_jax "
+                    "device= or backend=, or put the arguments there"
+                )
+        meshes = [
+            sharding.mesh.shape
+            for primitive, sharding in found
+            if primitive == "device_put" and isinstance(sharding, jax.sharding.NamedSharding)
+        ]
+        sizes = {math.prod(shape.values()) for shape in meshes} - {1}
+        if len(sizes) > 1:
+            counts = " and of ".join(map(str, sorted(sizes)))
+            raise Unimplemented(
+                f"{self._title!r} puts values over meshes of {counts} devices; a program runs on "
+                "one number of them"
+            )
+        return next((shape for shape in meshes if math.prod(shape.values()) > 1), None)
+
+    def _find_memory_kinds(self, jaxpr: Any, module: Any) -> tuple[str | None, ...]:
+        """Returns the memory of each result, as its ``device_put`` or the outer ``jit`` says.
+
+        Raises `Unimplemented` for ``in_shardings`` of another memory.
+        """
+        [main] = [op for op in module.body.operations if symbol_of(op) == "main"]
+        stated = find_attribute(main, "res_attrs") or [()] * len(jaxpr.outvars)
+        kinds = [*map(_find_kind, stated)]
+        if isinstance(self._function, jax.stages.Wrapped):
+            # It is within another ``jit`` here, where JAX ignores its kinds of memory.
+            for outer in (eqn for eqn in jaxpr.eqns if "out_shardings" in eqn.params):
+                taken = [*map(_kind_of, outer.params["in_shardings"])]
+                if any(taken):
+                    raise Unimplemented(
+                        f"{self._title!r} has in_shardings of the memory kinds {taken}: from_jax "
+                        "takes arguments in the default memory, which None stands for here"
+                    )
+                left = map(_kind_of, outer.params["out_shardings"])
+                known = dict(zip(map(id, outer.outvars), left, strict=True))
+                kinds = [known.get(id(var)) or kind
+                         for var, kind in zip(jaxpr.outvars, kinds, strict=True)]  # fmt: skip
+        return tuple(kinds)
 
     def _abstract(
         self, args: Sequence[object], kwargs: Mapping[str, object]
@@ -282,10 +352,10 @@ class JaxTracing:
             if target is not None and _is_python_call(text_of(target)):
                 raise self._refuse_callbacks()
 
-    def _require_shardy(self, module: Any) -> None:
-        """Raises `Unimplemented` for a module over several devices without a mesh of Shardy's."""
+    def _require_shardy(self, module: Any, code: bytes) -> None:
+        """Raises `Unimplemented` for shardings over several devices that are not Shardy's."""
         count = find_attribute(module.operation, "mhlo.num_partitions")
-        if count is not None and count.value != 1:
+        if count is not None and count.value != 1 and b"mhlo.sharding" in code:
             raise Unimplemented(
                 f"{self._title!r} is sharded by JAX over {count.value} devices, without "
                 "Shardy's meshes; leave jax_use_shardy_partitioner on"
@@ -298,6 +368,31 @@ class JaxTracing:
             "plugrt.pure_callback or plugrt.io_callback before or after it, in a function of "
             "plugrt.jit"
         )
+
+
+def _find_shardings(jaxpr: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the shardings that a jaxpr's equations state, each with the name of its primitive."""
+    for eqn in jaxpr.eqns:
+        for name, value in eqn.params.items():
+            if name != "srcs":  # where `device_put` finds a value
+                yield from (
+                    (eqn.primitive.name, each)
+                    for each in jax.tree_util.tree_leaves(value)
+                    if isinstance(each, jax.sharding.Sharding)
+                )
+        for inner in jax.extend.core.jaxprs_in_params(eqn.params):
+            yield from _find_shardings(inner)
+
+
+def _kind_of(sharding: object) -> str | None:
+    kind = getattr(sharding, "memory_kind", None)
+    return None if kind == "device" else kind  # as JAX calls the default memory
+
+
+def _find_kind(result: Any) -> str | None:
+    """Returns the memory that attributes of a result state."""
+    kinds = [text_of(each.attr) for each in result if each.name == "mhlo.memory_kind"]
+    return kinds[0] if kinds and kinds[0] != "device" else None
 
 
 def _is_python_call(words: str) -> bool:
