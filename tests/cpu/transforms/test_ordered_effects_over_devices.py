@@ -83,6 +83,11 @@ def run_in(host: str) -> dict[str, Any]:
 )
 @pytest.mark.timeout(560)
 def test_calls_and_their_order_are_as_in_jax() -> None:
+    """Compares ten ways to call, on five sequences of meshes, of one, two and seven launches.
+
+    Same as JAX: `io_callback(ordered=True)` over several devices: called once in `jit` over a mesh,
+    by each device in `shard_map`, in the order of the thread's launches on whatever devices.
+    """
     pytest.importorskip("jax")
     expected, found = run_in("jax"), run_in("plugrt")
     assert len(expected) == 150
@@ -162,6 +167,12 @@ def _parts(seen: list[float]) -> Callable[[Any], Any]:
            jax="waits for ever, or refuses all that is ordered from then on")  # fmt: skip
 @pytest.mark.parametrize("make", [_whole, _parts])
 def test_a_failure_ends_the_launch_and_no_other(make: Callable[[Any], Any]) -> None:
+    """Where all devices wait for the call, and where each calls before an exchange.
+
+    Differs from JAX: an ordered `io_callback` over several devices fails | the others wait, and XLA
+    ends the process; else all ordered calls of the thread fail from then on | the launch has the
+    error, and the next one runs
+    """
     seen: list[float] = []
     f, x = plugrt.jit(make(seen)), over(0, 1, 2, 3)
     for _ in range(2):
