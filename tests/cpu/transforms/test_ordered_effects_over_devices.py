@@ -171,7 +171,7 @@ def test_a_failure_ends_the_launch_and_no_other(make: Callable[[Any], Any]) -> N
 
     Differs from JAX: an ordered `io_callback` over several devices fails | the others wait, and XLA
     ends the process; else all ordered calls of the thread fail from then on | the launch has the
-    error, and the next one runs
+    error, and the next one runs.
     """
     seen: list[float] = []
     f, x = plugrt.jit(make(seen)), over(0, 1, 2, 3)
