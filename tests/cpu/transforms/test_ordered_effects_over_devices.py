@@ -17,7 +17,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import devices, lax
-from plugrt.errors import FailedPrecondition, Internal
+from plugrt.errors import FailedPrecondition, Internal, Unimplemented
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
@@ -253,6 +253,25 @@ def test_a_region_without_arrays() -> None:
     plugrt.effects_barrier()
     assert sorted(seen) == [0, 0, 1, 1, 2, 2]
     assert (seen[0], seen[-1]) == (0, 2)
+
+
+def test_regions_within_regions_are_refused() -> None:
+    """Differs from JAX: an ordered `io_callback` in a `shard_map` within another | XLA ends the
+    process | `Unimplemented`.
+    """
+    mesh = Mesh(np.array(devices()[:4]).reshape(2, 2), ("x", "y"))
+
+    def tell(x: Any) -> Any:
+        plugrt.io_callback(lambda v: None, None, x, ordered=True)
+        return x
+
+    def over_axis(f: Callable[[Any], Any], name: str) -> Any:
+        specs = P(name)
+        return plugrt.shard_map(f, mesh=mesh, in_specs=specs, out_specs=specs, axis_names={name})
+
+    for f in (tell, plugrt.jit(tell)):
+        with pytest.raises(Unimplemented, match=r"over \['y'\] within one over \['x'\]"):
+            plugrt.jit(over_axis(over_axis(f, "y"), "x"))(A)
 
 
 def test_under_gspmd() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.errors import Unimplemented
 from plugrt.interface import HOST_CALLBACK
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import hlo, ir, register_shardy, shardy
@@ -23,6 +24,7 @@ from plugrt.stablehlo.regions import (
     returned_values,
     retype,
 )
+from plugrt.stablehlo.shardings import mesh_axes, read_manual_axes
 from plugrt.stablehlo.types import is_token
 
 ORDERED = "plugrt.ordered"
@@ -271,13 +273,20 @@ class _Order:
 
     def _step_into_parts(self, op: ir.Operation, token: ir.Value) -> ir.Value:
         """Takes a token through what each device does by itself."""
-        [block] = op.regions[0].blocks
-        self._thread_and_return(block, block.add_argument(token.type, op.location))
         sides = {
             side: [*shardy().TensorShardingPerValueAttr(op.attributes[side]).shardings]
             for side in ("in_shardings", "out_shardings")
         }
         mesh = shardy().TensorShardingAttr(next(itertools.chain(*sides.values()))).mesh_or_ref
+        axes = read_manual_axes(op.attributes["manual_axes"])
+        if left := [n for n, size in mesh_axes(mesh, {}).items() if size > 1 and n not in axes]:
+            # XLA ends the process ("Check failed: buffer != nullptr"), under JAX as well.
+            raise Unimplemented(
+                f"a function is called in order within a shard_map over {left} within one over "
+                f"{axes}. Map once, over all the axes, or take ordered=False"
+            )
+        [block] = op.regions[0].blocks
+        self._thread_and_return(block, block.add_argument(token.type, op.location))
         whole = shardy().TensorShardingAttr.get(mesh, [])
         for side, stated in sides.items():
             stated.append(whole)
