@@ -67,7 +67,7 @@ def test_calls_in_order_over_processes(tmp_path: Path, count: int) -> None:
     116,
     "a function that fails in one process is the error of the launch in all that wait for it, and "
     "the next launch runs",
-    jax="the others wait until XLA ends them",
+    jax="the others wait",
 )
 def test_a_failing_callback_ends_the_wait_of_all(
     tmp_path: Path, count: int, by: str, fails: int
