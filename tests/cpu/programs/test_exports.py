@@ -466,6 +466,30 @@ def test_an_export_for_one_device_runs_where_its_arguments_are(symbolic: bool) -
         assert named(there, other).devices() == {first}
 
 
+def test_a_compiled_export_describes_its_arguments_and_results(sharded: Any) -> None:
+    given = exported(lambda a, *, b: {"sum": a + b}, shape(4), kwargs={"b": shape()})
+    program = plugrt.compile(given.serialize())
+    [[a], kwargs] = program.in_avals
+    assert (a.shape, kwargs["b"].shape, kwargs["b"].dtype) == ((4,), (), np.float32)
+    here = plugrt.sharding.SingleDeviceSharding(program.device)
+    assert program.input_shardings == ((here,), {"b": here})
+    assert program.output_shardings == {"sum": here}
+    assert program.out_info["sum"] == plugrt.ShapeDtypeStruct.like(program(X[:, 0], b=1)["sum"])
+    assert program.input_formats[0][0].sharding == program.output_formats["sum"].sharding == here
+    [symbol] = export.symbolic_shape("n")
+    symbolic = plugrt.compile(exported(lambda a: a + 1, shape(symbol)).serialize())
+    assert symbolic.in_tree == plugrt.tree.structure(((X,), {}))
+    for name in ("in_avals", "out_info", "input_shardings", "output_formats"):
+        with pytest.raises(ArgumentError, match="has symbolic shapes"):
+            getattr(symbolic, name)
+    needs_devices(4)
+    over = plugrt.compile(sharded.serialize())
+    (rows, columns), _ = over.input_shardings
+    assert (rows.shard_shape((4, 8)), columns.shard_shape((8, 4))) == ((2, 8), (8, 1))
+    results = over(np.ones((4, 8), np.float32), np.ones((8, 4), np.float32))
+    assert over.out_info == tuple(map(plugrt.ShapeDtypeStruct.like, results))
+
+
 @behaviour(
     21,
     "An export for several devices reshards arrays on these devices, and refuses those that are "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from jax.experimental import serialize_executable as of_jax
 
 import plugrt
 from plugrt import array_api as xp
@@ -40,6 +41,7 @@ from plugrt.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
+from support.jax_oracle import jax
 
 X = np.arange(3, dtype=np.float32)
 A = np.arange(16, dtype=np.float32).reshape(8, 2)
@@ -236,6 +238,55 @@ def test_a_function_over_a_mesh_is_saved_and_loaded() -> None:
     for program in (compiled, loaded):
         with pytest.raises(ArgumentMismatch, match=r"argument a: .*'y'.*; taken in .*'x'"):
             program(plugrt.device_put(a, columns), b, X)
+
+
+STAGE = (
+    "in_tree", "out_tree", "out_info", "input_shardings", "output_shardings", "input_formats",
+    "output_formats",
+)  # fmt: skip
+
+
+def test_what_is_loaded_describes_its_arguments_and_results_as_what_was_saved() -> None:
+    """Same as JAX: `in_avals`, `out_info`, `input_shardings` and so on of a compiled function that
+    was saved.
+    """
+
+    def f(a: Any, *, b: Any) -> Any:
+        return {"sum": a + b, "b": b}
+
+    compiled = plugrt.jit(f).lower(A, b=2.0).compile()
+    saved = serialize_executable.serialize(compiled)
+    loaded = serialize_executable.deserialize_and_load(*saved)
+    assert loaded.in_avals == compiled.in_avals
+    for name in STAGE:
+        assert getattr(loaded, name) == getattr(compiled, name), name
+    theirs = jax.jit(f).lower(A, b=2.0).compile()
+    theirs = of_jax.deserialize_and_load(*of_jax.serialize(theirs))
+    for found, wanted in (
+        (loaded.in_avals, theirs.in_avals), (loaded.out_info, theirs.out_info),
+    ):  # fmt: skip
+        types = [[(x.shape, x.dtype) for x in jax.tree.leaves(each)] for each in (found, wanted)]
+        assert types[0] == types[1]
+    weak = [[x.weak_type for x in jax.tree.leaves(c.in_avals)] for c in (loaded, theirs)]
+    assert weak == [[False, True], [False, True]]
+    flat = plugrt.compile(saved[0])
+    assert flat.in_avals == (tuple(plugrt.tree.leaves(compiled.in_avals)), {})
+    assert flat.input_shardings == (tuple(plugrt.tree.leaves(compiled.input_shardings)), {})
+
+
+def test_what_is_loaded_over_a_mesh_describes_where_arguments_lie() -> None:
+    mesh = Mesh(four_devices(), ("x",))
+    rows = NamedSharding(mesh, P("x"))
+    compiled = plugrt.jit(lambda a: (a, a.sum()), in_shardings=rows).lower(A).compile()
+    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    assert loaded.input_shardings == ((rows,), {})
+    for name in STAGE:
+        assert getattr(loaded, name) == getattr(compiled, name), name
+    pmapped = plugrt.pmap(lambda a: a + 1).lower(A[:4]).compile()
+    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(pmapped))
+    assert loaded.in_avals == pmapped.in_avals
+    for name in STAGE:
+        assert getattr(loaded, name) == getattr(pmapped, name), name
 
 
 def test_where_a_function_over_a_mesh_is_loaded() -> None:

@@ -48,13 +48,14 @@ from plugrt.programs.exported import (
 )
 from plugrt.programs.parsing import has_bindings, parse_program
 from plugrt.programs.saved_function import SavedFunction, save
+from plugrt.transforms.stage_info import CompiledInfo
 
 _MOST_SHAPES = 128
 """How many programs of one export are kept, each for its own shapes and device."""
 
 
 @with_checked_methods
-class CompiledExport(FollowingCall, SavableCall):
+class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
     It takes the arguments of the function (positional and by keyword, with its containers) and
@@ -152,13 +153,8 @@ class CompiledExport(FollowingCall, SavableCall):
                 f"{self._title} takes {len(self._names)} arguments ({self._describe_types()}); "
                 f"called with {len(arrays)}"
             )
-        args, kwargs = pytrees.unflatten(self._spec, arrays)
+        args, kwargs = pytrees.unflatten(self.in_tree, arrays)
         return tuple(pytrees.leaves(self(*args, **kwargs)))
-
-    @property
-    def _spec(self) -> pytrees.PyTreeSpec:
-        assert self._in_tree is not None
-        return self._in_tree
 
     @property
     def _executable(self) -> Executable:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentMismatch
-from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.pytrees import PyTreeSpec
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, TensorType
 from plugrt.programs.saved_function import SavedFunction
+from plugrt.transforms.stage_info import CompiledInfo
 
 
 @with_checked_methods
-class LoadedFunction(CompiledCall):
+class LoadedFunction(CompiledInfo):
     """A compiled function that was saved; it takes arguments of the types it was compiled for.
 
     Without the structures of its arguments and results, which are not in the bytes, it takes the
@@ -33,10 +33,6 @@ class LoadedFunction(CompiledCall):
         count = len(program.outputs)
         in_tree = in_tree or pytrees.flatten((tuple(range(len(function.types))), {}))[1]
         out_tree = out_tree or pytrees.flatten(0 if count == 1 else (0,) * count)[1]
-        self.in_tree = in_tree
-        """The structure of ``(args, kwargs)``."""
-        self.out_tree = out_tree
-        """The structure of the results."""
         title = f"compiled {program.plan.name!r}"
         super().__init__(program, in_tree, out_tree, function.types, title)
 

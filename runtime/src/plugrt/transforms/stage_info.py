@@ -1,20 +1,26 @@
-"""`StageInfo`: what every stage of ahead-of-time compilation says of arguments and results."""
+"""`StageInfo` and `CompiledInfo`: what stages and compiled functions say of calls of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.launches.compiled import CompiledCall
 from plugrt.execution.launches.float_checks import Rerun
-from plugrt.execution.placement.placement import Launch
+from plugrt.execution.launches.loaded_program import LoadedProgram
+from plugrt.execution.placement.launch_layouts import part_type, require_chosen
+from plugrt.execution.placement.placement import AnyLayout, Launch
+from plugrt.execution.shardings.format import Format
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.pytrees import PyTreeSpec
-from plugrt.interface import Device
-from plugrt.tracing.staged import Staged
+from plugrt.interface import Device, Layout, TensorType
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, struct_of
+
+if TYPE_CHECKING:  # it needs jaxlib; saved functions do not
+    from plugrt.tracing.staged import Staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +110,87 @@ class StageInfo:
     def out_info(self) -> Any:
         """The results as a pytree of `ShapeDtypeStruct`."""
         return self._stage._out_info()
+
+
+class CompiledInfo(CompiledCall):
+    """Arguments and results of a compiled function, whatever it was made of."""
+
+    @property
+    def _known(self) -> LoadedProgram:
+        self._require_one()
+        return self._program
+
+    @property
+    def in_tree(self) -> PyTreeSpec:
+        """The structure of ``(args, kwargs)``."""
+        assert self._in_tree is not None  # as of programs of StableHLO alone
+        return self._in_tree
+
+    @property
+    def out_tree(self) -> PyTreeSpec:
+        """The structure of the results."""
+        return self._out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """Each argument as a `ShapeDtypeStruct`, as the pytree ``(args, kwargs)``."""
+        self._require_one()
+        structs = [ShapeDtypeStruct(s, dtype, None, weak) for s, dtype, weak in self._types or ()]
+        return pytrees.unflatten(self.in_tree, structs)
+
+    @property
+    def out_info(self) -> Any:
+        """The results as a pytree of `ShapeDtypeStruct`, with their shardings and layouts."""
+        return pytrees.unflatten(self.out_tree, [*map(struct_of, self._known.outputs)])
+
+    @property
+    def input_shardings(self) -> Any:
+        """Where each argument is taken, as the pytree ``(args, kwargs)`` of shardings."""
+        return pytrees.unflatten(self.in_tree, self._known.launch.in_shardings)
+
+    @property
+    def input_formats(self) -> Any:
+        """Where each argument must be and how it must lie, a `Format` each, as ``(args, kwargs)``.
+
+        Layouts that were left to the compiler are those that it chose. An argument that the program
+        does not need, and one on a backend without layouts, has none. As in JAX.
+        """
+        return pytrees.unflatten(self.in_tree, argument_formats(self._known))
+
+    @property
+    def output_formats(self) -> Any:
+        """Where each result is and how it lies, a `Format` each, as the results. As in JAX."""
+        return pytrees.unflatten(self.out_tree, result_formats(self._known))
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where each result lies, as a pytree of shardings."""
+        return pytrees.unflatten(self.out_tree, self._known.launch.out_shardings)
+
+
+def argument_formats(program: LoadedProgram) -> list[Format]:
+    """Returns how each flat argument must lie; without a layout those that are not needed."""
+    launch, needed = program.launch, set(program.plan.needed)
+    kinds = [TensorType(*types[:2]) for types in program.types]
+    if not launch.of_parts:
+        kinds = [*map(part_type, launch.in_shardings, kinds)]
+    return [
+        Format(_spell_out(launch, launch.in_layout(i), kind) if i in needed else None, sharding)
+        for i, (kind, sharding) in enumerate(zip(kinds, launch.in_shardings, strict=True))
+    ]
+
+
+def result_formats(program: LoadedProgram) -> list[Format]:
+    """Returns how each flat result lies."""
+    launch = program.launch
+    return [
+        Format(_spell_out(launch, s.layout, part_type(s.sharding, s.tensor_type)), s.sharding)
+        for s in program.outputs
+    ]
+
+
+def _spell_out(launch: Launch, layout: AnyLayout, part: TensorType) -> Layout | None:
+    """Returns a layout, also the default one; None where the backend has none to name."""
+    if not launch.client.capabilities.layouts:
+        return None
+    return require_chosen(layout) or launch.client.default_layout(part)

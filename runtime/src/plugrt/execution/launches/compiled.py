@@ -198,6 +198,9 @@ class CompiledCall(CompiledBase, CallObject):
                 if not limits.min <= leaves[i] <= limits.max:
                     raise IntegerOverflow(f"{self._name(i)} of {self._title}: {error}") from None
 
+    def _require_one(self) -> None:
+        """Raises `ArgumentError` where it has a program for each combination of shapes."""
+
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         return self._program
 
@@ -270,9 +273,6 @@ class CompiledCall(CompiledBase, CallObject):
 
 class SavableCall(CompiledCall):
     """A compiled function that `plugrt.serialize_executable` saves."""
-
-    def _require_one(self) -> None:
-        """Raises `ArgumentError` where it has a program for each combination of shapes."""
 
 
 class FollowingCall(CompiledCall):
