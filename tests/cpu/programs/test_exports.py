@@ -490,6 +490,22 @@ def test_a_compiled_export_describes_its_arguments_and_results(sharded: Any) -> 
     assert over.out_info == tuple(map(plugrt.ShapeDtypeStruct.like, results))
 
 
+def test_weak_results_are_those_of_jaxs_export() -> None:
+    weak = jax.ShapeDtypeStruct((), np.float32, weak_type=True)
+    for f in (lambda a: a + 1, lambda a: a * np.float32(2)):
+        given = exported(f, weak)
+        read = export.deserialize(given.serialize())  # JAX does not write them
+        for ours, theirs in ((given, given), (given.serialize(), read)):
+            program = plugrt.compile(ours)
+            expected = [aval.weak_type for aval in (*theirs.in_avals, *theirs.out_avals)]
+            found = [aval.weak_type for aval in (program.in_avals[0][0], program.out_info)]
+            assert (found, program(2.0).weak_type) == (expected, expected[1])
+            if plugrt.get_backend().capabilities.executable_serialization:
+                saved = serialize_executable.serialize(program)
+                loaded = serialize_executable.deserialize_and_load(*saved)
+                assert loaded(2.0).weak_type == loaded.out_info.weak_type == expected[1]
+
+
 @behaviour(
     21,
     "An export for several devices reshards arrays on these devices, and refuses those that are "

@@ -99,7 +99,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         types: list[ParameterType] | None = None
         loaded: Any = None
         if not exported.is_symbolic:
-            types = [(t.shape, t.dtype, False) for t in exported.static_types()]
+            types = [(t.shape, t.dtype, t.weak) for t in exported.in_avals]
             loaded = self._compile(exported.static_types(), self.devices)
         else:
             choose_platform(exported, self.devices[0].client)
@@ -274,11 +274,14 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
             argument_names=self._names,
             acts=not results,
         )
-        parameters = [(t.shape, t.dtype, False) for t in types]
+        weak = [aval.weak for aval in self.exported.in_avals]
+        parameters = [(t.shape, t.dtype, w) for t, w in zip(types, weak, strict=True)]
         launch = settle_shardings(launch, plan, parameters, results, executable.executable)
         outputs = [
-            intern_aval(sharding.whole_shape(part.shape), part.dtype, sharding, True)
-            for part, sharding in zip(results, launch.out_shardings, strict=True)
+            intern_aval(sharding.whole_shape(t.shape), t.dtype, sharding, True, aval.weak)
+            for t, sharding, aval in zip(
+                results, launch.out_shardings, self.exported.out_avals, strict=True
+            )
         ]
         self._check_results([s.shape for s in outputs])
         return LoadedProgram(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from plugrt.base import files
 from plugrt.errors import FileRefused, ProgramError
+from plugrt.execution.arrays.aval import Aval, intern_host_aval
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Program
 from plugrt.programs.executables import EXECUTABLE, find_maker
@@ -108,7 +110,8 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     if hlo is not None:
         return hlo
     if not code.startswith(MLIR_MAGIC) and _is_binary(code):
-        return _export_program(_read_export(code, title), name, title)
+        exported = _keep_weak_types(_read_export(code, title), source)
+        return _export_program(exported, name, title)
     _check_syntax(code, title)
     return Program(code, "mlir", name or _stem(title))
 
@@ -126,6 +129,20 @@ def _check_syntax(code: bytes, title: str) -> None:
                 f"{title} is no program: text of StableHLO begins with a module or a func.func, "
                 f"text of HLO with HloModule; {describe_contents(code)}", error.line, error.column,
             ) from error  # fmt: skip
+
+
+def _keep_weak_types(exported: Exported, source: object) -> Exported:
+    """Returns an export with the weak types of JAX's object, which are not in its files."""
+
+    def weaken(side: str) -> tuple[Aval, ...]:
+        known: tuple[Aval, ...] = getattr(exported, side)
+        stated = getattr(source, side, known)
+        return tuple(
+            intern_host_aval(aval.shape, aval.dtype, bool(one.weak_type))
+            for aval, one in zip(known, stated, strict=True)
+        )
+
+    return replace(exported, in_avals=weaken("in_avals"), out_avals=weaken("out_avals"))
 
 
 def _export_program(exported: Exported, name: str, title: str) -> ExportedProgram:
