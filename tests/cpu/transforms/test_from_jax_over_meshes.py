@@ -195,6 +195,10 @@ def test_the_memory_of_results() -> None:
     )
     jitted = jax.jit(lambda a: (a + 1, a * 2), out_shardings=(host, over("x")))
     f = plugrt.from_jax(jitted)
+    if not plugrt.get_backend().platform_version.startswith("jaxlib"):
+        with pytest.raises(Unimplemented, match=r"to memories. device_put the result there"):
+            f(A)
+        return
     assert kinds(f) == kinds(plugrt.jit(lambda a: f(a))) == ["pinned_host", None]
     assert kinds(plugrt.from_jax(lambda a: jitted(a))) == [None, None]  # as JAX within a jit
     assert kinds(plugrt.from_jax(lambda a: jax.device_put(a + 1, host))) == ["pinned_host"]
