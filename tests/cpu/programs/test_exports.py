@@ -25,6 +25,7 @@ from plugrt.errors import (
     InvalidArgument,
     ProgramError,
     Unimplemented,
+    UnknownPlatform,
 )
 from plugrt.export import ExportedProgram, deserialize
 from plugrt.wire.flatbuffers import root_table
@@ -504,6 +505,25 @@ def test_weak_results_are_those_of_jaxs_export() -> None:
                 saved = serialize_executable.serialize(program)
                 loaded = serialize_executable.deserialize_and_load(*saved)
                 assert loaded(2.0).weak_type == loaded.out_info.weak_type == expected[1]
+
+
+def test_an_export_follows_to_another_backend_that_it_is_for() -> None:
+    try:
+        other = plugrt.devices("numpy")[0]
+    except UnknownPlatform:
+        pytest.skip("no numpy backend here")
+    there = plugrt.device_put(X, other)
+    unchecked = [export.DisabledSafetyCheck.platform()]
+    anywhere = exported(lambda a: a + 1, shape(4, 3), disabled_checks=unchecked)
+    assert plugrt.compile(anywhere)(there).devices() == {other}
+    for program in (
+        plugrt.compile(anywhere, backend=plugrt.default_backend()),
+        plugrt.compile(exported(lambda a: a + 1, shape(4, 3))),
+    ):
+        with pytest.raises(ArgumentMismatch, match=r"(?s)elsewhere: .*args\[0\]: on .*numpy:0"):
+            program(there)
+    moving = plugrt.compile(exported(lambda a: a + 1, shape(4, 3)), device=plugrt.devices()[0])
+    same(moving(there), X + 1)
 
 
 @behaviour(

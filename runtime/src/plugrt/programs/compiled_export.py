@@ -36,6 +36,7 @@ from plugrt.programs.export_conversion import (
     ConvertedExport,
     choose_platform,
     convert_export,
+    is_for,
     require_bindings,
 )
 from plugrt.programs.export_placement import make_launch
@@ -90,7 +91,8 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         """The devices that it runs on."""
         self.device = self.devices[0]
         """The first of `devices`."""
-        self._follows = follows if len(self.devices) == 1 else None
+        if follows and len(self.devices) == 1:
+            self._follows = lambda device: follows(device) and is_for(exported, device.client)
         self._overrides = tuple(sorted(env_overrides.items()))
         in_tree = exported.in_tree.build()
         paths = [path for path, _ in pytrees.flatten_with_paths(in_tree)]

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
 
+def is_for(exported: Exported, target: Client | Topology) -> bool:
+    """Whether an export is for a backend, or says that it is not checked."""
+    names = {*exported.platforms} & {*process_backends().platforms_of(target)}
+    return bool(names) or "platform" in exported.disabled_safety_checks
+
+
 def choose_platform(exported: Exported, target: Client | Topology) -> int | None:
     """Returns the number of the platform that an export's module is told; None if it is for one.
 
