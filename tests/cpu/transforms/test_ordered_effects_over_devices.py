@@ -20,6 +20,7 @@ from plugrt import devices, lax
 from plugrt.errors import FailedPrecondition, Internal, Unimplemented
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
+from support import effort
 from support.behaviour import behaviour
 
 A = np.arange(8, dtype=np.float32)
@@ -83,14 +84,14 @@ def run_in(host: str) -> dict[str, Any]:
 )
 @pytest.mark.timeout(560)
 def test_calls_and_their_order_are_as_in_jax() -> None:
-    """Compares ten ways to call, on five sequences of meshes, of one, two and seven launches.
+    """Compares some of ten ways to call, five sequences of meshes, and three numbers of launches.
 
     Same as JAX: `io_callback(ordered=True)` over several devices: called once in `jit` over a mesh,
     by each device in `shard_map`, in the order of the thread's launches on whatever devices.
     """
     pytest.importorskip("jax")
     expected, found = run_in("jax"), run_in("plugrt")
-    assert len(expected) == 150
+    assert len(expected) == (150 if effort.WHOLE else 40)
     assert found == expected
 
 
