@@ -263,7 +263,7 @@ def old_jax(session: nox.Session) -> None:
 
 @nox.session
 def jax(session: nox.Session) -> None:
-    """JAX's own tests on the exported NumPy backend; -- pmap_test; JAX_SOURCE: a copy (1 h)."""
+    """JAX's own tests on exported NumPy; -- --in-place: on plugrt; JAX_SOURCE: a copy (1 h)."""
     run(session, "tools/test_jax.py")
 
 

@@ -1,11 +1,15 @@
-"""Runs JAX's own tests on the exported NumPy backend: ``nox -s jax``.
+"""Runs JAX's own tests on the exported NumPy backend, and with plugrt in place of JAX.
 
 JAX's test files, unmodified, of the release that is installed, run on JAX's CPU and on the platform
 ``numpy``, with 8 devices each. Of the tests that pass on the CPU 95 % must pass there, and each
 other one must have its reason in ``tools/jax_failures.toml``; an entry for a test that does not
 fail is an error too.
 
-    python tools/test_jax.py [FILE ...]
+    python tools/test_jax.py [--in-place] [FILE ...]
+
+With ``--in-place`` the files import plugrt in place of JAX (`support.in_jax_place`). The rules in
+``tools/jax_absences.toml`` say which tests do not apply, such as tests of derivatives. They are
+counted apart, and so are the tests of ``AxisType.Explicit``.
 
 A FILE is one of JAX's tests without its ending, such as ``pmap_test``. The sources are read from
 the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
@@ -22,23 +26,40 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.jax_outcomes import Comparison, compare, read_reasons, read_report  # noqa: E402
+from support.jax_outcomes import (  # noqa: E402
+    Comparison,
+    compare,
+    find_absences,
+    read_messages,
+    read_reasons,
+    read_report,
+)
 
 RELEASE = f"jax-v{version('jax')}"
 ARCHIVE = f"https://github.com/jax-ml/jax/archive/refs/tags/{RELEASE}.tar.gz"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plugrt/jax-tests"
 OUTPUT = ROOT / "build/test-jax"
 REASONS = ROOT / "tools/jax_failures.toml"
+ABSENCES = ROOT / "tools/jax_absences.toml"
 FILES = (
     *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
     "python_callback_test",
 )
+IN_PLACE = (
+    *("pjit_test", "shard_map_test", "layout_test", "array_test", "multi_device_test", "pmap_test"),
+    *("aot_test", "debug_nans_test", "python_callback_test", "random_test"),
+    *("lax_control_flow_test", "api_test"),
+)
+"""The files that run with plugrt in JAX's place."""
+EXPLICIT = "is Explicit: plugrt has no"
+"""A part of the message that refuses Explicit axes."""
 NEEDED_SHARE = 0.95
 PLATFORMS = {
     "cpu": {
@@ -49,6 +70,12 @@ PLATFORMS = {
         "JAX_PLATFORMS": "numpy,cpu",  # the first is the default; some tests put arrays on the CPU
         "JAX_PJRT_CLIENT_CREATE_OPTIONS": "num_devices:8",
         "XLA_FLAGS": "",
+    },
+    "plugrt": {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_ENABLE_X64": "0",
+        "PYTEST_PLUGINS": "support.in_jax_place",
     },
 }
 """For each platform the environment that gives it 8 devices."""
@@ -104,7 +131,8 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "device_under_test", "-p", "no:randomly"),
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"),
+        *(() if platform == "plugrt" else ("-p", "device_under_test")),
         *("-p", "no:cacheprovider", "-o", "addopts=", "-n", os.environ.get("WORKERS", "2")),
         *("--tb=short", "--timeout=900", f"--junitxml={report}", f"tests/{name}.py"),
     ]
@@ -112,7 +140,7 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
         **{key: value for key, value in os.environ.items() if not key.startswith("JAX_")},
         **PLATFORMS[platform],
         "JAX_NUM_GENERATED_CASES": "10",
-        "PYTHONPATH": str(install_absl()),
+        "PYTHONPATH": f"{install_absl()}:{ROOT / 'tests'}",
     }
     with report.with_suffix(".log").open("w") as log:
         subprocess.run(command, cwd=sources, env=environment, stdout=log, stderr=log, check=False)
@@ -130,12 +158,37 @@ def describe(name: str, found: Comparison) -> str:
     return "\n".join(lines)
 
 
+def run_in_place(names: Sequence[str]) -> int:
+    """Runs files with plugrt in JAX's place, and prints how many of the tests that apply pass."""
+    sources = find_sources()
+    for name in names or IN_PLACE:
+        ours = run_file(name, "plugrt", sources)
+        expected = {test for test, end in ours.items() if end != "skipped"}
+        messages = read_messages(OUTPUT / "plugrt" / f"{name}.xml")
+        absent = find_absences(messages, ABSENCES)
+        applicable = expected - absent.keys()
+        passed = {test for test in applicable if ours[test] == "passed"}
+        explicit = {test for test in applicable if EXPLICIT in messages.get(test, "")}
+        without = len(applicable) - len(explicit)
+        print(
+            f"{name:24} {len(passed):5} of {without:5} that apply pass "
+            f"({len(passed) / max(1, without):.1%}); {len(explicit)} more ask for Explicit axes, "
+            f"{len(expected) - len(applicable)} do not apply",
+            flush=True,
+        )
+        for test in sorted(applicable - passed - explicit):
+            print(f"  FAILED: {test}", flush=True)
+    return 0
+
+
 def main(names: list[str]) -> int:
     """Runs the files that are named, or all, and prints what was found."""
+    if "--in-place" in names:
+        return run_in_place([name for name in names if name != "--in-place"])
     sources, reasons = find_sources(), read_reasons(REASONS)
     good, passed, count = True, 0, 0
     for name in names or FILES:
-        cpu, numpy = (run_file(name, platform, sources) for platform in PLATFORMS)
+        cpu, numpy = (run_file(name, platform, sources) for platform in ("cpu", "numpy"))
         found = compare(cpu, numpy, reasons)
         print(describe(name, found), flush=True)
         good &= found.is_as_known

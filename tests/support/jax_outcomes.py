@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,40 @@ def read_report(path: Path) -> dict[str, str]:
             found[name] = "failed"
         else:
             found.setdefault(name, "skipped" if "skipped" in ends else "passed")
+    return found
+
+
+def read_messages(path: Path) -> dict[str, str]:
+    """Returns the message of each test that failed, from such a report."""
+    found: dict[str, str] = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        name = f"{case.get('classname', '').removeprefix('tests.')}.{case.get('name')}"
+        for end in case:
+            if end.tag in ("failure", "error"):
+                found[name] = f"{end.get('message', '')}\n{end.text or ''}"
+    return found
+
+
+def find_absences(messages: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Returns why tests that failed do not apply to plugrt: the reason of the first rule that fits.
+
+    A rule of the file names, by regular expressions, names of JAX's that plugrt does not aim to
+    have. It fits a test that failed since it used such a name. Raises ValueError for a rule without
+    a reason.
+    """
+    rules = []
+    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["absences"]:
+        if not entry["reason"]:
+            raise ValueError(f"{path}: {entry['names']} have no reason")
+        rules += [(re.compile(name), entry["reason"]) for name in entry["names"]]
+    found = {}
+    for test, message in messages.items():
+        for line in re.findall(r"^E +(.*(?:NotInPlugrt: |has no attribute '_).*)$", message, re.M):
+            used = re.search(r"NotInPlugrt: (\S+)|has no attribute '(_\w+)'", line)
+            name = used and (used[1] or used[2])
+            for rule, reason in rules:
+                if name and rule.fullmatch(name):
+                    found.setdefault(test, reason)
     return found
 
 
