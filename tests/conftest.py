@@ -92,6 +92,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return FixtureScheduling(config, log)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks a slow test, before pytest selects tests by their marks."""
+    from support.apart import mark_if_slow
+
+    mark_if_slow(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest tests first, so that no worker waits for one at the end.

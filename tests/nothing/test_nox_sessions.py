@@ -6,6 +6,7 @@ CI runs the sessions of the tests that `make test` skips.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -90,6 +91,24 @@ def test_slow_tests_are_there_and_run_by_ci() -> None:
         assert f"def {function}(" in (ROOT / file).read_text("utf-8"), name
     assert recorded("slow").commands[1][-2:] == ("tests", "given")
     assert "nox-slow" in run_by_ci()
+
+
+@pytest.mark.parametrize(
+    ("target", "runs"), [("slow", True), ("quick", False), ("sdk", False), ("", True)]
+)
+def test_slow_tests_run_in_their_session_and_where_they_are_asked_for(
+    target: str, runs: bool
+) -> None:
+    name = min(read_slow_tests())
+    select = ["-m", "apart"] if target in ("slow", "sdk") else []
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", *select, name.partition("::")[0],
+         "-p", "no:cacheprovider", "--setup-only", "-k", name.rpartition("::")[2]],
+        cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "PLUGRT_TEST_TARGET": target},
+    )  # fmt: skip
+    assert ("takes long: .venv/bin/nox -s slow runs it" in done.stdout) is not runs, done.stdout
+    assert (name in done.stdout) is runs, done.stdout  # the names of those that are set up
 
 
 def test_there_are_such_tests() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 
 import pytest
 
@@ -19,17 +20,29 @@ def runs_apart(session: str) -> pytest.MarkDecorator:
     return pytest.mark.apart(session)
 
 
-def skip_those_of_other_sessions(items: Iterable[pytest.Item]) -> None:
-    """Skips tests with a mark, unless `PLUGRT_TEST_TARGET` names their sessions.
+def sessions_that_run() -> list[str]:
+    """Returns the sessions that `PLUGRT_TEST_TARGET` names: `make test` sets it to ``quick``."""
+    return os.environ.get("PLUGRT_TEST_TARGET", "").split(",")
 
-    Where it is set, the tests in ``slow_tests.txt`` get the mark of ``slow``. `make test` sets it
-    to ``quick``, except for a part of the suite (``TESTS=``).
+
+@cache
+def _find_slow_tests() -> frozenset[str]:
+    return frozenset() if sessions_that_run() == [""] else read_slow_tests()
+
+
+def mark_if_slow(item: pytest.Item) -> None:
+    """Gives a test in ``slow_tests.txt`` the mark of the session ``slow``.
+
+    Not where `PLUGRT_TEST_TARGET` is not set, as for a part of the suite (``make test TESTS=``).
     """
-    sessions = os.environ.get("PLUGRT_TEST_TARGET", "").split(",")
-    slow = read_slow_tests() if sessions != [""] else frozenset()
+    if item.nodeid.partition("[")[0] in _find_slow_tests():
+        item.add_marker(runs_apart("slow"))
+
+
+def skip_those_of_other_sessions(items: Iterable[pytest.Item]) -> None:
+    """Skips tests with a mark, unless `PLUGRT_TEST_TARGET` names their sessions."""
+    sessions = sessions_that_run()
     for item in items:
-        if item.nodeid.partition("[")[0] in slow:
-            item.add_marker(runs_apart("slow"))
         for mark in item.iter_markers("apart"):
             if mark.args[0] not in sessions:
                 reason = f"takes long: .venv/bin/nox -s {mark.args[0]} runs it, as CI does"

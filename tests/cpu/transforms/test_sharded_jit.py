@@ -508,7 +508,11 @@ REFUSING: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("case", REFUSING)
 def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
-    """Same as JAX: shardings of one device refuse arrays that are committed elsewhere."""
+    """Compares each way to name one device.
+
+    Same as JAX: shardings of one device refuse arrays that are committed elsewhere; `in_shardings`
+    move whole ones.
+    """
     there = SingleDeviceSharding(devices()[-1])
     f = REFUSING[case](there)
     for place in (over("x"), over("x", "y"), over(), SingleDeviceSharding(devices()[1])):
@@ -518,8 +522,10 @@ def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
         else:
             with pytest.raises(ValueError, match=r"(?s)device_put.*device="):
                 f(x)
-        moved = plugrt.jit(_add_one, device=there.device)(x)
+        f_there = plugrt.jit(_add_one, device=there.device)
+        moved = f_there(x)
         assert moved.sharding == there
+        assert f_there.eval_shape(x).sharding == f_there.lower(x).out_info.sharding == there
         np.testing.assert_array_equal(moved, A + 1)
     assert f(A).sharding == there
 

@@ -177,6 +177,15 @@ def test_layouts_weak_types_and_wrong_places() -> None:
         S((8,), "float32", NamedSharding(Mesh([device], "x"), P(None, "x")))
     with pytest.raises(TypeError, match="argument v has the sharding 'x'"):
         plugrt.jit(lambda v: v).lower(SimpleNamespace(shape=(2,), dtype=np.float32, sharding="x"))
+    other = SingleDeviceSharding(plugrt.devices()[1])
+    both = SimpleNamespace(shape=(4, 8), dtype=np.float32, format=turned, sharding=other)
+    with pytest.raises(ValueError, match="state one of them"):
+        plugrt.jit(lambda v: v).lower(both)
+    both.sharding = turned.sharding
+    assert (
+        plugrt.jit(lambda v: v).lower(both).in_avals
+        == plugrt.jit(lambda v: v).lower(struct).in_avals
+    )
 
 
 @pytest.mark.parametrize("seed", seeds(6))

@@ -154,7 +154,8 @@ class JitFunction(StagedFunction[P, R]):
         return place_formats(launch, bound, avals, results, staged, formats)
 
     def _is_placed(self) -> bool:
-        return self._formats is not None or mesh_context.current().programs is not None
+        named = self._formats is not None or self._device is not None
+        return named or mesh_context.current().programs is not None
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -23,9 +23,20 @@ from plugrt.plugins.selection import backends
 
 
 def stated_place(struct: object) -> Any:
-    """Returns the ``format`` of an object, else its ``sharding``, or None."""
-    stated = getattr(struct, "format", None)
-    return stated if _is_format(stated) else getattr(struct, "sharding", None)
+    """Returns the ``format`` of an object, else its ``sharding``, or None.
+
+    Raises `InvalidArgument` where they contradict.
+    """
+    stated: Any = getattr(struct, "format", None)
+    sharding = getattr(struct, "sharding", None)
+    if not _is_format(stated):
+        return sharding
+    if sharding is not None and stated.sharding not in (None, sharding):
+        raise InvalidArgument(
+            f"{struct!r:.60} has the sharding {sharding!r} and the format {stated!r}, which is for "
+            "another sharding: state one of them"
+        )
+    return stated
 
 
 def stated_layout(x: object) -> object:
