@@ -277,7 +277,7 @@ def test_regions_within_regions_are_refused() -> None:
 
 def test_under_gspmd() -> None:
     if not plugrt.get_backend().platform_version.startswith("jaxlib"):
-        pytest.skip("another library's compiler may be Shardy's alone")
+        pytest.skip("no compiler known to have GSPMD here")
     seen: list[Any] = []
 
     def whole(x: Any) -> Any:
