@@ -31,11 +31,12 @@ def _find_slow_tests() -> frozenset[str]:
 
 
 def mark_if_slow(item: pytest.Item) -> None:
-    """Gives a test in ``slow_tests.txt`` the mark of the session ``slow``.
+    """Gives a test in ``slow_tests.txt`` the mark of the session ``slow``, unless another runs it.
 
     Not where `PLUGRT_TEST_TARGET` is not set, as for a part of the suite (``make test TESTS=``).
     """
-    if item.nodeid.partition("[")[0] in _find_slow_tests():
+    name = item.nodeid.partition("[")[0]
+    if name in _find_slow_tests() and not item.get_closest_marker("apart"):
         item.add_marker(runs_apart("slow"))
 
 

@@ -42,6 +42,7 @@ FAILS = {
 def run_programs(distribution: str, library: str) -> None:
     """Runs the programs of tests/pjrt on a library; each must pass, and none is skipped."""
     env = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library}", "XLA_FLAGS": ""}
+    env.pop("PLUGRT_TEST_TARGET", None)  # with the slow ones
     without = [] if distribution == "xla-cpu-pjrt" else [f"--deselect={NO_COST}"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROGRAMS, *without]
     done = children.run(command, cwd=ROOT, env=env, timeout=280)
