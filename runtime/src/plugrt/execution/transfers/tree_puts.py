@@ -45,6 +45,7 @@ from plugrt.interface import Device, HostBufferSemantics
 from plugrt.monitoring.listeners import listening
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+# Process-wide: the function of `plugrt.tracing`, which sets it when it is imported.
 _lift: Callable[[object], Any] | None = None
 
 
