@@ -303,10 +303,6 @@ def _errors() -> dict[str, Any]:
     }
 
 
-def _mesh_or_none(mesh: Any) -> contextlib.AbstractContextManager[None]:
-    return sharding.use_mesh(mesh)
-
-
 def jit(fun: Any = None, **options: Any) -> Any:
     """``jax.jit``; the function may be left out, for a decorator."""
     return plugrt.jit(**options) if fun is None else plugrt.jit(fun, **options)
@@ -421,7 +417,7 @@ def _names() -> dict[str, dict[str, Any]]:
         "jit": jit,
         "P": PartitionSpec,
         "NamedSharding": sharding.NamedSharding,
-        "set_mesh": _mesh_or_none,
+        "set_mesh": sharding.use_mesh,
         "eval_shape": lambda f, *args, **kwargs: jit(f).eval_shape(*args, **kwargs),
         "typeof": lambda x: x.aval,
         "float0": Missing("jax.float0"),
@@ -435,8 +431,8 @@ def _names() -> dict[str, dict[str, Any]]:
         **_public(sharding),
         "P": PartitionSpec,
         "PartitionSpec": PartitionSpec,
-        "set_mesh": _mesh_or_none,
-        "use_abstract_mesh": _mesh_or_none,
+        "set_mesh": sharding.use_mesh,
+        "use_abstract_mesh": sharding.use_mesh,
         "IndivisibleError": errors.ShapeError,
         "DuplicateSpecError": errors.ArgumentError,
     }

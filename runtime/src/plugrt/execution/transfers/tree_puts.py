@@ -62,7 +62,7 @@ def is_lifted(to: object) -> bool:
     """Whether a put to ``to`` belongs to the program that is traced; to a device it does not."""
     if _lift is None or not isinstance(to, Sharding | Space | PartitionSpec):
         return False
-    return _lift(0) is not None
+    return _lift(0) is not None  # a number adds nothing to the module
 
 
 def put_tree(
