@@ -18,38 +18,15 @@ from plugrt.errors import (
     Unimplemented,
     Unknown,
 )
-from plugrt.interface import (
-    Client,
-    CompileOptions,
-    Device,
-    DeviceAssignment,
-    ExecuteOptions,
-    Program,
-    TensorType,
-)
+from plugrt.interface import Client, CompileOptions, Device, Program
 from support.changed_headers import rewrite_header
-from support.xla_cpu import DONATED, add, program
+from support.xla_cpu import DONATED, add
 
 F4 = np.dtype(np.float32)
 
 
 def ones(client: Client, device: Device, value: float = 1) -> Any:
     return client.buffer_from_host(np.full(4, value, F4), device)
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 40])
-def test_any_number_of_arguments_and_results(client: Client, device: Device, count: int) -> None:
-    kinds = ", ".join(f"%a{i}: tensor<2xi32>" for i in range(count))
-    values = ", ".join(f"%a{i}" for i in range(count))
-    types = ", ".join(["tensor<2xi32>"] * count)
-    body = f"return {values} : {types}" if count else "return"
-    loaded = client.compile(program(body, kinds, types), CompileOptions())
-    arguments = [
-        (client.buffer_from_host(np.array([i, -i], np.int32), device),) for i in range(count)
-    ]
-    for _ in range(2):
-        results = loaded.execute(arguments)
-        assert [r.to_host()[0] for (r,) in results] == list(range(count))
 
 
 def test_facts_of_an_executable(client: Client) -> None:
@@ -73,81 +50,6 @@ def test_facts_of_an_executable(client: Client) -> None:
     assert executable.fingerprint() == same.fingerprint() != b""
     other = client.compile(add(), CompileOptions()).executable
     assert executable.fingerprint() != other.fingerprint()
-
-
-def test_events_when_they_are_wanted(client: Client, device: Device) -> None:
-    loaded = client.compile(add(), CompileOptions())
-    x = ones(client, device)
-    results, events = loaded.execute_with_events([(x,), (x,)])
-    assert len(events) == 1
-    told: list[object] = []
-    done = threading.Event()
-    events[0].on_ready(lambda error: (told.append(error), done.set()))
-    assert done.wait(60)
-    assert told == [None]
-    assert results[0][0].to_host()[0] == 2
-
-
-class TestSeveralDevices:
-    """Replicas and partitions in one launch."""
-
-    def test_replicas(self, client: Client) -> None:
-        body = """
-        %0 = "stablehlo.all_reduce"(%a) ({
-          ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-            %s = stablehlo.add %x, %y : tensor<f32>
-            stablehlo.return %s : tensor<f32>
-        }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<f32>) -> tensor<f32>
-        return %0 : tensor<f32>"""
-        psum = program(body, "%a: tensor<f32>", "tensor<f32>")
-        loaded = client.compile(psum, CompileOptions(num_replicas=4))
-        assert loaded.addressable_devices == tuple(client.devices())
-        assert loaded.device_assignment() == DeviceAssignment(((0,), (1,), (2,), (3,)))
-        shards = [
-            client.buffer_from_host(np.array(i, F4), d) for i, d in enumerate(client.devices())
-        ]
-        (results,) = loaded.execute([shards])
-        assert [r.device for r in results] == list(client.devices())
-        assert [float(r.to_host()) for r in results] == [6, 6, 6, 6]
-
-    def test_partitions(self, client: Client) -> None:
-        kind = 'tensor<8x2xf32> {mhlo.sharding = "{devices=[4,1]<=[4]}"}'
-        body = "%0 = stablehlo.add %a, %a : tensor<8x2xf32> return %0 : tensor<8x2xf32>"
-        loaded = client.compile(
-            program(body, f"%a: {kind}", kind),
-            CompileOptions(num_partitions=4, use_spmd_partitioning=True),
-        )
-        assert list(loaded.executable.output_types) == [TensorType((2, 2), F4)]
-        array = np.arange(16, dtype=F4).reshape(8, 2)
-        shards = [
-            client.buffer_from_host(array[2 * i : 2 * i + 2], d)
-            for i, d in enumerate(client.devices())
-        ]
-        (results,) = loaded.execute([shards])
-        np.testing.assert_array_equal(np.vstack([r.to_host() for r in results]), array * 2)
-
-    def test_device_assignment(self, client: Client) -> None:
-        options = CompileOptions(2, 1, DeviceAssignment(((3,), (1,))))
-        loaded = client.compile(add(), options)
-        assert [d.id for d in loaded.addressable_devices] == [3, 1]
-        assert loaded.device_assignment() == options.device_assignment
-        arguments = [[ones(client, client.devices()[i], value=i) for i in (3, 1)] for _ in range(2)]
-        (results,) = loaded.execute(arguments)
-        assert [r.to_host()[0] for r in results] == [6, 2]
-
-    def test_wrong_number_of_shards(self, client: Client, device: Device) -> None:
-        loaded = client.compile(add(), CompileOptions(num_replicas=2))
-        x = ones(client, device)
-        with pytest.raises(InvalidArgument, match=r"0 of 'add' has 1 shards; .* 2 devices"):
-            loaded.execute([(x,), (x,)])
-
-    @pytest.mark.parametrize("options", [
-        CompileOptions(num_replicas=8),
-        CompileOptions(device_assignment=DeviceAssignment(((77,),))),
-    ])  # fmt: skip
-    def test_devices_that_are_not_there(self, client: Client, options: CompileOptions) -> None:
-        with pytest.raises(InvalidArgument, match="No matching device found for device_id"):
-            client.compile(add(), options)
 
 
 class TestBadArguments:
@@ -182,39 +84,9 @@ class TestBadArguments:
                 loaded.execute(arguments)  # type: ignore[arg-type]
         assert loaded.execute([(x,), (x,)])[0][0].to_host()[0] == 2
 
-    def test_deleted_executable(self, client: Client, device: Device) -> None:
-        loaded = client.compile(add(), CompileOptions())
-        x = ones(client, device)
-        loaded.execute([(x,), (x,)])
-        loaded.delete()
-        loaded.delete()
-        assert loaded.is_deleted()
-        with pytest.raises(FailedPrecondition, match="'add' was deleted"):
-            loaded.execute([(x,), (x,)])
-
 
 class TestDonation:
     """Arguments whose memory a launch takes."""
-
-    def test_donated_argument_is_marked(self, client: Client, device: Device) -> None:
-        loaded = client.compile(add(donate=DONATED), CompileOptions())
-        for _ in range(2):
-            x, y = ones(client, device), ones(client, device)
-            ((result,),) = loaded.execute([(x,), (y,)])
-            assert (x.is_deleted(), y.is_deleted()) == (True, False)
-            with pytest.raises(DeletedBuffer, match="was donated to a launch of 'add'"):
-                x.to_host()
-            with pytest.raises(DeletedBuffer, match=r"argument 0 of 'add' .* was donated"):
-                loaded.execute([(x,), (y,)])
-            assert result.to_host()[0] == 2
-
-    def test_non_donatable_input(self, client: Client, device: Device) -> None:
-        loaded = client.compile(add(donate=DONATED), CompileOptions())
-        x, y = ones(client, device), ones(client, device)
-        options = ExecuteOptions(non_donatable_input_indices=(0,))
-        ((result,),) = loaded.execute([(x,), (y,)], options)
-        assert not x.is_deleted()
-        assert (x.to_host()[0], result.to_host()[0]) == (1, 2)
 
     def test_donor(self, client: Client, device: Device) -> None:
         donor = add(donate="{jax.buffer_donor = true}")
@@ -226,15 +98,6 @@ class TestDonation:
             x.is_deleted()
             == client.library.call("Buffer_IsDeleted", buffer=x._pointer or x._dead).is_deleted
         )
-
-    def test_on_several_devices(self, client: Client) -> None:
-        loaded = client.compile(add(donate=DONATED), CompileOptions(num_replicas=2))
-        x = [ones(client, d) for d in client.devices()[:2]]
-        y = [ones(client, d) for d in client.devices()[:2]]
-        (results,) = loaded.execute([x, y])
-        assert all(b.is_deleted() for b in x)
-        assert not any(b.is_deleted() for b in y)
-        assert [r.to_host()[0] for r in results] == [2, 2]
 
     def test_one_array_as_both_arguments(self, client: Client) -> None:
         """Refused before a device runs: XLA refuses it on one of two, and hangs the next launch."""
@@ -252,27 +115,6 @@ class TestDonation:
 
 class TestStoring:
     """Executables as bytes."""
-
-    def test_there_and_back(self, client: Client, own_client: Client) -> None:
-        stored = client.compile(add(), CompileOptions()).executable.serialize()
-        for where in (client, own_client):
-            loaded = where.deserialize_executable(stored)
-            device = where.devices()[0]
-            x = ones(where, device)
-            assert list(loaded.executable.output_types) == [TensorType((4,), F4)]
-            assert loaded.execute([(x,), (x,)])[0][0].to_host()[0] == 2
-
-    def test_with_other_options(self, client: Client) -> None:
-        stored = client.compile(add(), CompileOptions()).executable.serialize()
-        options = CompileOptions(device_assignment=DeviceAssignment(((2,),)))
-        loaded = client.deserialize_executable(stored, options)
-        assert [d.id for d in loaded.addressable_devices] == [2]
-
-    def test_donation_is_known_again(self, client: Client, device: Device) -> None:
-        stored = client.compile(add(donate=DONATED), CompileOptions()).executable.serialize()
-        x = ones(client, device)
-        client.deserialize_executable(stored).execute([(x,), (ones(client, device),)])
-        assert x.is_deleted()
 
     def test_corrupt_and_cut(self, client: Client) -> None:
         stored = client.compile(add(), CompileOptions()).executable.serialize()
