@@ -54,8 +54,8 @@ def _make_device_error(device: object) -> InvalidArgument:
 
 
 def shard_like(x: Array, model: Array) -> Array:
-    """Returns ``x`` on the devices of ``model`` if that is on several."""
-    if current_trace() is None and len(model.sharding.devices) > 1:
+    """Returns ``x`` on the devices of ``model`` if that is over a mesh."""
+    if current_trace() is None and not isinstance(model.sharding, SingleDeviceSharding):
         return place(x, model.sharding)
     return x
 

@@ -24,7 +24,6 @@ from plugrt.array_api.indexing import functions
 from plugrt.array_api.indexing.at import IndexUpdateHelper
 from plugrt.array_api.reduction_methods import REDUCTION_METHODS, refuse_out
 from plugrt.errors import InvalidArgument
-from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.trace import current_trace
 
@@ -39,7 +38,7 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.ndim:
         raise TypeError("iteration over a 0-d array")
     rows = range(self.shape[0])
-    if current_trace() is not None or type(self.sharding) is not SingleDeviceSharding:
+    if current_trace() is not None or self.sharding.plain_device is None:
         return (self[i] for i in rows)
     if len(rows) <= _ROWS:
         return iter(manipulation.unstack(self) if rows else ())

@@ -78,12 +78,11 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     def place(staged: Staged, avals: Sequence[Aval]) -> Launch:
         """States the results' shardings: not each backend derives them from the constraints."""
         made = resolve_launch(staged, avals)
-        if len(made.devices) > 1:
-            stated = [
-                chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
-                for one, chosen in zip(map(_sharding_of, found), made.out_shardings, strict=True)
-            ]
-            made = replace(made, out_shardings=tuple(stated))
+        stated = [
+            chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
+            for one, chosen in zip(map(_sharding_of, found), made.out_shardings, strict=True)
+        ]
+        made = replace(made, out_shardings=tuple(stated))
         if not any(isinstance(one, Format) for one in found):
             return made
         asked = [one.layout if isinstance(one, Format) else None for one in found]

@@ -62,6 +62,19 @@ def operations_within(op: Any) -> Iterator[ir.Operation]:
                 yield from operations_within(view.operation)
 
 
+def find_dependent(block: ir.Block, arguments: Sequence[int]) -> list[bool]:
+    """Returns whether each value that a block returns depends on one of these arguments of it.
+
+    Each result of an operation depends on all that is used within it.
+    """
+    reached = {block.arguments[i] for i in arguments}
+    for view in block.operations:
+        inner = operations_within(view.operation)
+        if any(value in reached for operation in inner for value in operation.operands):
+            reached.update(view.operation.results)
+    return [value in reached for value in returned_values(block)]
+
+
 def callee(op: Any, attribute: str = "callee") -> str:
     """Returns the symbol of the function that a ``func.call`` calls, or that an attribute names."""
     return str(ir.FlatSymbolRefAttr(op.operation.attributes[attribute]).value)

@@ -26,6 +26,7 @@ from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import Version, bytecode, parse, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.platform_cases import resolve_platforms
+from plugrt.stablehlo.regions import find_dependent, functions_by_name
 from plugrt.stablehlo.shardy_to_gspmd import to_gspmd
 from plugrt.tracing.entry import Parameter
 from plugrt.tracing.finished_module import finish_module
@@ -119,6 +120,11 @@ class Staged:
         digest = hashlib.sha256(self.text.encode()).digest()
         key = (digest, plan.name, plan.kept, plan.sources, plan.fed, plan.donated)
         return replace(self, loaded=compiled.get_or_make(key, lambda: self.loaded))
+
+    def depends_on(self, parameters: Sequence[int]) -> list[bool]:
+        """Returns whether each computed result depends on one of these parameters of ``main``."""
+        main = functions_by_name(self.module)["main"].regions[0].blocks[0]
+        return find_dependent(main, parameters)
 
     @property
     def depends_on_platform(self) -> bool:

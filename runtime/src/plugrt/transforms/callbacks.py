@@ -23,9 +23,9 @@ from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype
 from plugrt.execution.executables.effects import await_ordered
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.placement.device_claims import claims_of, resolve_devices
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.replica_sharding import current_replicas
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.whole_arrays import put_beside
 from plugrt.execution.trees import pytrees
@@ -302,7 +302,7 @@ def _call_now(
         await_ordered()
     returned = results.check(function(*[np.array(array) for array in arrays]))
     here = SingleDeviceSharding(devices[0])
-    where = next((a.sharding for a in avals if is_divided(a.sharding)), here)
+    where = next((a.sharding for a in avals if isinstance(a.sharding, TiledSharding)), here)
     return pytrees.unflatten(
         results.spec, [put_beside(host, where, committed) for host in returned]
     )

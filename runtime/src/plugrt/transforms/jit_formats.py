@@ -14,11 +14,11 @@ from plugrt.execution.placement.launch_layouts import lay_out_results, make_conc
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout
@@ -79,7 +79,7 @@ def _has_layout(leaf: _Leaf) -> bool:
     if isinstance(leaf, PartitionSpec):
         return True
     sharding = leaf.sharding if leaf else None
-    if sharding and (sharding.memory_kind is not None or is_divided(sharding)):
+    if sharding and (sharding.memory_kind is not None or isinstance(sharding, TiledSharding)):
         return True
     return bool(leaf and leaf.layout)
 
@@ -183,7 +183,7 @@ def place_formats(
         raise StructureError("jit's in_shardings with layouts or memories takes no keywords")
     ins = [*ins, *[None] * (len(avals) - len(ins))]
     outs = after.spread(out, "the results")
-    if launch.partitions == 1:  # else they are the shardings that the program is divided by
+    if launch.whole is None:  # else they are the shardings that the program is divided by
         [device] = launch.devices
         launch = replace(
             launch,

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution.arrays.aval import Aval, intern_host_aval, is_placed
+from plugrt.execution.arrays.aval import Aval, intern_host_aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.programs import compile_options, load, resolve_launch
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.placement.result_avals import result_avals
-from plugrt.execution.shardings.divided import is_divided
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import (
@@ -144,8 +144,8 @@ class Traced(StageInfo):
         return self._placed
 
     def _has_mesh(self) -> bool:
-        return any(is_placed(aval) and is_divided(aval.sharding) for aval in self.avals) or any(
-            claim.mesh is not None or len(claim.devices) > 1 for claim in self.staged.claims
+        return any(isinstance(aval.sharding, TiledSharding) for aval in self.avals) or any(
+            claim.is_over_mesh for claim in self.staged.claims
         )
 
     def _options(self) -> CompileOptions:

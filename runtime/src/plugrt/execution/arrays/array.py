@@ -181,7 +181,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     def device(self) -> Device | Sharding:
         """The device, or for an array on several devices its sharding (as in JAX)."""
         sharding = self._aval.sharding
-        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+        return sharding.devices[0] if sharding.num_devices == 1 else sharding
 
     def devices(self) -> set[Device]:
         """Returns the devices that hold a part."""

@@ -77,7 +77,8 @@ class Contents(Conversions):
                 shards = (aval.opener or _keep_opener(aval))(held)
             try:
                 read = None
-                if type(aval.sharding) is SingleDeviceSharding:
+                where = aval.sharding
+                if type(where) is SingleDeviceSharding or where.plain_device is not None:
                     # A backend's shards may read at once, and little of it by a shorter way.
                     read = getattr(shards, "read_to_host", None) or getattr(shards, "to_host", None)
                 host = read() if read else self._read(shards)
@@ -95,8 +96,6 @@ class Contents(Conversions):
 
     def _read(self, shards: Shards) -> npt.NDArray[np.generic]:
         sharding = self._aval.sharding
-        if type(sharding) is SingleDeviceSharding:
-            return self._first(shards).to_host()
         if sharding.is_fully_replicated and len(sharding.devices) == 1:
             return self._first(shards).to_host()
         return self._assemble(shards)
@@ -212,7 +211,7 @@ def _keep_opener(aval: ArrayAval) -> Callable[[Any], Shards]:
     part = TensorType(shape, aval.dtype, aval.layout)
     form = device.client.held_form(part, memory)
     aval.opener = form.open
-    if type(sharding) is SingleDeviceSharding:
+    if type(sharding) is SingleDeviceSharding or sharding.plain_device is not None:
         aval.reader = compile_reader(device.client, part, form)
     return form.open
 

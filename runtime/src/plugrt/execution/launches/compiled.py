@@ -21,8 +21,8 @@ from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.pipeline import Runner, make_runner
 from plugrt.execution.placement.placement import AnyLayout
-from plugrt.execution.shardings.divided import is_divided
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, Executable, Layout, MemoryAnalysis, OptionValue, TensorType
@@ -318,7 +318,7 @@ def _order(layout: AnyLayout) -> str:
 
 
 def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
-    if not is_divided(target):
+    if not isinstance(target, TiledSharding):
         return repr(lies)
     if repr(lies) != repr(target):
         return f"{lies!r}; taken in {target!r}"

@@ -58,7 +58,7 @@ def make_placer(
         elif not is_placed(aval):
             if aval.is_number and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
-            elif aval.weak or layout is not None or not _is_plain(target):
+            elif aval.weak or layout is not None or target.plain_device is None:
                 steps.append((position, i, _make_host_step(target, dtype, layout)))
             else:
                 hosts.append((position, i))
@@ -79,7 +79,8 @@ def make_placer(
 def can_put_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
     return launch.is_plain or (
-        _is_plain(launch.in_shardings[i]) and require_chosen(launch.in_layout(i)) is None
+        launch.in_shardings[i].plain_device is not None
+        and require_chosen(launch.in_layout(i)) is None
     )
 
 
@@ -89,10 +90,6 @@ def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
     return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
         target, aval.ndim
     )
-
-
-def _is_plain(target: Sharding) -> bool:
-    return isinstance(target, SingleDeviceSharding) and target.memory_kind is None
 
 
 def _place_needed(
@@ -179,8 +176,7 @@ def _make_layout_step(target: Sharding, layout: Layout | None) -> Callable[[Arra
 def _make_move_step(
     source: Sharding, target: Sharding, exclusive: bool
 ) -> Callable[[Array], Shards]:
-    if isinstance(target, SingleDeviceSharding) and _is_plain(target):
-        device = target.device
+    if (device := target.plain_device) is not None:
         if isinstance(source, SingleDeviceSharding):
             return _make_copy_step(source.device, device)
         if not exclusive:

@@ -113,6 +113,9 @@ class TracedProgram(Protocol):
     def depends_on_platform(self) -> bool:
         """Whether platforms may have programs of their own of it."""
 
+    def depends_on(self, parameters: Sequence[int]) -> list[bool]:
+        """Returns whether each computed result depends on one of these parameters."""
+
     def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
         """Returns what a platform of these names compiles: itself, if nothing depends on it."""
 
@@ -206,16 +209,16 @@ def resolve_launch(
         claims.append(surrounding)
     devices, committed = resolve_devices(claims, repr(plan.name))
     avals = [aval_over(aval, devices) for aval in avals] if devices else avals
-    if len(devices) != 1:
-        kinds = traced.out_memory_kinds
-        divided = divide_launch(plan, avals, devices, claims, asked, kinds, captured)
+    if len(devices) == 1 and asked is not None:
+        _check_asked(asked, avals, traced)
+    over_mesh = explicit is None and any(claim.is_over_mesh for claim in claims)
+    if len(devices) != 1 or over_mesh:
+        divided = divide_launch(traced, avals, devices, claims, asked, captured)
         divided = keep_layouts(divided, plan, avals)
         if devices or explicit is None:
             return divided
         return place_on_first(divided, repr(plan.name), explicit)
     [device] = devices
-    if asked is not None:
-        _check_asked(asked, avals, traced)
     launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
     if traced.out_memory_kinds:
         kinds = traced.out_memory_kinds

@@ -11,6 +11,7 @@ from plugrt.execution.placement.default_device import default_device, require_ad
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.interface import Device
 
 
@@ -25,6 +26,11 @@ class Claim:
     """What it divides over them, if it is a sharding."""
     mesh: AbstractMesh | None = None
     """Where no devices are named: the program is over a mesh of as many, whichever they are."""
+
+    @property
+    def is_over_mesh(self) -> bool:
+        """Whether the program is divided over its devices, be it over one."""
+        return self.mesh is not None or isinstance(self.sharding, TiledSharding)
 
 
 def sharding_claim(source: Callable[[], str], sharding: Sharding) -> Claim:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from plugrt.errors import ArgumentMismatch, ShapeError
 from plugrt.execution.arrays.arguments import ParameterType
@@ -13,8 +14,9 @@ from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, PartlyChose
 from plugrt.execution.placement.device_claims import Claim, first_devices, sharding_claim
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.auto_sharding import AUTO
-from plugrt.execution.shardings.divided import is_divided, replicate
+from plugrt.execution.shardings.divided import replicate
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.named_sharding import (
     NamedSharding,
@@ -22,7 +24,11 @@ from plugrt.execution.shardings.named_sharding import (
     over_devices,
 )
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import Sharding, default_memory_kind
+from plugrt.execution.shardings.sharding_base import (
+    Sharding,
+    SingleDeviceSharding,
+    default_memory_kind,
+)
 from plugrt.interface import Device, TensorType
 
 
@@ -104,45 +110,66 @@ def refuse_placed(lies: Sharding, asked: Sharding, describe: Callable[[], str]) 
     )
 
 
+class DividedProgram(Protocol):
+    """What `divide_launch` asks of a traced function."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def output_types(self) -> Sequence[TensorType]: ...
+    @property
+    def out_memory_kinds(self) -> Sequence[str | None]: ...
+    def depends_on(self, parameters: Sequence[int]) -> list[bool]:
+        """Returns whether each computed result depends on one of these parameters."""
+
+
 def divide_launch(
-    plan: Plan,
+    traced: DividedProgram,
     avals: Sequence[Aval],
     devices: tuple[Device, ...],
     claims: Sequence[Claim],
     asked: AskedShardings | None,
-    out_memory_kinds: Sequence[str | None] = (),
     captured: Sequence[Aval | None] = (),
 ) -> Launch:
-    """Returns the launch of one program that is divided over devices.
+    """Returns the launch of one program that is divided over the devices of a mesh.
 
     Arguments are taken as ``asked``, else as they lie, else as the compiler chooses; scalars, and
     what the program does not compute with, whole on each device. Results are left as ``asked``,
-    else as the compiler chooses, in the memories that the program puts them in
-    (``out_memory_kinds``); those that are arguments stay as they are. ``captured`` are the arrays
-    among what the function closed over that are taken as they lie, too. Without ``devices`` it is
-    over an `AbstractMesh`: see `place_on_first`. Raises
+    else as the compiler chooses, in the memories that the program puts them in; those that are
+    arguments stay as they are. Over one device there is nothing to choose: see `_name_alone`.
+    ``captured`` are the arrays among what the function closed over that are taken as they lie, too.
+    Without ``devices`` it is over an `AbstractMesh`: see `place_on_first`. Raises
     `ArgumentMismatch` for a committed argument that lies otherwise than asked for.
     """
+    plan, kinds = traced.plan, traced.out_memory_kinds
     auto_mesh: tuple[int, ...] = ()
     if asked is not None:
         auto_mesh, asked = asked.auto_mesh, asked.over(devices)
     wanted = asked.arguments if asked else (None,) * len(avals)
-    whole = _make_whole_sharding(claims, devices)
     firm = asked is not None and not asked.from_program
-    free = {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
-    taken = tuple(
+    stated = [
         _argument_sharding(aval, one, devices, firm, partial(plan.describe, i))
-        or (UNSPECIFIED if i in free else whole)
         for i, (aval, one) in enumerate(zip(avals, wanted, strict=True))
-    )
+    ]
+    whole = _make_whole_sharding(claims, devices)
+    alone = whole.num_devices == 1
+    if alone:  # as in JAX it is over the mesh of the first argument that has one
+        whole = next((replicate(s) for i in plan.kept if (s := stated[i])), whole)
+        auto_mesh = ()
+    free = set() if alone else {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
+    taken = tuple(s or (UNSPECIFIED if i in free else whole) for i, s in enumerate(stated))
     closed_over = tuple(_place_of(aval, devices) or whole for aval in captured)
+    computed = _name_alone(traced, avals, taken, whole) if alone else None
     left: list[Sharding] = []
     for output, (origin, i) in enumerate(plan.sources):
         one = asked.results[output] if asked else None
         if isinstance(one, NamedSharding) and one.is_partial:
-            one = PartlyChosen(one) if origin == "result" else None
-        result = one or _choose_result(origin, i, taken, closed_over, whole)
-        kind = out_memory_kinds[output] if out_memory_kinds else None
+            open_result = replicate(one) if alone else PartlyChosen(one)
+            one = open_result if origin == "result" else None
+        if one is None and origin == "result":
+            one = computed[output] if computed else UNSPECIFIED
+        result = one or _keep_sharding(origin, i, taken, closed_over, whole)
+        kind = kinds[output] if kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
     return Launch(
         1, whole.num_devices, devices, taken, tuple(left), committed=True, whole=whole,
@@ -150,19 +177,43 @@ def divide_launch(
     )  # fmt: skip
 
 
-def _choose_result(
+def _keep_sharding(
     origin: str,
     i: int,
     taken: Sequence[Sharding],
     closed_over: Sequence[Sharding],
     whole: Sharding,
 ) -> Sharding:
-    """Returns the sharding of a result that nobody asked for; ``i`` is its number at its origin."""
-    if origin == "result":
-        return UNSPECIFIED
+    """Returns the sharding of a result that is not computed; ``i`` is its number at its origin."""
     if origin == "constant" and closed_over:
         return closed_over[i]
     return taken[i] if origin == "argument" else whole
+
+
+def _name_alone(
+    traced: DividedProgram, avals: Sequence[Aval], taken: Sequence[Sharding], whole: Sharding
+) -> list[Sharding]:
+    """Returns the shardings of results on one device: what divides nothing there names axes.
+
+    As in JAX, a result has the spec of the first argument where it has as many dimensions, and
+    depends on an array or a struct over its mesh; else it is whole over that mesh.
+    """
+    kept = traced.plan.kept
+    model = taken[kept[0]] if kept else whole
+    if not isinstance(model, NamedSharding) or model == whole:
+        return [whole] * len(traced.plan.sources)
+    shape, ndim = model.mesh.abstract_mesh, avals[kept[0]].ndim
+    over = [position for position, i in enumerate(kept) if _mesh_of(avals[i]) == shape]
+    named, follows = NamedSharding(model.mesh, model.spec), traced.depends_on(over)
+    return [
+        named if origin == "result" and follows[i] and len(t.shape) == ndim else whole
+        for (origin, i), t in zip(traced.plan.sources, traced.output_types, strict=True)
+    ]
+
+
+def _mesh_of(aval: Aval) -> AbstractMesh | None:
+    lies = aval.sharding
+    return lies.mesh.abstract_mesh if isinstance(lies, NamedSharding) else None
 
 
 def _make_whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sharding:
@@ -198,10 +249,16 @@ def _argument_sharding(
 
 
 def _place_of(aval: Aval | None, devices: tuple[Device, ...]) -> Sharding | None:
-    """Returns the sharding of an array that is divided over the devices of a launch; else None."""
+    """Returns the sharding of an array that is on the devices of a launch; else None.
+
+    A committed array on a device by itself is used in the default memory.
+    """
     lies = aval.sharding if aval is not None else None
-    if lies is None or not is_divided(lies):
+    if aval is None or lies is None:
         return None
+    if isinstance(lies, SingleDeviceSharding):
+        here = aval.committed and lies.devices == devices
+        return SingleDeviceSharding(lies.device) if here else None
     return lies if devices == (() if is_abstract(lies) else lies.devices) else None
 
 
@@ -251,10 +308,10 @@ def launch_key(
     """Returns what launches have in common that one executable serves.
 
     Equivalent shardings of different classes are one, and whether results are committed makes no
-    difference.
+    difference. Over one device all that names it is.
     """
     launch = replace(launch, committed=False)
-    if launch.partitions == 1:
+    if launch.partitions == 1 and launch.whole is None:
         return launch
     ranks = [len(shape) for shape, _, _ in types]
     return replace(

@@ -76,7 +76,7 @@ class Launch:
     def is_plain(self) -> bool:
         """Whether it is on one device, with everything in the default memory and layout."""
         for sharding in {*self.in_shardings, *self.out_shardings}:
-            if type(sharding) is not SingleDeviceSharding or sharding.memory_kind is not None:
+            if sharding.plain_device is None:
                 return False
         return not self.names_layouts
 

@@ -1,4 +1,4 @@
-"""`is_divided`, `replicate`: shardings that computations follow to several devices."""
+"""`replicate`: the sharding of whole arrays on the same devices."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
-from plugrt.execution.shardings.sharding_base import Sharding
-from plugrt.execution.shardings.tiled_sharding import TiledSharding
-
-
-def is_divided(sharding: Sharding) -> bool:
-    """Whether computations follow an array with it to several devices."""
-    return isinstance(sharding, TiledSharding) and sharding.num_devices > 1
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 
 
 def replicate(sharding: Sharding) -> Sharding:
@@ -21,4 +15,6 @@ def replicate(sharding: Sharding) -> Sharding:
         return NamedSharding(sharding.mesh, PartitionSpec())
     if isinstance(sharding, PositionalSharding):
         return sharding.replicate()
+    if sharding.num_devices == 1:
+        return SingleDeviceSharding(sharding.devices[0])
     return GSPMDSharding.get_replicated(sharding.devices)

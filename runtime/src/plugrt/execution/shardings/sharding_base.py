@@ -57,6 +57,11 @@ class Sharding:
         """The kind of memory that the parts are in; None is the devices' default."""
         return None
 
+    @property
+    def plain_device(self) -> Device | None:
+        """The one device of arrays that are whole in its default memory; None for other arrays."""
+        return None
+
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the shape of one device's part of an array of ``global_shape``.
 
@@ -222,6 +227,10 @@ class SingleDeviceSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         return True
+
+    @property
+    def plain_device(self) -> Device | None:
+        return self._device if self._memory_kind is None else None
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:

@@ -41,6 +41,10 @@ class TiledSharding(Sharding):
     def memory_kind(self) -> str | None:
         return self._memory_kind
 
+    @property
+    def plain_device(self) -> Device | None:
+        return self._devices[0] if len(self._devices) == 1 and self._memory_kind is None else None
+
     def _make_tiling(self, ndim: int) -> Tiling:
         """Returns how arrays of ``ndim`` dimensions are divided; `ShapeError` if they cannot be."""
         raise NotImplementedError

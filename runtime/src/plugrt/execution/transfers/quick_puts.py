@@ -13,7 +13,6 @@ from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.array import Array, launch_form
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Client, Device, Shards
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
@@ -68,9 +67,9 @@ def keep_put(x: Any, device: object, made: Any) -> None:
 
 def _compile(aval: Aval, made: Array) -> Any:
     """Returns what puts such values, None where there is more to do."""
-    if not _is_on_one(made.sharding) or made._aval.layout is not None:
+    device = made.sharding.plain_device
+    if device is None or made._aval.layout is not None:
         return None
-    [device] = made.sharding.devices
     if is_placed(aval):
         return _compile_move(aval, device)
     client, dtype = device.client, made.dtype
@@ -110,16 +109,12 @@ def compile_copy(aval: ArrayAval, device: Device) -> Any:
 
 def _is_copied_within_client(aval: ArrayAval, device: Device) -> bool:
     """Whether such arrays, each on one device, are copied to another of the same client."""
-    if not _is_on_one(aval.sharding) or aval.layout is not None:
+    source = aval.sharding.plain_device
+    if source is None or aval.layout is not None:
         return False
-    [source] = aval.sharding.devices
     client = device.client
     return (
         source.client is client
         and source is not device
         and client.capabilities.device_to_device_copy
     )
-
-
-def _is_on_one(sharding: Sharding) -> bool:
-    return type(sharding) is SingleDeviceSharding and sharding.memory_kind is None

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from plugrt.execution.arrays.array import Array, new_array
 from plugrt.execution.arrays.array_making import array_on, change_layout, share_buffers, share_parts
 from plugrt.execution.arrays.aval import intern_aval
-from plugrt.execution.shardings.divided import is_divided, replicate
+from plugrt.execution.shardings.divided import replicate
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.transfers.exchanges import exchange, has_own_buffers
 from plugrt.execution.transfers.sharded_transfer import gather, put_sharded
 from plugrt.interface import Device, HostBufferSemantics
@@ -48,7 +49,7 @@ def put_whole(
 
 def beside(sharding: Sharding) -> Sharding:
     """Returns where host values go that meet an array with a sharding: whole on its devices."""
-    if is_divided(sharding):
+    if isinstance(sharding, TiledSharding):
         return replicate(sharding)
     return SingleDeviceSharding(sharding.devices[0])
 

@@ -1,0 +1,193 @@
+"""A mesh stays a mesh, be it of one device: shardings keep `.mesh` and `.spec` as in JAX.
+
+Same as JAX: a mesh of one device is a mesh: each function that accepts or returns a sharding keeps
+its mesh and its spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+import plugrt.sharding
+from support.jax_oracle import jax
+
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+MESHES = {"1": (1,), "1 x 1": (1, 1), "2": (2,), "2 x 1": (2, 1)}
+
+
+def make_side(library: Any, functions: Any, devices: Any, shape: tuple[int, ...]) -> Any:
+    """Returns the names of one library, shardings over a mesh of a shape, and arrays in them."""
+    s = library.sharding
+    here = np.array(devices[: int(np.prod(shape))], object).reshape(shape)
+    mesh = s.Mesh(here, ("x", "y")[: len(shape)])
+    rows, columns = (s.NamedSharding(mesh, s.PartitionSpec(*spec)) for spec in ("x", [None, "x"]))
+    put = library.device_put
+    return SimpleNamespace(
+        m=library, P=s.PartitionSpec, xp=functions, put=put, jit=library.jit, mesh=mesh,
+        size=mesh.size, rows=rows, columns=columns, first=s.SingleDeviceSharding(devices[0]),
+        a=put(X, rows), b=put(X, columns), c=put(X, s.NamedSharding(mesh, s.PartitionSpec())),
+        struct=lambda where=None: library.ShapeDtypeStruct((8, 8), np.float32, sharding=where),
+        constrain=library.lax.with_sharding_constraint,
+    )  # fmt: skip
+
+
+def compile_info(lowered: Any) -> Any:
+    compiled = lowered.compile()
+    return (
+        *compiled.input_shardings[0],
+        compiled.output_shardings,
+        [info.sharding for info in plugrt.tree.leaves(compiled.out_info)],
+    )
+
+
+def map_rows(k: Any, spec: Any) -> Any:
+    return k.m.shard_map(lambda v: v + 1, mesh=k.mesh, in_specs=spec, out_specs=spec)
+
+
+def in_context(k: Any, call: Callable[[], Any]) -> Any:
+    with k.m.set_mesh(k.mesh):
+        return call()
+
+
+def add(v: Any) -> Any:
+    return v + 1
+
+
+def add_both_ways(k: Any, v: Any, w: Any) -> Any:
+    return [k.jit(lambda v, w: v + w)(*pair) for pair in ((v, w), (w, v))]
+
+
+def with_constant(k: Any) -> Callable[[Any], Any]:
+    return lambda v: (v + 1, k.xp.ones((3,)), k.xp.ones((8, 8)), v)
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "device_put of host data": lambda k: k.a,
+    "device_put of an array": lambda k: k.put(k.put(X), k.rows),
+    "device_put to another spec": lambda k: k.put(k.a, k.columns),
+    "device_put to a device": lambda k: k.put(k.a, k.first),
+    "make_array_from_callback": lambda k: k.m.make_array_from_callback(
+        (8, 8), k.rows, lambda index: X[index]
+    ),
+    "make_array_from_single_device_arrays": lambda k: k.m.make_array_from_single_device_arrays(
+        (8 * k.size, 8), k.rows, [k.put(X, d) for d in k.mesh.devices.flat]
+    ),
+    "asarray": lambda k: k.xp.asarray(X, device=k.rows),
+    "zeros": lambda k: k.xp.zeros((8, 8), device=k.rows),
+    "zeros_like": lambda k: k.xp.zeros_like(k.a),
+    "shards": lambda k: [shard.data.sharding for shard in k.a.addressable_shards],
+    "jit of an array": lambda k: [k.jit(add)(v) for v in (k.a, k.b, k.c)],
+    "jit transposes": lambda k: k.jit(lambda v: v.T)(k.a) if k.size == 1 else (),
+    "jit returns an argument": lambda k: k.jit(lambda v: v)(k.a),
+    "jit reduces": lambda k: k.jit(lambda v: v.sum())(k.a),
+    "jit with constants": lambda k: k.jit(with_constant(k))(k.a),
+    "jit without the argument": lambda k: k.jit(lambda v: k.xp.ones((3,)))(k.a),
+    "jit of two arrays": lambda k: add_both_ways(k, k.a, k.b),
+    "jit of two results": lambda k: k.jit(lambda v, w: (v + 1, w * 2))(k.a, X),
+    "jit beside host data": lambda k: add_both_ways(k, k.a, X),
+    "jit beside an uncommitted array": lambda k: add_both_ways(k, k.a, k.put(X)),
+    "jit beside a device": lambda k: (
+        add_both_ways(k, k.a, k.put(X, k.first)) if k.size == 1 else ()
+    ),
+    "jit of an unused array": lambda k: k.jit(lambda v, w: v + 1)(k.put(X), k.a),
+    "jit of a captured array": lambda k: k.jit(lambda v: k.a + v)(X),
+    "in_shardings": lambda k: k.jit(add, in_shardings=k.rows)(X),
+    "in_shardings of an array": lambda k: k.jit(add, in_shardings=k.rows)(k.a),
+    "in_shardings on one device": lambda k: (
+        [
+            k.jit(add, in_shardings=k.rows)(k.put(X, k.first)),
+            k.jit(add, in_shardings=k.columns)(k.a),
+            k.jit(add, in_shardings=k.first)(k.a),
+            k.jit(lambda v: v, in_shardings=k.first)(k.a),
+        ]
+        if k.size == 1
+        else ()
+    ),
+    "out_shardings": lambda k: k.jit(add, out_shardings=k.rows)(X),
+    "out_shardings of an array": lambda k: k.jit(add, out_shardings=k.columns)(k.a),
+    "out_shardings without arguments": lambda k: k.jit(
+        lambda: k.xp.ones((8, 8)), out_shardings=k.rows
+    )(),
+    "out_shardings of some results": lambda k: k.jit(
+        lambda v: (v + 1, v.sum()), out_shardings=(k.rows, None)
+    )(X),
+    "donation": lambda k: k.jit(add, donate_argnums=0)(k.put(X, k.rows)),
+    "operators": lambda k: [k.a + 1, k.a + k.b, k.a @ k.a, 2 * k.b, -k.a, k.a[0]],
+    "a constraint": lambda k: [k.constrain(X, k.rows), k.constrain(k.a, k.columns)],
+    "a constraint in jit": lambda k: [
+        k.jit(lambda v: k.constrain(v, k.rows) + 1)(X),
+        k.jit(lambda v: k.constrain(v, k.rows))(X),
+    ],
+    "a constraint in jit beside a device": lambda k: (
+        k.jit(lambda v: k.constrain(v, k.rows) + 1)(k.put(X, k.first)) if k.size == 1 else ()
+    ),
+    "device_put in jit": lambda k: (
+        k.jit(lambda v: k.put(v, k.rows) + 1)(X) if k.size == 1 else ()
+    ),
+    "shard_map": lambda k: [map_rows(k, spec)(X) for spec in (k.P("x"), k.P())],
+    "shard_map of an array": lambda k: map_rows(k, k.P("x"))(k.a),
+    "shard_map in jit": lambda k: [k.jit(map_rows(k, k.P("x")))(v) for v in (X, k.a)],
+    "set_mesh": lambda k: in_context(k, lambda: k.jit(add)(X)),
+    "a spec in the context": lambda k: in_context(
+        k, lambda: [k.jit(add, out_shardings=k.P("x"))(X), k.put(X, k.P("x"))]
+    ),
+    "pmap": lambda k: k.m.pmap(add, devices=[*k.mesh.devices.flat])(X[: k.size]),
+    "jit of a result of pmap": lambda k: k.jit(add)(
+        k.m.pmap(add, devices=[*k.mesh.devices.flat])(X[: k.size])
+    ),
+    "another memory": lambda k: [
+        k.put(X, k.rows.with_memory_kind("pinned_host")),
+        k.jit(add, out_shardings=k.rows.with_memory_kind("pinned_host"))(X),
+    ],
+    "stages of an array": lambda k: compile_info(k.jit(add).lower(k.a)),
+    "stages of a struct": lambda k: compile_info(k.jit(add).lower(k.struct(k.rows))),
+    "stages of both": lambda k: compile_info(k.jit(lambda v, w: (v + 1, w * 2)).lower(k.a, X)),
+    "stages of in_shardings": lambda k: compile_info(
+        k.jit(add, in_shardings=k.rows).lower(k.struct())
+    ),
+    "stages of out_shardings": lambda k: [
+        k.jit(add, out_shardings=k.rows).eval_shape(X).sharding,
+        k.jit(add, out_shardings=k.rows).lower(X).out_info.sharding,
+        k.jit(add, out_shardings=k.rows).lower(X).compile().output_shardings,
+    ],
+    "a compiled call": lambda k: k.jit(add).lower(k.a).compile()(k.a),
+}  # fmt: skip
+
+
+def describe(found: Any) -> Any:
+    """Returns a sharding, or an array's, in words that both have."""
+    if isinstance(found, list | tuple):
+        return [describe(each) for each in found]
+    sharding = getattr(found, "sharding", found)
+    spec, ids = getattr(sharding, "spec", None), sorted(d.id for d in sharding.device_set)
+    kind = sharding.memory_kind or "device"
+    if spec is None:
+        return type(sharding).__name__, ids, kind
+    return type(sharding).__name__, tuple(spec), dict(sharding.mesh.shape), ids, kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sharding_keeps_its_mesh(kind: str) -> None:
+    for name, shape in MESHES.items():
+        ours = make_side(plugrt, plugrt.array_api, plugrt.devices(), shape)
+        theirs = make_side(jax, jax.numpy, jax.devices("cpu"), shape)
+        found, expected = (describe(KINDS[kind](side)) for side in (ours, theirs))
+        assert found == expected, f"over a mesh {name}"
+
+
+def test_a_dimension_left_to_the_compiler_is_whole_on_one_device() -> None:
+    k = make_side(plugrt, plugrt.array_api, plugrt.devices(), (1,))
+    left = plugrt.sharding.NamedSharding(k.mesh, k.P(k.P.UNCONSTRAINED, None))
+    assert describe(k.jit(add, out_shardings=left)(X)) == describe(k.c)
+
+
+def test_device_is_the_one_device_of_a_mesh() -> None:
+    k = make_side(plugrt, plugrt.array_api, plugrt.devices(), (1,))
+    assert k.a.device is plugrt.devices()[0]
