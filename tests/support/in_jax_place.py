@@ -465,7 +465,11 @@ def _names() -> dict[str, dict[str, Any]]:
         **{n: v for n, v in _numpy_names().items() if isinstance(v, type)},
     }
     multihost = {
-        name: getattr(plugrt, name) for name in ("process_allgather", "broadcast_one_to_all")
+        name: getattr(plugrt, name)
+        for name in (
+            *("process_allgather", "broadcast_one_to_all", "assert_equal", "sync_global_devices"),
+            *("host_local_array_to_global_array", "global_array_to_host_local_array"),
+        )
     }
     debug = _public(plugrt.debug)
     return {

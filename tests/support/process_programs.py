@@ -528,6 +528,49 @@ def gather_from_processes() -> dict[str, Any]:
     return plugrt.tree.map(lambda leaf: leaf.tolist(), found)
 
 
+def convert_and_compare() -> dict[str, Any]:
+    """Makes arrays over all processes of the parts of each, and back; compares values."""
+    join(initialization_timeout=60)
+    me, count = plugrt.process_index(), plugrt.process_count()
+    own = plugrt.local_device_count()
+    mesh = plugrt.make_mesh((count, own), ("p", "d"))
+    rows, whole = PartitionSpec(("p", "d")), PartitionSpec()
+    inputs = {"rows": np.full((own, 2), me, np.int32), "same": xp.asarray([7, 8])}
+    specs = {"rows": rows, "same": whole}
+    made = plugrt.host_local_array_to_global_array(inputs, mesh, specs)
+    again = plugrt.global_array_to_host_local_array(made, mesh, specs)
+    other = plugrt.global_array_to_host_local_array(made["rows"], mesh, PartitionSpec("d"))
+    unmoved = plugrt.host_local_array_to_global_array(made, mesh, specs)
+    plugrt.sync_global_devices("made")
+    plugrt.assert_equal({"same": made["same"], "step": 3, "host": np.ones(2)})
+    found = {
+        "whole": plugrt.process_allgather(made, tiled=True),
+        "sums": plugrt.jit(lambda x: x.sum())(made["rows"]),
+        "again": again,
+        "other": other,
+        "unmoved": [unmoved["rows"] is made["rows"], unmoved["same"] is made["same"]],
+        "kept": plugrt.global_array_to_host_local_array(again, mesh, specs)["rows"]
+        is again["rows"],
+        "local": again["rows"].is_fully_addressable,
+        "shapes": [list(x.shape) for x in (made["rows"], made["same"])],
+        "different": outcome(lambda: plugrt.assert_equal({"a": 1, "b": me}, "not the same b")),
+        "names": outcome(lambda: plugrt.sync_global_devices(f"step {me}")),
+        "divided": outcome(lambda: plugrt.assert_equal(made["rows"])),
+        "uneven": outcome(
+            lambda: plugrt.host_local_array_to_global_array(np.ones(2 * own + 1), mesh, rows)
+        )
+        if own > 1
+        else "ShapeError: ",
+    }
+    turned = np.array(plugrt.devices(), object)[[0, 2, 1, 3]]
+    scattered = plugrt.sharding.Mesh(turned, ("x",))
+    found["scattered"] = outcome(
+        lambda: plugrt.host_local_array_to_global_array(1, scattered, whole)
+    )
+    plugrt.distributed.shutdown()
+    return plugrt.tree.map(lambda x: x.tolist() if hasattr(x, "tolist") else x, found)
+
+
 def map_over_processes() -> dict[str, Any]:
     """Calls pmap on the devices of all processes, of which the mapped axis has this one's slices.
 

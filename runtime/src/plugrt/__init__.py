@@ -20,6 +20,7 @@ _NAMES = {
     "Array": "plugrt.execution.arrays.array",
     "PyTreeSpec": "plugrt.execution.trees.pytrees",
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
+    "assert_equal": "plugrt.execution.transfers.process_allgather",
     "backends": "plugrt.plugins.selection.backends",
     "block_until_ready": "plugrt.execution.transfers.transfer",
     "broadcast_one_to_all": "plugrt.execution.transfers.process_allgather",
@@ -41,6 +42,8 @@ _NAMES = {
     "effects_barrier": "plugrt.execution.executables.effects",
     "from_jax": "plugrt.transforms.from_jax",
     "get_backend": "plugrt.plugins.selection.backends",
+    "global_array_to_host_local_array": "plugrt.execution.transfers.process_allgather",
+    "host_local_array_to_global_array": "plugrt.execution.transfers.process_allgather",
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
     "live_arrays": "plugrt.execution.arrays.live_arrays",
@@ -61,11 +64,13 @@ _NAMES = {
     "register_array_type": "plugrt.execution.arrays.array_types",
     "set_mesh": "plugrt.transforms.mesh_contexts",
     "shard_map": "plugrt.transforms.shard_map",
+    "sync_global_devices": "plugrt.execution.transfers.process_allgather",
     "topology": "plugrt.transforms.topology",
     "transfer_guard": "plugrt.transforms.setting_contexts",
     "transfer_guard_device_to_device": "plugrt.transforms.setting_contexts",
     "transfer_guard_device_to_host": "plugrt.transforms.setting_contexts",
     "transfer_guard_host_to_device": "plugrt.transforms.setting_contexts",
+    "typeof": "plugrt.transforms.shape_dtype_struct",
     "with_sharding_constraint": "plugrt.lax.sharding_constraint",
     "xla_computation": "plugrt.transforms.xla_computation",
 }
@@ -126,10 +131,20 @@ if TYPE_CHECKING:
     from plugrt.execution.transfers.array_parts import (
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
+    from plugrt.execution.transfers.process_allgather import assert_equal as assert_equal
     from plugrt.execution.transfers.process_allgather import (
         broadcast_one_to_all as broadcast_one_to_all,
     )
+    from plugrt.execution.transfers.process_allgather import (
+        global_array_to_host_local_array as global_array_to_host_local_array,
+    )
+    from plugrt.execution.transfers.process_allgather import (
+        host_local_array_to_global_array as host_local_array_to_global_array,
+    )
     from plugrt.execution.transfers.process_allgather import process_allgather as process_allgather
+    from plugrt.execution.transfers.process_allgather import (
+        sync_global_devices as sync_global_devices,
+    )
     from plugrt.execution.transfers.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfers.transfer import device_get as device_get
     from plugrt.execution.transfers.transfer import device_put as device_put
@@ -179,6 +194,7 @@ if TYPE_CHECKING:
         transfer_guard_host_to_device as transfer_guard_host_to_device,
     )
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.transforms.shape_dtype_struct import typeof as typeof
     from plugrt.transforms.shard_map import shard_map as shard_map
     from plugrt.transforms.topology import topology as topology
     from plugrt.transforms.xla_computation import xla_computation as xla_computation

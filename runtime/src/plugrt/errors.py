@@ -402,6 +402,10 @@ class DistributedError(PlugrtError, RuntimeError):
     """The processes of a run cannot work together, or `plugrt.distributed` was used wrongly."""
 
 
+class ValuesDiffer(DistributedError, AssertionError):
+    """`plugrt.assert_equal` found different values in the processes of a run."""
+
+
 class ProcessLost(DistributedError):
     """Another process of the run ended, or sends no heartbeats; ``processes`` are their indices."""
 

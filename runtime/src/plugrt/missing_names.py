@@ -92,7 +92,6 @@ _INSTEAD = {
     "tree_leaves": "it is plugrt.tree.leaves",
     "tree_map": "it is plugrt.tree.map",
     "tree_util": "plugrt.tree has functions on pytrees",
-    "typeof": "it is x.aval, of arrays and traced arrays",
     **dict.fromkeys(
         ("checkpoint", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
          "linear_transpose", "linearize", "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),

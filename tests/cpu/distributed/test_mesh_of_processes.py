@@ -99,6 +99,31 @@ def test_gathering_and_broadcasting(tmp_path: Path) -> None:
         assert found["parts"] == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("count", [2, 4])
+@behaviour(115, "what each process has becomes one array over all, and back; values and calls are "
+           "compared between processes")  # fmt: skip
+def test_local_and_global_arrays(tmp_path: Path, count: int) -> None:
+    own = 4 // count
+    ended = run_together(process_programs.convert_and_compare, count, tmp_path, devices=own)
+    rows = [[me, me] for me in range(count) for _ in range(own)]
+    for me, found in enumerate(all_results(ended)):
+        assert found["whole"] == {"rows": rows, "same": [7, 8]}
+        assert found["sums"] == np.sum(rows)
+        assert found["again"] == {"rows": [[me, me]] * own, "same": [7, 8]}
+        assert found["other"] == rows
+        assert found["shapes"] == [[4, 2], [2]]
+        assert found["unmoved"] == [True, True]
+        assert found["kept"] is True
+        assert found["local"] is True
+        values = re.escape(str([*range(count)]))
+        assert re.match(rf"ValuesDiffer: not the same b\. .*{values}", found["different"])
+        assert re.match(rf"ValuesDiffer: .*'step {me}' here", found["names"])
+        assert re.match(r"ArgumentError: .*different parts", found["divided"])
+        assert found["uneven"].startswith("ShapeError: ")
+        scattered = "InvalidArgument: .*no contiguous part" if count == 2 else "none"
+        assert re.match(scattered, found["scattered"])
+
+
 def test_pmap_over_processes(tmp_path: Path) -> None:
     """Its global size is the sum over them; as JAX 0.4.20, but for sizes that need no statement."""
     ended = run_together(process_programs.map_over_processes, 2, tmp_path)

@@ -233,3 +233,24 @@ def test_a_mesh_refuses_devices_of_a_topology() -> None:
     absent = [DeviceDescription(i, 0, "far") for i in range(2)]
     with pytest.raises(InvalidArgument, match=r"DeviceDescription.*AbstractMesh.*topology="):
         Mesh(absent, "x")
+
+
+def test_types_are_jaxs() -> None:
+    """Same as JAX: `typeof` of arrays, traced arrays, host data, numbers and structs."""
+    x = np.ones((2, 3), np.int8)
+    for value in (True, 1, 1.5, 2j, x, np.float32(2), jax.numpy.ones(3)):
+        ours, theirs = plugrt.typeof(value), jax.typeof(value)
+        shown = ours.shape, ours.dtype, ours.weak_type and ours.dtype != bool
+        assert shown == (theirs.shape, theirs.dtype, theirs.weak_type), value
+    mesh = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    assert (
+        plugrt.typeof(plugrt.device_put(x, mesh))
+        is plugrt.typeof(x)
+        is plugrt.typeof(S((2, 3), "int8"))
+    )
+    seen: list[Any] = []
+    plugrt.jit(lambda v: seen.append(plugrt.typeof(v)))(x)
+    assert seen == [plugrt.typeof(x)]
+    for wrong in ("a", [1]):
+        with pytest.raises(NotAnArray, match="x of typeof"):
+            plugrt.typeof(wrong)

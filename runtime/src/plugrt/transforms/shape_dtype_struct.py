@@ -1,4 +1,4 @@
-"""`ShapeDtypeStruct`: abstract arguments for lowering, without data."""
+"""`ShapeDtypeStruct`: abstract arguments for lowering, without data; `typeof`."""
 
 from __future__ import annotations
 
@@ -139,6 +139,23 @@ class ShapeDtypeStruct:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+
+@with_argument_errors
+def typeof(x: object) -> Aval:
+    """Returns the type that a function is traced for: shape, dtype and weak type.
+
+    ``x`` is an array, a traced array, host data, a number, or a struct. Equal types are the same
+    object; where an array is, and how it is divided, is no part of it. As ``jax.typeof``. Raises
+    `NotAnArray` for another object.
+
+    >>> plugrt.typeof(1.5).weak_type, plugrt.typeof(np.ones((2, 3), np.int8)).shape
+    (True, (2, 3))
+    """
+    if isinstance(x, Array) and type(x) is not Array:  # it is traced
+        return x.aval
+    [aval] = describe_avals([x], lambda _: "x of typeof")
+    return intern_host_aval(aval.shape, aval.dtype, aval.weak)
 
 
 def struct_of(aval: Aval) -> ShapeDtypeStruct:

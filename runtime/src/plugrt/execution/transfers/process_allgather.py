@@ -1,21 +1,32 @@
-"""`process_allgather` and `broadcast_one_to_all`: host values shared by all processes."""
+"""Values of all processes: gathered, sent to all, compared, and made arrays over a mesh."""
 
 from __future__ import annotations
 
+import math
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import DistributedError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DistributedError, ValuesDiffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.shardings.divided import replicate
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.tiling import Tiling
-from plugrt.execution.transfers.array_parts import make_array_from_process_local_data
+from plugrt.execution.transfers.array_parts import (
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 from plugrt.execution.transfers.resharding import reshard
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import pytrees
+from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.plugins.selection import backends
 
@@ -109,3 +120,138 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 def _pick(leaf: object, source: int) -> Any:
     return np.asarray(stack_processes(read_here(leaf))[source])
+
+
+@with_argument_errors
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Raises in all processes where one has other values; all of them must call it.
+
+    ``in_tree`` is a pytree of host data, of arrays of this process, or of arrays that each device
+    has whole, with the same shapes and dtypes in all processes. Each process gathers the data of
+    all, and needs the room for them. NaN differs from NaN. As
+    ``jax.experimental.multihost_utils.assert_equal``. Raises `ValuesDiffer`, which is an
+    AssertionError, with ``fail_message`` and the values; `DistributedError` where another process
+    compares something of another shape or dtype; `ArgumentError` for an array that is divided
+    between processes; `NotAnArray` for another object.
+
+    >>> plugrt.assert_equal({"step": 7})
+    """
+    for leaf in pytrees.leaves(in_tree):
+        if is_everywhere(leaf) and not leaf.sharding.is_fully_replicated:
+            raise ArgumentError(
+                "assert_equal compares what each process has, and they have different parts of "
+                f"{leaf.sharding!r}"
+            )
+        own = leaf.addressable_shards[0].data if is_everywhere(leaf) else leaf
+        found = stack_processes(read_here(own))
+        if not np.all(found == found[0]):
+            raise ValuesDiffer(
+                f"{fail_message or 'assert_equal: the processes have different values'}. The "
+                f"values, in the order of processes: {found!r:.300}"
+            )
+
+
+@with_argument_errors
+def sync_global_devices(name: str) -> None:
+    """Waits until all processes call it, and all devices have come to it.
+
+    ``name`` is the same in all, and says which of the program's waits it is. As
+    ``jax.experimental.multihost_utils.sync_global_devices``. Raises `ValuesDiffer`, which is an
+    AssertionError, in all processes where one gives another name.
+
+    >>> plugrt.sync_global_devices("after the checkpoint")
+    """
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"sync_global_devices takes a name; got {name!r:.100}")
+    assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices got {name!r} here")
+
+
+@with_argument_errors
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Returns arrays over a mesh of all processes; each process gives its part.
+
+    ``local_inputs`` is a pytree of host data or of arrays of this process, ``pspecs`` a pytree
+    prefix of it, of `PartitionSpec`. A dimension becomes as many times longer as processes divide
+    it; the other dimensions have the same data in all of them. Arrays with parts in several
+    processes stay as they are. The devices of each process are a contiguous part of the mesh. As
+    ``jax.experimental.multihost_utils.host_local_array_to_global_array``, for eager calls; in
+    functions that are traced, arrays are over the mesh already. Raises `ArgumentTypeError` for
+    other objects than a mesh and specs, `InvalidArgument` for a mesh that is not contiguous,
+    `ShapeError` for data that the spec does not divide, and `StructureError` for no prefix.
+
+    >>> from plugrt.sharding import PartitionSpec as P
+    >>> mesh = plugrt.make_mesh((2,), ("x",))
+    >>> plugrt.host_local_array_to_global_array(np.float32([1, 2]), mesh, P("x")).sharding.spec
+    PartitionSpec('x')
+    """
+
+    def convert(leaf: Any, ours: NamedSharding, whole: NamedSharding) -> Any:
+        if is_everywhere(leaf):
+            return leaf
+        local = device_put(leaf, ours)
+        return _rename(local, whole, lambda size, few, all_: size // few * all_)
+
+    return _convert(convert, local_inputs, global_mesh, pspecs, "local_inputs")
+
+
+@with_argument_errors
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Returns the part that this process has of arrays over a mesh of all processes.
+
+    Undoes `host_local_array_to_global_array`: the results are arrays over the part of the mesh
+    that has the devices of this process. Arrays that are divided otherwise than ``pspecs`` say are
+    divided so first. Arrays of this process alone stay as they are. As
+    ``jax.experimental.multihost_utils.global_array_to_host_local_array``. Raises as
+    `host_local_array_to_global_array` does.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> mesh = plugrt.make_mesh((2,), ("x",))
+    >>> x = plugrt.device_put(np.float32([1, 2]), NamedSharding(mesh, P("x")))
+    >>> plugrt.global_array_to_host_local_array(x, mesh, P("x"))
+    Array([1., 2.], dtype=float32)
+    """
+
+    def convert(leaf: Any, ours: NamedSharding, whole: NamedSharding) -> Any:
+        if isinstance(leaf, Array) and leaf.is_fully_addressable:
+            return leaf
+        divided = device_put(leaf, whole)
+        return _rename(divided, ours, lambda size, few, all_: size // all_ * few)
+
+    return _convert(convert, global_inputs, global_mesh, pspecs, "global_inputs")
+
+
+def _convert(
+    convert: Callable[[Any, NamedSharding, NamedSharding], Any],
+    tree: Any,
+    mesh: object,
+    specs: Any,
+    what: str,
+) -> Any:
+    """Calls a function on each leaf, with its sharding over the local mesh and the whole one."""
+    if not isinstance(mesh, Mesh):
+        raise ArgumentTypeError(f"global_mesh is a Mesh; got {mesh!r:.100}")
+    leaves, structure = pytrees.flatten(tree)
+    each = spread_prefix(specs, tree, "pspecs", what)
+    local = mesh.local_mesh
+    made = [
+        convert(leaf, NamedSharding(local, spec), NamedSharding(mesh, spec))
+        for leaf, spec in zip(leaves, each, strict=True)
+    ]
+    return pytrees.unflatten(structure, made)
+
+
+def _rename(x: Array, sharding: NamedSharding, scale: Callable[[int, int, int], int]) -> Array:
+    """Returns the array of the same parts over another part of the mesh; ``scale`` has its size.
+
+    It is given a dimension's size, and its parts over the smaller and the larger mesh.
+    """
+    assert isinstance(x.sharding, NamedSharding)
+    spec: PartitionSpec = sharding.spec
+    meshes = sorted((x.sharding.mesh, sharding.mesh), key=lambda mesh: mesh.size)
+    few, many = (
+        [math.prod(mesh.shape[name] for name in spec.axes_of(i)) for i in range(x.ndim)]
+        for mesh in meshes
+    )
+    shape = tuple(map(scale, x.shape, few, many))
+    parts = [shard.data for shard in x.addressable_shards]
+    return make_array_from_single_device_arrays(shape, sharding, parts, dtype=x.dtype)
