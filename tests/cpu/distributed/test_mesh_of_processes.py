@@ -100,8 +100,6 @@ def test_gathering_and_broadcasting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@behaviour(115, "what each process has becomes one array over all, and back; values and calls are "
-           "compared between processes")  # fmt: skip
 def test_local_and_global_arrays(tmp_path: Path, count: int) -> None:
     own = 4 // count
     ended = run_together(process_programs.convert_and_compare, count, tmp_path, devices=own)
