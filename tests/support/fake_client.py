@@ -26,11 +26,11 @@ from plugrt.plugins import Availability, Plugin
 
 
 class FakeMemory(Memory):
-    def __init__(self, device: FakeDevice) -> None:
-        self._device = device
+    def __init__(self, device: FakeDevice, kind: str = "device") -> None:
+        self._device, self._kind = device, kind
 
     id = property(lambda self: self._device.id)
-    kind = property(lambda self: "device")
+    kind = property(lambda self: self._kind)
     client = property(lambda self: self._device.client)
 
     def addressable_by_devices(self) -> Sequence[Device]:
@@ -40,7 +40,7 @@ class FakeMemory(Memory):
 class FakeDevice(Device):
     def __init__(self, client: FakeClient, device_id: int, process_index: int = 0) -> None:
         self._client, self._id, self._process = client, device_id, process_index
-        self._memory = FakeMemory(self)
+        self._memory, self._host_memory = FakeMemory(self), FakeMemory(self, "host")
 
     id = property(lambda self: self._id)
     client = property(lambda self: self._client)
@@ -48,7 +48,7 @@ class FakeDevice(Device):
     process_index = property(lambda self: self._process)
 
     def memories(self) -> Sequence[Memory]:
-        return [self._memory]
+        return [self._memory, self._host_memory]
 
     def default_memory(self) -> Memory:
         return self._memory

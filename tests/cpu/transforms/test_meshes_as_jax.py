@@ -182,6 +182,15 @@ def test_a_sharding_keeps_its_mesh(kind: str) -> None:
         assert found == expected, f"over a mesh {name}"
 
 
+def test_the_default_memory_is_the_same_by_its_name() -> None:
+    for library, devices in ((plugrt, plugrt.devices()), (jax, jax.devices("cpu"))):
+        k = make_side(library, None, devices, (2,))
+        for sharding in (k.rows, k.first):
+            named = sharding.with_memory_kind("device")
+            assert (named, hash(named)) == (sharding, hash(sharding))
+            assert sharding.with_memory_kind("pinned_host") not in (sharding, named)
+
+
 def test_a_dimension_left_to_the_compiler_is_whole_on_one_device() -> None:
     k = make_side(plugrt, plugrt.array_api, plugrt.devices(), (1,))
     left = plugrt.sharding.NamedSharding(k.mesh, k.P(k.P.UNCONSTRAINED, None))

@@ -145,8 +145,7 @@ def test_equality_and_equivalence(mesh: Mesh) -> None:
     assert not abstract.is_equivalent_to(NamedSharding(shape, P("y")), 2)
     assert not abstract.is_equivalent_to(sharding, 1)
     assert not sharding.is_equivalent_to(abstract, 1)
-    assert sharding != NamedSharding(mesh, P("x"), memory_kind="device")
-    assert sharding.is_equivalent_to(NamedSharding(mesh, P("x"), memory_kind="device"), 1)
+    assert sharding == NamedSharding(mesh, P("x"), memory_kind="device")
     whole = NamedSharding(mesh, P())
     assert whole.is_equivalent_to(PmapSharding(mesh.flat_devices, None), 3)
     one = NamedSharding(Mesh(mesh.flat_devices[:1], "x"), P("x"))
@@ -161,8 +160,10 @@ def test_equality_and_equivalence(mesh: Mesh) -> None:
 
 def test_memories(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P("x")).with_memory_kind("device")
-    assert sharding.memory_kind == "device"
-    assert repr(sharding).endswith("PartitionSpec('x'), memory_kind='device')")
+    assert (sharding.memory_kind, repr(sharding)) == (None, repr(NamedSharding(mesh, P("x"))))
+    sharding = sharding.with_memory_kind("host")
+    assert (sharding.memory_kind, sharding.spec) == ("host", P("x"))
+    assert repr(sharding).endswith("PartitionSpec('x'), memory_kind='host')")
     with pytest.raises(InvalidArgument, match="no memory of kind 'vram'"):
         sharding.with_memory_kind("vram")
 

@@ -115,7 +115,7 @@ def test_it_is_a_value() -> None:
         over(3, 4),
         sharding.T,
         PositionalSharding(DEVICES[::-1]).reshape(3, 4).replicate(1),
-        sharding.with_memory_kind("device"),
+        sharding.with_memory_kind("host"),
         NamedSharding(Mesh(DEVICES, "x"), P("x")),
     ]
     assert sharding not in others
@@ -131,25 +131,25 @@ def test_it_is_a_value() -> None:
 
 
 def test_the_kind_of_memory_stays() -> None:
-    sharding = over(3, 4).replicate(1).with_memory_kind("device")
-    assert (sharding.memory_kind, sharding.shape) == ("device", (3, 1))
+    sharding = over(3, 4).replicate(1).with_memory_kind("host")
+    assert (sharding.memory_kind, sharding.shape) == ("host", (3, 1))
     for one in (sharding.T, sharding.reshape(3), sharding.replicate()):
-        assert one.memory_kind == "device"
-    assert repr(sharding).endswith(", memory_kind='device')")
-    assert sharding == PositionalSharding(DEVICES, memory_kind="device").reshape(3, 4).replicate(1)
+        assert one.memory_kind == "host"
+    assert repr(sharding).endswith(", memory_kind='host')")
+    assert sharding == PositionalSharding(DEVICES, memory_kind="host").reshape(3, 4).replicate(1)
     with pytest.raises(InvalidArgument, match="elsewhere"):
         PositionalSharding(DEVICES, memory_kind="elsewhere")
 
 
 def test_saved_and_read() -> None:
-    for sharding in (over(3, 4).T.replicate(0), over(2, 6).with_memory_kind("device")):
+    for sharding in (over(3, 4).T.replicate(0), over(2, 6).with_memory_kind("host")):
         stated = encode_sharding(sharding, DEVICES, "f")
         assert decode_sharding(stated, DEVICES) == sharding
         assert decode_sharding(stated, DEVICES[::-1]).devices == DEVICES[::-1]
 
 
 def test_pickled_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    sharding = over(3, 4).T.replicate(0).with_memory_kind("device")
+    sharding = over(3, 4).T.replicate(0).with_memory_kind("host")
     monkeypatch.setattr(
         "plugrt.plugins.selection.backends.backends", lambda: {"fakes": DEVICES[0].client}
     )

@@ -25,10 +25,12 @@ def test_one_object_for_each_device_and_memory(devices: list[Any]) -> None:
     here = SingleDeviceSharding(devices[0])
     assert SingleDeviceSharding(devices[0]) is here
     assert SingleDeviceSharding(devices[1]) is not here
-    named = SingleDeviceSharding(devices[0], memory_kind="device")
-    assert named is SingleDeviceSharding(devices[0], memory_kind="device")
-    assert (named != here, named.memory_kind, here.memory_kind) == (True, "device", None)
-    assert repr(named) == "SingleDeviceSharding(fake:0, memory_kind='device')"
+    assert SingleDeviceSharding(devices[0], memory_kind="device") is here
+    assert here.memory_kind is None
+    named = SingleDeviceSharding(devices[0], memory_kind="host")
+    assert named is SingleDeviceSharding(devices[0], memory_kind="host")
+    assert (named != here, named.memory_kind) == (True, "host")
+    assert repr(named) == "SingleDeviceSharding(fake:0, memory_kind='host')"
     with pytest.raises(InvalidArgument, match="no memory of kind 'vram'"):
         SingleDeviceSharding(devices[0], memory_kind="vram")
     with pytest.raises(InvalidArgument, match="takes a device"):
@@ -121,8 +123,14 @@ def test_the_default_for_a_shape(devices: list[Any]) -> None:
 
 def test_memories_of_other_kinds(devices: list[Any]) -> None:
     one = SingleDeviceSharding(devices[0])
-    assert one.with_memory_kind("device") is SingleDeviceSharding(devices[0], memory_kind="device")
-    assert PmapSharding(devices).with_memory_kind("device").memory_kind == "device"
+    assert one.with_memory_kind("device") is one
+    for sharding in (
+        PmapSharding(devices),
+        plugrt.sharding.PositionalSharding(devices),
+        plugrt.sharding.GSPMDSharding.get_replicated(devices),
+    ):
+        same = sharding.with_memory_kind("device")
+        assert (same, hash(same), same.memory_kind) == (sharding, hash(sharding), None)
 
 
 def test_devices_of_other_processes() -> None:

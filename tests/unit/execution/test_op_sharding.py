@@ -126,7 +126,7 @@ def test_a_sharding_without_names() -> None:
     assert not sharding.is_fully_replicated
     assert sharding == GSPMDSharding(devices, sharding.op_sharding)
     assert sharding != GSPMDSharding.get_replicated(devices)
-    assert sharding.with_memory_kind("device").memory_kind == "device"
+    assert sharding.with_memory_kind("host").memory_kind == "host"
     with pytest.raises(ShapeError, match="sharding of 2 dimensions divides no array of 1"):
         sharding.shard_shape((4,))
     wrong: list[tuple[Any, Any, str]] = [

@@ -15,7 +15,6 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import (
     Sharding,
     SingleDeviceSharding,
-    default_memory_kind,
 )
 from plugrt.interface import Device, Layout
 from plugrt.interface.memory_layout import AutoLayout
@@ -84,14 +83,11 @@ def _read_sharding(stated: object, what: str) -> Sharding | None:
         return None
     if hasattr(mesh, "axis_names") and isinstance(spec, Iterable):
         over = _read_mesh(mesh, what)
-        devices = over.flat_devices if isinstance(over, Mesh) else ()
-        return NamedSharding(
-            over, _read_spec(spec, what), memory_kind=_find_other_kind(kind, devices)
-        )
+        return NamedSharding(over, _read_spec(spec, what), memory_kind=kind)
     devices = getattr(stated, "device_set", ())
     if len(devices) == 1 and getattr(stated, "num_devices", 0) == 1:
         device = _find_device(next(iter(devices)), what)
-        return SingleDeviceSharding(device, memory_kind=_find_other_kind(kind, (device,)))
+        return SingleDeviceSharding(device, memory_kind=kind)
     raise ArgumentTypeError(
         f"{what} has the sharding {stated!r:.100} of type {type(stated).__name__}; it takes a "
         "sharding of plugrt.sharding, a plugrt.layout.Format, or JAX's NamedSharding and "
@@ -128,9 +124,3 @@ def _find_device(device: Any, what: str) -> Device:
     raise InvalidArgument(
         f"{what} is on {device!r}; plugrt's {platform} has no device of the id {number}"
     )
-
-
-def _find_other_kind(kind: str | None, devices: tuple[Device, ...]) -> str | None:
-    """Returns a kind of memory other than the default one, which JAX names as well."""
-    default = default_memory_kind(devices) if devices else "device"
-    return None if kind == default else kind

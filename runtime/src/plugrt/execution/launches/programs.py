@@ -47,7 +47,6 @@ from plugrt.execution.placement.specs_in_context import context_claim
 from plugrt.execution.shardings.sharding_base import (
     Sharding,
     SingleDeviceSharding,
-    memory_kind_of,
 )
 from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.resharding import reshard
@@ -289,7 +288,7 @@ def _check_asked(asked: AskedShardings, avals: Sequence[Aval], traced: TracedPro
     for i, (sharding, aval) in enumerate(zip(asked.arguments, avals, strict=True)):
         if sharding is None or not (is_placed(aval) and aval.committed):
             continue
-        if memory_kind_of(aval.sharding) != memory_kind_of(sharding):
+        if aval.sharding.memory_kind != sharding.memory_kind:
             raise refuse_placed(aval.sharding, sharding, partial(traced.plan.describe, i))
     for i, sharding in enumerate(asked.results):
         if sharding is not None:

@@ -24,11 +24,7 @@ from plugrt.execution.shardings.named_sharding import (
     over_devices,
 )
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import (
-    Sharding,
-    SingleDeviceSharding,
-    default_memory_kind,
-)
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, TensorType
 
 
@@ -330,7 +326,4 @@ def _find_plain_form(sharding: Sharding, ndim: int) -> Sharding:
         return sharding
     tiling = sharding.tiling(ndim)
     assert tiling is not None, sharding
-    kind = sharding.memory_kind
-    if kind == default_memory_kind(sharding.devices):
-        kind = None
-    return GSPMDSharding.from_tiling(sharding.devices, tiling, kind)
+    return GSPMDSharding.from_tiling(sharding.devices, tiling, sharding.memory_kind)

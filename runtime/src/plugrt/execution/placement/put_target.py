@@ -16,11 +16,7 @@ from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.partition_spec import PartitionSpec
-from plugrt.execution.shardings.sharding_base import (
-    Sharding,
-    SingleDeviceSharding,
-    default_memory_kind,
-)
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.interface.memory_layout import AutoLayout
@@ -106,7 +102,7 @@ def read_format(
         return sharding, None
     if is_abstract(sharding):
         raise Unimplemented(f"{what} has {to}: layouts belong to devices, and this mesh has none")
-    if sharding.memory_kind not in (None, default_memory_kind(sharding.devices)):
+    if sharding.memory_kind is not None:
         raise Unimplemented(f"{what} has {to}: arrays with a layout are in the default memory")
     part = TensorType(sharding.shard_shape(shape), dtype)
     return sharding, other_layout(sharding.devices[0], part, layout)

@@ -51,7 +51,7 @@ class GSPMDSharding(TiledSharding):
             )
         super().__init__(found, memory_kind)
         self._message = op_sharding
-        self._hash = hash((found, op_sharding, memory_kind))
+        self._hash = hash((found, op_sharding, self._memory_kind))
 
     @classmethod
     def get_replicated(

@@ -56,7 +56,7 @@ class NamedSharding(TiledSharding):
             )
         super().__init__(mesh.flat_devices if isinstance(mesh, Mesh) else (), memory_kind)
         self._mesh, self._spec = mesh, spec
-        self._hash = hash((mesh, spec, memory_kind))
+        self._hash = hash((mesh, spec, self._memory_kind))
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -56,7 +56,7 @@ class PositionalSharding(TiledSharding):
         super().__init__(devices, memory_kind)
         positions.flags.writeable = False
         self._positions = positions
-        self._hash = hash((devices, positions.shape, positions.tobytes(), memory_kind))
+        self._hash = hash((devices, positions.shape, positions.tobytes(), self._memory_kind))
 
     @classmethod
     def from_positions(

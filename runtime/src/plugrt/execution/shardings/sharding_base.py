@@ -140,7 +140,7 @@ class Sharding:
             return True
         if not isinstance(other, Sharding):
             raise ArgumentTypeError(f"is_equivalent_to takes a sharding; got {other!r:.100}")
-        if self.devices != other.devices or memory_kind_of(self) != memory_kind_of(other):
+        if self.devices != other.devices or self.memory_kind != other.memory_kind:
             return False
         tiling = self.queried_tiling(ndim)
         return tiling is not None and tiling == other.queried_tiling(ndim)
@@ -156,11 +156,6 @@ _parts: BoundedCache[tuple[Sharding, tuple[int, ...]], list[tuple[int, Index]]]
 _parts = BoundedCache(1024)
 
 
-def memory_kind_of(sharding: Sharding) -> str | None:
-    """Returns the kind of memory of a sharding, the devices' default one where it names none."""
-    return sharding.memory_kind or default_memory_kind(sharding.devices)
-
-
 def default_memory_kind(devices: Sequence[Device]) -> str | None:
     """Returns the kind of memory that arrays on these devices are in unless something else is said.
 
@@ -172,6 +167,19 @@ def default_memory_kind(devices: Sequence[Device]) -> str | None:
         return None if first is None else first.default_memory().kind
     except Unimplemented:
         return None
+
+
+def read_memory_kind(kind: str | None, devices: Sequence[Device]) -> str | None:
+    """Returns a kind of memory as shardings have it: None for the default one of the devices.
+
+    Raises `InvalidArgument` for a kind that a device of this process lacks.
+    """
+    if kind is None:
+        return None
+    here = [device for device in devices if device.is_addressable]
+    for device in here:
+        device.memory(kind)
+    return None if kind == default_memory_kind(here) else kind
 
 
 def read_shape(shape: Sequence[int]) -> tuple[int, ...]:
@@ -199,11 +207,12 @@ class SingleDeviceSharding(Sharding):
             raise InvalidArgument(
                 f"SingleDeviceSharding takes a device (see plugrt.devices()); got {device!r}"
             )
+        kind = read_memory_kind(memory_kind, (device,))
+        if kind != memory_kind:
+            return cls(device)
         key = (device, memory_kind)
         found = _SINGLE.get(key)
         if found is None:
-            if memory_kind is not None:
-                device.memory(memory_kind)  # refuses a kind that the device lacks
             found = super().__new__(cls)
             found._device, found._memory_kind = device, memory_kind
             found = _SINGLE.setdefault(key, found)

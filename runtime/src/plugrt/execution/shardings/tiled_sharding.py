@@ -5,7 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from plugrt.execution.shardings.sharding_base import Index, Sharding, read_shape
+from plugrt.execution.shardings.sharding_base import (
+    Index,
+    Sharding,
+    read_memory_kind,
+    read_shape,
+)
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
@@ -22,12 +27,9 @@ class TiledSharding(Sharding):
     def __init__(self, devices: Sequence[Device], memory_kind: str | None) -> None:
         """Raises `InvalidArgument` for a kind of memory that a device here does not have."""
         self._devices = tuple(devices)
-        self._memory_kind = memory_kind
+        self._memory_kind = read_memory_kind(memory_kind, self._devices)
         self._tilings: dict[int, Tiling] = {}
         self._addressable = tuple(device for device in self._devices if device.is_addressable)
-        if memory_kind is not None:
-            for device in self._addressable:
-                device.memory(memory_kind)  # refuses a kind that the device lacks
 
     @property
     def devices(self) -> tuple[Device, ...]:
