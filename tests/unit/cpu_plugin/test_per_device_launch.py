@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Un
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
 from plugrt.wire import protobuf
-from plugrt_cpu import adapter, serialization
+from plugrt_cpu import adapter, plugin, serialization
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.one_part import for_one_device
 from plugrt_cpu.shards import await_all
@@ -25,6 +26,13 @@ from support.cpu_programs import add, all_reduce, function, identity, matmul, te
 
 FOUR = CompileOptions(num_replicas=4)
 COMES_APART = jaxlib_minor() >= (0, 10)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    made = plugin.create_client({"num_devices": 4})
+    yield made
+    made.close()
 
 
 def put(client: Client, size: int = 4, offset: int = 0) -> Any:
