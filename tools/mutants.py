@@ -138,10 +138,10 @@ def find_again(
     return again
 
 
-def renamed_files(before: str, after: str) -> dict[str, str]:
+def renamed_files(before: str, after: str, root: Path) -> dict[str, str]:
     """Returns the new paths of the files that git sees as renamed between two revisions."""
     listed = run(
-        "git", "diff", "-M30%", "--name-status", "--diff-filter=R", before, after, cwd=ROOT
+        "git", "diff", "-M30%", "--name-status", "--diff-filter=R", before, after, cwd=root
     )
     return {old: new for _, old, new in (line.split("\t") for line in listed.splitlines())}
 
@@ -292,7 +292,7 @@ def make_list(
     found = [one for one in read_mutants(root) if fits(one.path, arguments.files)]
     if arguments.earlier:
         old = json.loads(arguments.earlier.read_text(encoding="utf-8"))
-        moved = renamed_files(old["revision"], revision)
+        moved = renamed_files(old["revision"], revision, arguments.root)
         records = find_again(old["mutants"], found, moved, old["seed"], accept)
         return {"revision": revision, "seed": old["seed"], "mutants": records}
     chance, taken = random.Random(arguments.seed), set[Any]()
@@ -321,6 +321,10 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--files", nargs="*", default=[], help="only mutants of these files")
     parser.add_argument("--again", action="store_true", help="try again those that lived")
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
+    parser.add_argument(
+        "--copies", type=Path, default=Path(tempfile.gettempdir()), help="where the copies are made"
+    )
     return parser.parse_args(words)
 
 
@@ -329,11 +333,12 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = parse(words)
     data = json.loads(arguments.data.read_text("utf-8")) if arguments.data.exists() else None
     asked = data["revision"] if data else arguments.revision
-    revision = run("git", "rev-parse", f"{asked}^{{commit}}", cwd=ROOT).strip()
-    folder = Path(tempfile.gettempdir()) / "plugrt-mutants" / revision[:12]
+    root: Path = arguments.root
+    revision = run("git", "rev-parse", f"{asked}^{{commit}}", cwd=root).strip()
+    folder = arguments.copies / "plugrt-mutants" / revision[:12]
     folder.mkdir(parents=True, exist_ok=True)
-    trees = [Tree(ROOT, revision, folder / f"tree-{job}") for job in range(arguments.jobs)]
-    recorded = ROOT / "build/mutants" / revision[:12]
+    trees = [Tree(root, revision, folder / f"tree-{job}") for job in range(arguments.jobs)]
+    recorded = root / "build/mutants" / revision[:12]
     unsound: set[str] = set(data.get("unsound", ())) if data else set()
     plantings = [Planting(tree, CoverageMap(recorded), unsound) for tree in trees]
     if data is None:

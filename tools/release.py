@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
-KEPT = ROOT / "build" / "wheels"
+KEPT = "build/wheels"
 """The last wheel of each project, in a folder that is named after what it was built from."""
 PROJECTS = (
     "runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu"
@@ -78,11 +78,11 @@ def check_tag(tag: str, stated: str, changelog: str) -> None:
         raise SystemExit(f"CHANGELOG.md has no section `## {stated}`: rename *Unreleased*")
 
 
-def sources_of(project: str) -> list[str]:
+def sources_of(project: str, root: Path = ROOT) -> list[str]:
     """Returns the files of a project, from the root: what git has and what it does not ignore."""
     listing = ["git", "ls-files", "-co", "--exclude-standard", project]
-    listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return sorted(name for name in listed.splitlines() if (ROOT / name).is_file())
+    listed = subprocess.run(listing, cwd=root, check=True, capture_output=True, text=True).stdout
+    return sorted(name for name in listed.splitlines() if (root / name).is_file())
 
 
 def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = False) -> None:
@@ -107,43 +107,51 @@ def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = Fa
         raise SystemExit(f"{project} cannot be built:\n{done.stdout}{done.stderr}")
 
 
-def put_wheel(project: str, sources: Path, out: Path) -> None:
+def put_wheel(
+    project: str,
+    sources: Path,
+    out: Path,
+    root: Path = ROOT,
+    build: Callable[[str, Path, Path, str], None] = build,
+) -> None:
     """Puts the wheel of a project into ``out``: the one kept of the same sources, or a new one.
 
     Tests install the same wheels in many environments; `main` builds them anew, and keeps them.
     """
-    KEPT.mkdir(parents=True, exist_ok=True)
+    kept = root / KEPT
+    kept.mkdir(parents=True, exist_ok=True)
     out.mkdir(parents=True, exist_ok=True)
-    with (KEPT / f"{Path(project).name}.lock").open("w") as lock:
+    with (kept / f"{Path(project).name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        place = place_of_wheel(project)
+        place = place_of_wheel(project, root)
         if not place.is_dir():
-            with tempfile.TemporaryDirectory(dir=KEPT) as new:
+            with tempfile.TemporaryDirectory(dir=kept) as new:
                 build(project, sources, Path(new), "--wheel")
-                keep_wheel(project, *Path(new).glob("*.whl"))
+                keep_wheel(project, *Path(new).glob("*.whl"), root=root)
         for wheel in place.glob("*.whl"):
             shutil.copy(wheel, out)
 
 
-def keep_wheel(project: str, wheel: Path) -> None:
+def keep_wheel(project: str, wheel: Path, root: Path = ROOT) -> None:
     """Keeps a project's wheel for `put_wheel`, in the stead of older ones."""
-    for older in KEPT.glob(f"{Path(project).name}-*"):
+    kept = root / KEPT
+    for older in kept.glob(f"{Path(project).name}-*"):
         shutil.rmtree(older)
-    KEPT.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=KEPT) as new:
+    kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept) as new:
         (whole := Path(new) / "whole").mkdir()
         shutil.copy(wheel, whole)
-        whole.rename(place_of_wheel(project))  # there or not there, never half
+        whole.rename(place_of_wheel(project, root))  # there or not there, never half
 
 
-def place_of_wheel(project: str) -> Path:
+def place_of_wheel(project: str, root: Path = ROOT) -> Path:
     """Returns the folder for the wheel of the sources, the tools and the compiler as they are."""
-    digest = hashlib.sha256((ROOT / "uv.lock").read_bytes())
+    digest = hashlib.sha256((root / "uv.lock").read_bytes())
     told = [sys.version, *(f"{n}={os.environ.get(n)}" for n in ("CC", "CFLAGS", "LDFLAGS"))]
     digest.update(repr(told).encode())
-    for name in sources_of(project):
-        digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
-    return KEPT / f"{Path(project).name}-{digest.hexdigest()[:32]}"
+    for name in sources_of(project, root):
+        digest.update(f"\0{name}\0".encode() + (root / name).read_bytes())
+    return root / KEPT / f"{Path(project).name}-{digest.hexdigest()[:32]}"
 
 
 def run_release_tool(*command: str | Path) -> None:
@@ -178,8 +186,13 @@ def metadata(distribution: Path) -> Message:
         return email.message_from_bytes(file.read())
 
 
-def faults(distributions: list[Path], stated: str) -> Iterator[str]:
-    """Yields what is wrong with the distributions of one release, taken together."""
+def faults(
+    distributions: list[Path], stated: str, jaxlibs: tuple[int, int] | None = None
+) -> Iterator[str]:
+    """Yields what is wrong with the distributions of one release, taken together.
+
+    ``jaxlibs`` is the glibc that jaxlib needs; by default, of the jaxlib that is installed.
+    """
     found = {path.name: metadata(path) for path in distributions}
     names = {message["Name"] for message in found.values()}
     for name in sorted(names):
@@ -187,7 +200,7 @@ def faults(distributions: list[Path], stated: str) -> Iterator[str]:
         kinds = sorted(path.name.rpartition(".")[2] for path in own if not _is_spare(path, name))
         if kinds != ["gz", "whl"]:
             yield f"{name} has {kinds}, and not one wheel and one sdist"
-        yield from _faults_in_c(name, own)
+        yield from _faults_in_c(name, own, jaxlibs or glibc_of_jaxlib())
     for file, message in found.items():
         if message["Version"] != stated:
             yield f"{file} has the version {message['Version']}, not {stated}"
@@ -208,7 +221,7 @@ def _is_spare(distribution: Path, name: str) -> bool:
     return name in IN_C and distribution.name.endswith(f"-{PURE}.whl")
 
 
-def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
+def _faults_in_c(name: str, distributions: list[Path], jaxlibs: tuple[int, int]) -> Iterator[str]:
     """Yields what a distribution lacks in C: an installation without it would be slow, silently."""
     for path in distributions:
         if name not in IN_C:
@@ -222,7 +235,7 @@ def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
                 found = {f: wheel.read(f) for f in wheel.namelist() if f.endswith(".so")}
             if re.search(r"[-.]linux_\w+\.whl$", path.name):
                 yield f"{path.name} has no manylinux tag: it is for one Linux, PyPI refuses it"
-            if (newer := glibc_of(path.name)) > (jaxlibs := glibc_of_jaxlib()):
+            if (newer := glibc_of(path.name)) > jaxlibs:
                 yield (
                     f"{path.name} needs glibc {_dotted(newer)}, jaxlib {_dotted(jaxlibs)}: between "
                     "them pip takes the pure wheel, and JAX finds no device written in Python. "

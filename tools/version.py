@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-INIT = ROOT / "runtime/src/plugrt/__init__.py"
+INIT = "runtime/src/plugrt/__init__.py"
 _VERSION = re.compile(r'^version = "(.*)"$', re.MULTILINE)
 _ATTRIBUTE = re.compile(r'^__version__ = "(.*)"$', re.MULTILINE)
 # Ours among the requirements: a name, perhaps extras, and the bounds that stand there now.
@@ -23,9 +23,9 @@ _NAME = re.compile(r'^name = "(.*)"$', re.MULTILINE)
 _FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)((a|b|rc)\d+)?")
 
 
-def projects() -> list[Path]:
-    """Returns the ``pyproject.toml`` of each distribution."""
-    return sorted([*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")])
+def projects(root: Path = ROOT) -> list[Path]:
+    """Returns the ``pyproject.toml`` of each distribution of a tree."""
+    return sorted([*root.glob("*/pyproject.toml"), *root.glob("plugins/*/pyproject.toml")])
 
 
 def stated() -> str:
@@ -45,12 +45,12 @@ def bounds(version: str) -> str:
     return f">={version},<{major + 1}" if major else f">={version},<0.{minor + 1}"
 
 
-def write(version: str) -> None:
-    """Writes the version, and the bounds that follow from it, to every place."""
+def write(version: str, root: Path = ROOT) -> None:
+    """Writes the version, and the bounds that follow from it, to every place of a tree."""
     allowed = bounds(version)
-    _replace(ROOT / "pyproject.toml", _VERSION, f'version = "{version}"')
-    _replace(INIT, _ATTRIBUTE, f'__version__ = "{version}"')
-    for path in projects():
+    _replace(root / "pyproject.toml", _VERSION, f'version = "{version}"')
+    _replace(root / INIT, _ATTRIBUTE, f'__version__ = "{version}"')
+    for path in projects(root):
         _replace(path, _VERSION, f'version = "{version}"')
         path.write_text(_bounded(path, allowed), encoding="utf-8")
 

@@ -175,9 +175,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(root))
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
         subprocess.run([*git, *command], check=True)
-    monkeypatch.setattr(tool, "ROOT", root)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing them is slow
-    monkeypatch.setattr(tool.tempfile, "tempdir", str(tmp_path))
     return root
 
 
@@ -189,7 +187,8 @@ def outcomes_of(data: Path) -> dict[str, str]:
 
 def test_a_small_suite(repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "mutants.json"
-    tool.main(["--data", str(data), "--count", "99"])
+    run = ["--data", str(data), "--root", str(repository), "--copies", str(tmp_path)]
+    tool.main([*run, "--count", "99"])
     expected = {
         "double: a - a": "survived",
         "double: return None": "killed",
@@ -204,7 +203,7 @@ def test_a_small_suite(repository: Path, tmp_path: Path, capfd: pytest.CaptureFi
     del whole["mutants"][0]["outcome"]  # as if it had been stopped before
     data.write_text(json.dumps(whole))
     capfd.readouterr()
-    tool.main(["--data", str(data)])
+    tool.main(run)
     said = capfd.readouterr().out
     assert outcomes_of(data) == expected
     assert sum(":" in line.split(" ")[0] for line in said.splitlines() if line[:1].isdigit()) == 1

@@ -103,21 +103,19 @@ def test_what_is_no_version_is_refused(text: str) -> None:
         TOOL.bounds(text)
 
 
-def test_a_new_version_reaches_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in [ROOT / "pyproject.toml", TOOL.INIT, *PROJECTS]:
+def test_a_new_version_reaches_every_place(tmp_path: Path) -> None:
+    for path in [ROOT / "pyproject.toml", ROOT / TOOL.INIT, *PROJECTS]:
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
-    monkeypatch.setattr(TOOL, "ROOT", tmp_path)
-    monkeypatch.setattr(TOOL, "INIT", tmp_path / TOOL.INIT.relative_to(ROOT))
-    TOOL.write("7.8.9")
-    assert '__version__ = "7.8.9"' in TOOL.INIT.read_text()
-    for path in TOOL.projects():
+    TOOL.write("7.8.9", tmp_path)
+    assert '__version__ = "7.8.9"' in (tmp_path / TOOL.INIT).read_text()
+    for path in TOOL.projects(tmp_path):
         project = _project(path)
         assert project["version"] == "7.8.9"
         ours = _requirements_of_ours(project)
         assert all(r.endswith(">=7.8.9,<8") for r in ours), ours
         assert VERSION not in path.read_text(), "the old version is left somewhere"
-    TOOL.write(VERSION)  # and back: nothing else has changed
+    TOOL.write(VERSION, tmp_path)  # and back: nothing else has changed
     for path in PROJECTS:
         assert (tmp_path / path.relative_to(ROOT)).read_text() == path.read_text()
