@@ -41,7 +41,8 @@ WITH_CALLS = (
     "tests/cpu/transforms/test_warm_calls.py",
     "tests/cpu/transforms/test_weak_types.py",
     "tests/cpu/execution/test_transfer.py",
-    "tests/pjrt/capi/test_buffer.py",
+    "tests/contract/test_kit.py",
+    "tests/unit/capi/library/test_buffer.py",
     "tests/pjrt/execution/test_lasting_calls.py",
 )
 CORE_EQUALITY = "tests/pjrt/execution/test_core_equality.py"

@@ -30,7 +30,8 @@ FLAGS = (
     "-DPy_LIMITED_API=0x030B0000",
 )  # fmt: skip
 CALLS = (
-    "tests/pjrt/execution", "tests/pjrt/capi/test_buffer.py", "tests/pjrt/capi/test_lifetimes.py",
+    "tests/pjrt/execution", "tests/unit/capi/library/test_buffer.py",
+    "tests/pjrt/capi/test_lifetimes.py",
     "tests/cpu/execution/test_threads.py", "tests/cpu/execution/test_large_puts.py",
     "tests/cpu/transforms/test_jit_calls.py", "tests/cpu/transforms/test_jit_donation.py",
     "tests/cpu/transforms/test_warm_calls.py", "tests/cpu/client/test_scratch.py",

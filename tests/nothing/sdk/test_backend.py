@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.errors import (
-    DeletedBuffer,
-    FailedPrecondition,
-    Internal,
-    InvalidArgument,
-    Unimplemented,
-)
+from plugrt.errors import FailedPrecondition, Internal, InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt_reference.backend import Reference
 from plugrt_sdk import Backend, BackendClient, BackendPlugin
 from support.distributions import run_python
-from support.late_client import Adder
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>
@@ -36,32 +29,6 @@ def client() -> BackendClient:
 
 def _add(client: Client) -> Any:
     return client.compile(Program(ADD), CompileOptions())
-
-
-def test_put_compile_launch_get(client: BackendClient) -> None:
-    device = client.devices()[0]
-    x = client.buffer_from_host(ONE, device)
-    [[result]] = _add(client).execute([(x,), (x,)])
-    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
-    assert (result.shape, result.dtype, result.device) == ((3,), np.float32, device)
-    assert not result.to_host().flags.writeable
-
-
-def test_the_source_may_change_after_put(client: BackendClient) -> None:
-    source = ONE.copy()
-    buffer = client.buffer_from_host(source[::-1], client.devices()[0])
-    source[:] = 0
-    np.testing.assert_array_equal(buffer.to_host(), ONE[::-1])
-
-
-@pytest.mark.parametrize("dtype", [">i4", ">f8", ">u2"])
-def test_an_array_of_the_other_byte_order_is_put_in_the_machines(
-    client: BackendClient, dtype: str
-) -> None:
-    source = np.array([1, 258, 65536]).astype(dtype)
-    buffer = client.buffer_from_host(source, client.devices()[0])
-    assert buffer.dtype == source.dtype.newbyteorder("=")
-    np.testing.assert_array_equal(buffer.to_host(), source)
 
 
 def test_a_program_of_another_format_is_refused(client: BackendClient) -> None:
@@ -107,16 +74,6 @@ def test_a_buffer_is_left_to_the_process_that_ends(early: str, told: str) -> Non
     assert (done.stdout, done.stderr, done.returncode) == (told, "", 0)
 
 
-def test_use_after_delete_raises(client: BackendClient) -> None:
-    x = client.buffer_from_host(ONE, client.devices()[0])
-    x.delete()
-    assert x.is_deleted()
-    with pytest.raises(DeletedBuffer):
-        x.to_host()
-    with pytest.raises(DeletedBuffer):
-        _add(client).execute([(x,), (x,)])
-
-
 def test_a_client_closes_its_backend_when_the_last_buffer_is_gone(client: BackendClient) -> None:
     reference = client.backend
     assert isinstance(reference, Reference)
@@ -129,14 +86,6 @@ def test_a_client_closes_its_backend_when_the_last_buffer_is_gone(client: Backen
     assert reference.closed
     with pytest.raises(FailedPrecondition, match="closed"):
         client.buffer_from_host(ONE, client.devices()[0])
-
-
-def test_copies_between_devices() -> None:
-    client = BackendClient(Adder(2))
-    first, second = client.devices()
-    copy = client.buffer_from_host(ONE, first).copy_to_device(second)
-    assert copy.device is second
-    np.testing.assert_array_equal(copy.to_host(), ONE)
 
 
 @pytest.mark.parametrize(

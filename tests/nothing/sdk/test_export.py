@@ -17,18 +17,15 @@ import pytest
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR, functions
-from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import (
     ArgumentTypeError,
-    DeletedBuffer,
-    FailedPrecondition,
     Internal,
     InvalidArgument,
     PjrtError,
     ResourceExhausted,
     Unimplemented,
 )
-from plugrt.interface import Client, CompileOptions, DeviceAssignment, Program
+from plugrt.interface import Client
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.buffer import BackendBuffer
@@ -37,15 +34,7 @@ from plugrt_sdk.export.exceptions import describe
 from plugrt_sdk.export.library import export_library
 from support import children
 from support.effort import EFFORT
-from support.exported import (
-    ADD,
-    ONE,
-    Exported,
-    compile_add,
-    find_api,
-    find_handles_left,
-    put,
-)
+from support.exported import ADD, ONE, Exported, compile_add, find_api, find_handles_left, put
 from support.late_client import Adder, LateAdder
 from support.markdown import ROOT
 
@@ -179,18 +168,6 @@ def test_a_factory_must_be_callable_and_make_a_client() -> None:
 # --- names, devices, options ------------------------------------------------------------------
 
 
-def test_names_and_devices(client: Client) -> None:
-    assert (client.platform, client.platform_version) == ("adder", "1")
-    devices = client.devices()
-    assert [(d.id, d.kind, d.process_index) for d in devices] == [(0, "adder", 0), (1, "adder", 0)]
-    assert [d.default_memory().kind for d in devices] == ["device"] * 2
-    assert client.default_device_assignment(2, 1).flat == (0, 1)
-    with pytest.raises(InvalidArgument):
-        client.default_device_assignment(3, 1)
-    assert client.topology().platform == "adder"
-    assert [d.kind for d in client.topology().devices] == ["adder"] * 2
-
-
 def test_options_reach_the_factory(adder: Exported) -> None:
     options = {"text": "ä", "number": 7, "flag": True, "list": [1, 2], "real": 0.5}
     adder.client(**options).close()
@@ -199,71 +176,6 @@ def test_options_reach_the_factory(adder: Exported) -> None:
 
 def test_the_platform_can_be_renamed() -> None:
     assert Exported(lambda: BackendClient(Adder()), platform="other").client().platform == "other"
-
-
-# --- arrays -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", sorted(supported_dtypes(API_MINOR)))
-def test_arrays_of_every_dtype_and_stride(client: Client, name: str) -> None:
-    array = np.array([[0, 1, 1], [1, 0, 1]]).astype(np.dtype(name))
-    for view in (array, array.T, array[::-1, ::-1], array[:, :0], array[0, 1], array[:, ::2]):
-        buffer = put(client, view)
-        assert (buffer.shape, buffer.dtype) == (view.shape, view.dtype)
-        assert buffer.to_host().tobytes() == view.tobytes()  # NaN too
-
-
-def test_copies_are_on_the_other_device(client: Client) -> None:
-    copy = put(client).copy_to_device(client.devices()[1])
-    assert copy.device is client.devices()[1]
-    np.testing.assert_array_equal(copy.to_host(), ONE)
-    there = CompileOptions(device_assignment=DeviceAssignment(((1,),)))
-    [[result]] = client.compile(Program(ADD), there).execute([(copy,), (copy,)])
-    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
-
-
-def test_a_deleted_buffer_is_deleted_on_both_sides(client: Client) -> None:
-    buffer = put(client)
-    buffer.delete()
-    assert buffer.is_deleted()
-    with pytest.raises(DeletedBuffer):
-        buffer.to_host()
-
-
-# --- programs -----------------------------------------------------------------------------------
-
-
-def test_a_program_runs(client: Client) -> None:
-    program = compile_add(client)
-    executable = program.executable
-    assert (executable.num_replicas, executable.num_partitions) == (1, 1)
-    assert [str(t) for t in executable.output_types] == ["float32[3]"]
-    for _ in range(3):
-        [[result]] = program.execute([(put(client),), (put(client),)])
-        np.testing.assert_array_equal(result.to_host(), 2 * ONE)
-    program.delete()
-    with pytest.raises(FailedPrecondition):
-        program.execute([(put(client),), (put(client),)])
-
-
-def test_a_program_runs_on_two_devices(client: Client) -> None:
-    assignment = DeviceAssignment(((1,), (0,)))
-    program = client.compile(
-        Program(ADD), CompileOptions(num_replicas=2, device_assignment=assignment)
-    )
-    assert [d.id for d in program.addressable_devices] == [1, 0]
-    assert program.logical_device_ids() == [(0, 0), (1, 0)]  # type: ignore[attr-defined]
-    x = (put(client, ONE, 1), put(client, 10 * ONE, 0))
-    [results] = program.execute([x, x])
-    assert [r.device.id for r in results] == [1, 0]
-    np.testing.assert_array_equal([r.to_host() for r in results], [2 * ONE, 20 * ONE])
-
-
-def test_wrong_arguments_are_refused(client: Client) -> None:
-    program = compile_add(client)
-    for arguments in ([(put(client),)], [(put(client, ONE[:2]),), (put(client),)]):
-        with pytest.raises(PjrtError):
-            program.execute(arguments)
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -14,14 +14,7 @@ import pytest
 from plugrt.capi.buffers import dlpack, dlpack_import, host_read
 from plugrt.capi.buffers.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffers.buffer_spec import BufferSpec
-from plugrt.errors import (
-    DeletedBuffer,
-    InvalidArgument,
-    InvalidReply,
-    NotAnArray,
-    Unimplemented,
-    UnsupportedDtype,
-)
+from plugrt.errors import InvalidArgument, InvalidReply, NotAnArray, Unimplemented, UnsupportedDtype
 from plugrt.interface import Client, CompileOptions, Device, HostBufferSemantics, Program
 from support.native_core import IN_C
 
@@ -92,18 +85,6 @@ def test_what_is_not_an_array(client: Client, device: Device) -> None:
             client.buffer_from_host(thing, device)  # type: ignore[arg-type]
 
 
-def test_scalar(client: Client, device: Device) -> None:
-    for _ in range(2):
-        assert client.buffer_from_host(np.float32(2.5), device).to_host() == 2.5  # type: ignore[arg-type]
-
-
-def test_only_during_call_copies(client: Client, device: Device) -> None:
-    array = aligned(1024)
-    buffer = client.buffer_from_host(array, device)
-    array[:] = 7
-    assert not buffer.to_host().any()
-
-
 @pytest.mark.parametrize("semantics", [2, 3])
 def test_zero_copy_keeps_the_array_just_as_long(
     client: Client, device: Device, semantics: int
@@ -139,32 +120,6 @@ def test_transfer_lets_the_array_go(client: Client, device: Device) -> None:
     assert buffer.to_host().sum() == 1 << 20
 
 
-def test_memories(client: Client, device: Device) -> None:
-    for memory in device.memories():
-        buffer = client.buffer_from_host(CUBE, device, memory)
-        assert buffer.memory is memory
-        np.testing.assert_array_equal(buffer.to_host(), CUBE)
-        copy = buffer.copy_to_memory(device.default_memory())
-        assert copy.memory is device.default_memory()
-        np.testing.assert_array_equal(copy.to_host(), CUBE)
-
-
-def test_delete(client: Client, device: Device) -> None:
-    buffer = client.buffer_from_host(CUBE, device)
-    assert not buffer.is_deleted()
-    buffer.delete()
-    buffer.delete()
-    assert buffer.is_deleted()
-    assert buffer.shape == (2, 3, 4)
-    for use in (
-        buffer.to_host, buffer.ready_event, buffer.block_until_ready, buffer.unsafe_pointer,
-        buffer.on_device_size_in_bytes, buffer.to_dlpack, buffer.minor_to_major,
-        lambda: buffer.copy_to_device(device), lambda: buffer.copy_raw_to_host(0, 1),
-    ):  # fmt: skip
-        with pytest.raises(DeletedBuffer, match=r"float32\[2,3,4\] on cpu:0\) was deleted"):
-            use()
-
-
 def test_sizes_and_layout(client: Client, device: Device) -> None:
     buffer = client.buffer_from_host(CUBE, device)
     assert buffer.on_device_size_in_bytes() == CUBE.nbytes
@@ -185,17 +140,6 @@ def test_a_buffer_that_is_smaller_than_its_type_is_not_read(
     monkeypatch.setitem(client.library.slots, "Buffer_OnDeviceSizeInBytes", state_too_little)
     with pytest.raises(InvalidReply, match="the buffer has 95 bytes where its type needs 96"):
         buffer.to_host()
-
-
-def test_events(client: Client, device: Device) -> None:
-    buffer = client.buffer_from_host(CUBE, device)
-    event = buffer.ready_event()
-    event.wait()
-    event.wait()
-    assert event.is_ready()
-    told: list[object] = []
-    event.on_ready(told.append)
-    assert told == [None]
 
 
 def test_many_shapes_do_not_pile_up(own_client: Client) -> None:
@@ -233,12 +177,6 @@ class TestDlpack:
         del buffer
         gc.collect()
         np.testing.assert_array_equal(shared, array)
-
-    def test_export_outlives_delete(self, client: Client, device: Device) -> None:
-        buffer = client.buffer_from_host(CUBE, device)
-        shared = np.from_dlpack(_Capsule(buffer))
-        buffer.delete()
-        np.testing.assert_array_equal(shared, CUBE)
 
     def test_capsule_that_nobody_takes(self, client: Client, device: Device) -> None:
         before = len(dlpack._exported)
