@@ -183,7 +183,7 @@ def test_a_function_that_computes_nothing_is_saved() -> None:
         loaded.serialize()
 
 
-@behaviour(14, "A compiled pmap is saved and loaded, and takes arguments from wherever they are")
+@behaviour(14, "A compiled pmap is saved and loaded, and refuses arguments that are elsewhere")
 def test_a_pmap_is_saved_and_loaded() -> None:
     if plugrt.local_device_count() < 4:
         pytest.skip("no 4 devices here")
@@ -196,6 +196,9 @@ def test_a_pmap_is_saved_and_loaded() -> None:
     np.testing.assert_array_equal(total, np.tile(x.sum(0), (4, 1)))
     np.testing.assert_array_equal(more, x + X)
     assert more.sharding == compiled(x, X)[1].sharding
+    for call in (compiled, loaded):
+        with pytest.raises(ArgumentMismatch, match="compiled for other shardings"):
+            call(plugrt.device_put(x, plugrt.local_devices()[3]), X)
     with pytest.raises(InvalidArgument, match=r"compiled for 4 devices; there are 1"):
         serialize_executable.deserialize_and_load(
             saved, in_tree, out_tree, execution_devices=plugrt.local_devices()[:1]

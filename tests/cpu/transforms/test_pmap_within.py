@@ -15,8 +15,14 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import devices, lax, pmap
-from plugrt.errors import DeviceMismatch, InvalidArgument, UnboundAxis, Unimplemented
-from plugrt.sharding import NamedSharding, PmapSharding
+from plugrt.errors import (
+    ArgumentMismatch,
+    DeviceMismatch,
+    InvalidArgument,
+    UnboundAxis,
+    Unimplemented,
+)
+from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 
@@ -162,9 +168,11 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 def test_within_what_is_traced(name: str) -> None:
     call, expected = CALLS[name]
     function = plugrt.jit(call)
-    far = plugrt.device_put(X[0], devices()[5])
-    for x in (X[0], far, pmap(lambda v: v)(X[0])):
-        found = function(x)
+    found = function(X[0])
+    whole = NamedSharding(Mesh(found.sharding.devices, "m"), P())
+    divided = NamedSharding(whole.mesh, P("m"))
+    for place in (None, whole, divided):
+        found = function(plugrt.device_put(X[0], place))
         np.testing.assert_array_equal(found, expected(X[0]))
     assert found.sharding.devices == tuple(devices()[: len(found.sharding.devices)])
     if name in ("jit", "loop"):  # its results lie as it takes them
@@ -186,7 +194,7 @@ def test_it_warns_once() -> None:
     f = plugrt.jit(lambda x: pmap(lambda v: v + 1)(x))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for x in (X[0], X[0], plugrt.device_put(X[0], devices()[5])):
+        for x in (X[0], X[0], pmap(lambda v: v)(X[0])):
             f(x)
         f.lower(X[0])
     [warning] = caught
@@ -205,6 +213,31 @@ def test_options_of_jit() -> None:
     np.testing.assert_array_equal(compiled(X[0]), 2 * X[0])
     assert compiled.runtime_executable().executable.num_replicas == 4
     assert compiled.output_shardings == PmapSharding(devices()[:4], None)
+    whole = plugrt.device_put(X[0], compiled.input_shardings[0][0])
+    divided = pmap(lambda v: v)(X[0])
+    np.testing.assert_array_equal(compiled(whole), 2 * X[0])
+    np.testing.assert_array_equal(f.lower(divided, 2).compile()(divided), 2 * X[0])
+    for elsewhere in (divided, plugrt.device_put(X[0], devices()[0])):
+        with pytest.raises(ArgumentMismatch, match="compiled for other shardings"):
+            compiled(elsewhere)
+
+
+def test_cures_of_other_devices_are_those_that_help() -> None:
+    """``device=`` of jit moves its arguments, and is refused beside other claims."""
+    here, there = (plugrt.device_put(X, devices()[i]) for i in (0, 1))
+    moves = "jit's device= moves them by itself"
+    inner = plugrt.jit(lambda v: v + 1, device=devices()[2])
+    with pytest.raises(DeviceMismatch, match=moves):
+        plugrt.jit(lambda x, y: x + y)(here, there)
+    for function, arguments in (
+        (lambda x: inner(x), (here,)),
+        (lambda x: inner(x) + plugrt.jit(lambda v: v, device=devices()[1])(x), (X,)),
+        (lambda x: pmap(lambda v: v)(x), (there,)),
+    ):
+        with pytest.raises(DeviceMismatch) as caught:
+            plugrt.jit(function)(*arguments)
+        assert moves not in str(caught.value)
+        assert "plugrt.device_put" in str(caught.value)
 
 
 @behaviour(107, "devices that the outermost pmap lists are for all replicas, in their order")
@@ -247,6 +280,20 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "jit's device": (
         lambda: plugrt.jit(lambda x: _inner()(x), device=devices()[1])(X), DeviceMismatch,
         r"'<lambda>' is told where to run by jit's device.*:1, and has pmap of '<lambda>', call",
+    ),
+    "an argument elsewhere": (
+        lambda: plugrt.jit(lambda x: _inner()(x))(plugrt.device_put(X, devices()[5])),
+        DeviceMismatch, r"pmap of '<lambda>', called at .* on the devices \[0, 1\] of .*\n"
+        r"  argument x: float32\[2,4,2\] on \S*:5 ",
+    ),
+    "an argument that is passed on": (
+        lambda: plugrt.jit(lambda x, y: (_inner()(x), y))(X, plugrt.device_put(X, devices()[0])),
+        DeviceMismatch, r"argument y: float32\[2,4,2\] on \S*:0 ",
+    ),
+    "an argument on other devices, ahead of time": (
+        lambda: plugrt.jit(lambda x: _inner()(x)).lower(
+            pmap(lambda v: v, devices=devices()[4:6])(X)).compile(),
+        DeviceMismatch, r"argument x: float32\[2,4,2\] on the devices \[4, 5\]",
     ),
     "jit's shardings": (
         lambda: plugrt.jit(

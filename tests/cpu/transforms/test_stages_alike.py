@@ -184,12 +184,3 @@ def test_options_of_the_compiler_reach_it(name: str) -> None:
     lowered = MAKERS[name]().lower(X, y=keyword(name))
     with pytest.raises(InvalidArgument, match="no_such_option"):
         lowered.compile({"no_such_option": True})
-
-
-def test_replicas_take_arrays_from_anywhere_also_compiled() -> None:
-    inner = plugrt.pmap(lambda v: v + 1)
-    with pytest.warns(UserWarning, match="gathered"):
-        compiled = plugrt.jit(inner).lower(X).compile()
-    given = [X, plugrt.device_put(X), plugrt.device_put(X, devices()[5]), inner(X - 1)]
-    for x in given:
-        np.testing.assert_array_equal(compiled(x), X + 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.arguments import parameter_types
-from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.execution.compilation.compiler import compile_program
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -35,9 +35,15 @@ class Compiled(CompiledInfo, StageInfo, SavableCall):
 
     in_avals = StageInfo.in_avals  # with the shardings of committed arguments
 
-    def _check_places(self, avals: Sequence[Aval]) -> None:
-        if self._traced.device is None:  # with the option it moves arguments, as `jit` does
-            super()._check_places(avals)
+    def _can_use(self, i: int, aval: ArrayAval) -> bool:
+        if self._traced.device is not None:  # with the option it moves arguments, as `jit` does
+            return True
+        if super()._can_use(i, aval):
+            return True
+        # A program with a pmap within gathers what it was lowered for.
+        return (
+            aval is self._traced.avals[i] and aval.sharding.devices == self._program.launch.devices
+        )
 
     @property
     def _stage(self) -> TracedFunction:

@@ -6,15 +6,16 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentMismatch, InvalidArgument, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.arrays.aval import Aval, intern_aval
+from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.pmap_sharding import divide_axis
 from plugrt.execution.shardings.replica_sharding import (
@@ -27,7 +28,7 @@ from plugrt.execution.transfers.host_values import as_array
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.frames.traceback_filter import describe_call_site
+from plugrt.frames.traceback_filter import describe_call_site, with_user_frames
 from plugrt.interface import Device, TensorType
 from plugrt.lax.parallel.all_reduce import axis_index
 from plugrt.lax.parallel.exchanges import all_gather
@@ -54,6 +55,7 @@ from plugrt.transforms.pmap_axes import (
 from plugrt.transforms.pmap_launch import AxisSpec, ReplicaMapping, check_devices
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.staged_function import StagedFunction
+from plugrt.transforms.stages import Traced
 
 
 class PmapFunction(StagedFunction[P, R]):
@@ -63,6 +65,24 @@ class PmapFunction(StagedFunction[P, R]):
         self._spec = spec
         options = ("pmap", rules.static_nums, rules.donate_nums, spec)
         super().__init__(function, rules, options, kind="pmapped")
+
+    @with_user_frames
+    def trace(self, *args: object, **kwargs: object) -> Traced:
+        """Returns one replica traced for these arguments (see `lower`).
+
+        Raises `ArgumentMismatch` for a committed one that is divided otherwise than pmap divides
+        it: a call would distribute it, which what is compiled does not.
+        """
+        traced = self._trace(args, kwargs)
+        asked = AskedShardings(traced._launch().in_shardings, ())
+        for i, aval in enumerate(traced.avals):
+            if is_placed(aval) and aval.committed and not asked.is_moved(i, aval):
+                raise ArgumentMismatch(
+                    f"{traced.staged.plan.describe(i)} of pmap of {self._rules.title!r} lies on "
+                    f"the devices as {aval.sharding!r}; its replicas have it as "
+                    f"{asked.arguments[i]!r}. device_put it to that first"
+                )
+        return traced
 
     # --- hooks of StagedFunction ------------------------------------------------------------
 
@@ -148,7 +168,8 @@ def pmap(
     Replicas run on the first devices of ``backend``, or on ``devices``, of that backend if both are
     given, whose number must then be the size of the mapped axis. Results have a `NamedSharding`
     over a mesh of these devices with one axis, ``axis_name``, and calls on the same devices take
-    them as they are; other arguments (host data, arrays elsewhere) are distributed first.
+    them as they are; other arguments (host data, arrays elsewhere) are distributed first. Its
+    compiled functions refuse committed arrays that are elsewhere, as ``jax.pmap``'s.
 
     Deviations from JAX: ``axis_size`` suffices where no argument is mapped; negative axes count
     from the end. In several processes it runs on all devices of the backend, of which the mapped

@@ -92,6 +92,9 @@ class StagedFunction(Traceable[P, R]):
     @with_user_frames
     def trace(self, *args: object, **kwargs: object) -> Traced:
         """Returns the function traced for these arguments (see `lower`); of pmap, one replica."""
+        return self._trace(args, kwargs)
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         bound = self._flatten(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
@@ -113,7 +116,7 @@ class StagedFunction(Traceable[P, R]):
         They have the shardings that are known before the call: those of pmap, and of
         ``out_shardings``.
         """
-        return self.trace(*args, **kwargs).out_info
+        return self._trace(args, kwargs).out_info
 
     @with_argument_errors
     def clear_cache(self) -> None:

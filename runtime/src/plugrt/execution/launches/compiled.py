@@ -83,7 +83,7 @@ class CompiledCall(CompiledBase, CallObject):
     """
 
     _any_place = False
-    """Whether arguments that are committed to other devices are moved. Replicas take them so."""
+    """Whether arguments that are committed to other devices are moved."""
     _any_scalar = False
     """Whether a Python scalar takes a parameter's dtype that is of its kind or of a wider one."""
     _most_runners = 256
@@ -216,7 +216,7 @@ class CompiledCall(CompiledBase, CallObject):
                 if not self._can_accept(expected, aval)
             ]
             refuse(f"{self._title} was called with arguments of other types", wrong)
-        if not (self._any_place or self._program.launch.of_parts):
+        if not self._any_place:
             self._check_places(avals)
             self._check_layouts(avals)
 
@@ -227,9 +227,9 @@ class CompiledCall(CompiledBase, CallObject):
         wrong = [
             f"  {self._name(i)}: on {_describe_mismatch(aval.sharding, target)}"
             for i, aval, target in needed
-            if is_placed(aval) and aval.committed and not _is_placed_for(aval, target)
+            if is_placed(aval) and aval.committed and not self._can_use(i, aval)
         ]
-        if len(launch.devices) > 1:
+        if len(launch.devices) > 1 or launch.of_parts:
             what = (
                 f"{self._title} was compiled for other shardings than these arguments have; "
                 "device_put them to its input_shardings"
@@ -241,6 +241,10 @@ class CompiledCall(CompiledBase, CallObject):
                 "device_put them there, or compile it with device=, which moves them"
             )
         refuse(what, wrong)
+
+    def _can_use(self, i: int, aval: ArrayAval) -> bool:
+        """Whether an array is placed as the i-th parameter takes it."""
+        return _is_placed_for(aval, self._program.launch.in_shardings[i])
 
     def _check_layouts(self, avals: Sequence[Aval]) -> None:
         """Raises `ArgumentMismatch` for committed arguments that lie in memory otherwise."""
@@ -320,10 +324,11 @@ def _order(layout: AnyLayout) -> str:
 def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
     if not isinstance(target, TiledSharding):
         return repr(lies)
-    if repr(lies) != repr(target):
+    if lies.devices == target.devices or not isinstance(lies, TiledSharding):
         return f"{lies!r}; taken in {target!r}"
     ids = [[device.id for device in sharding.devices] for sharding in (lies, target)]
-    return f"{lies!r} over the devices {ids[0]}; taken in the same over {ids[1]}"
+    other = "the same" if repr(lies) == repr(target) else repr(target)
+    return f"{lies!r} over the devices {ids[0]}; taken in {other} over {ids[1]}"
 
 
 def _is_placed_for(aval: ArrayAval, target: Sharding) -> bool:

@@ -194,7 +194,8 @@ def resolve_launch(
         if explicit is not None:
             said = f"jit's device or backend, {explicit!r}"
             claims.append(Claim((explicit,), lambda: said))
-        return replicate_launch(traced, avals, claims)
+        placed = claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
+        return replicate_launch(traced, avals, claims, placed)
     if explicit is None or any(claim.mesh is not None for claim in claims):
         held = [i for i in needed if not asked.is_moved(i, avals[i])] if asked else needed
         deciding = [*[avals[i] for i in held], *filter(None, captured)]
@@ -221,8 +222,8 @@ def resolve_launch(
     launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
     if traced.out_memory_kinds:
         kinds = traced.out_memory_kinds
-        placed = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
-        launch = replace(launch, out_shardings=placed)
+        stated = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
+        launch = replace(launch, out_shardings=stated)
     if not plan.is_trivial or explicit is not None or named:
         return keep_layouts(launch, plan, avals)
     shardings = [

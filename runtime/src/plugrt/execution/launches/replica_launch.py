@@ -9,7 +9,7 @@ from typing import Protocol
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.placement.default_device import default_device
-from plugrt.execution.placement.device_claims import Claim
+from plugrt.execution.placement.device_claims import Claim, resolve_devices
 from plugrt.execution.placement.placement import Launch, replica_launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.pmap_sharding import divide_axis
@@ -50,14 +50,15 @@ class ReplicatedProgram(Protocol):
 
 
 def replicate_launch(
-    traced: ReplicatedProgram, avals: Sequence[Aval], claims: Sequence[Claim]
+    traced: ReplicatedProgram, avals: Sequence[Aval], claims: Sequence[Claim], held: Sequence[Claim]
 ) -> Launch:
     """Returns the launch of a program that has pmaps within, on a device for each replica.
 
-    Arguments are whole on each device, wherever they were; results are, too. ``claims`` are what
-    says otherwise where it runs: there may be none, since pmap chooses. Raises `DeviceMismatch`
-    for those, and for pmaps on other devices than each other, and `InvalidArgument`
-    for more replicas than devices. The first time for a program it warns, as JAX does.
+    Arguments are whole on each device, however they were divided over these; results are, too.
+    ``claims`` are what else says where it runs: there may be none, since pmap chooses; ``held`` are
+    claims of committed arguments. Raises `DeviceMismatch` for ``claims``, for arguments on other
+    devices, and for pmaps on other devices than each other, and `InvalidArgument` for more replicas
+    than devices. The first time for a program it warns, as JAX does.
     """
     name, pmaps = traced.plan.name, traced.pmaps
     for claim in claims:
@@ -66,6 +67,7 @@ def replicate_launch(
             "within, which chooses its devices itself: leave one of them out, or call pmap outside"
         )
     devices = _choose_devices(name, avals, traced.replicas, pmaps)
+    resolve_devices([Claim(devices, lambda: pmaps[0].what), *held], repr(name))
     if traced.replicas > 1 and not traced.loaded:
         _warn_of_gathering(name, pmaps)
     where = divide_axis(devices, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
@@ -26,6 +26,8 @@ class Claim:
     """What it divides over them, if it is a sharding."""
     mesh: AbstractMesh | None = None
     """Where no devices are named: the program is over a mesh of as many, whichever they are."""
+    of_argument: bool = False
+    """Whether an argument makes it: ``device=`` of the outermost `jit` moves it elsewhere."""
 
     @property
     def is_over_mesh(self) -> bool:
@@ -45,7 +47,8 @@ def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Cla
 
     def claim(i: int, aval: ArrayAval) -> Claim:
         sharding = aval.sharding
-        return sharding_claim(lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
+        made = sharding_claim(lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
+        return replace(made, of_argument=True)
 
     return [claim(i, aval) for i, aval in enumerate(avals) if aval.committed and is_placed(aval)]
 
@@ -63,10 +66,9 @@ def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, .
             found.setdefault(claim.devices, claim)
     if len(found) > 1:
         lines = "".join(_line(claim) for claim in found.values())
-        cure = (
-            "Name one device or one mesh in all, or move arrays there with plugrt.device_put; "
-            "jit's device= moves them by itself"
-        )
+        cure = "Name one device or one mesh in all, or move arrays there with plugrt.device_put"
+        if all(claim.of_argument for claim in claims):
+            cure += "; jit's device= moves them by itself"
         if len({frozenset(devices) for devices in found}) == 1:
             cure = "They are the same devices in another order: take one mesh for all"
         raise DeviceMismatch(f"received incompatible devices for {what}:{lines}\n{cure}")

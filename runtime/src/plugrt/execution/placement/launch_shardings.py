@@ -87,11 +87,16 @@ class AskedShardings:
                 raise refuse_placed(lies, asked, partial(describe, i))
 
     def is_moved(self, i: int, aval: Aval) -> bool:
-        """Whether argument ``i`` is moved to where it is asked for: it is divided alike already."""
+        """Whether argument ``i`` is moved to where it is asked for.
+
+        It is divided alike already, in memory of the same kind.
+        """
         asked = None if self.from_program else self.arguments[i]
         if asked is None or isinstance(asked, AUTO) or is_abstract(asked) or not is_placed(aval):
             return False
         lies, ndim = aval.sharding, len(aval.shape)
+        if lies.memory_kind != asked.memory_kind:
+            return False
         if lies.is_fully_replicated and asked.is_fully_replicated:
             return True
         tiling = lies.tiling(ndim)
