@@ -76,7 +76,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if page != "index.md":
             text = (ROOT / source).read_text(encoding="utf-8")
             files.append(File.generated(config, page, content=text))
-    for name, text in _api_pages().items():
+    for name, text in api_pages().items():
         files.append(File.generated(config, f"api/{name}.md", content=text))
     checks = run_path(str(ROOT / "docs/generate/checks.py"))["page"]()
     files.append(File.generated(config, "checks.md", content=checks))
@@ -90,13 +90,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     page.edit_url = f"{config.repo_url}/edit/main/{source}"
 
     def link(found: re.Match[str]) -> str:
-        return found[1] + _target(source, here, found[2], str(config.repo_url)) + found[3]
+        return found[1] + link_target(source, here, found[2], str(config.repo_url)) + found[3]
 
     parts = _FENCE.split(markdown)
     return "".join(p if p.startswith("```") else _LINK.sub(link, p) for p in parts)
 
 
-def _target(source: str, here: str, target: str, repository: str) -> str:
+def link_target(source: str, here: str, target: str, repository: str) -> str:
     """Returns where a link of the file ``source`` leads on the site, from its page ``here``."""
     if re.match(r"\w+:", target) or here.startswith("api/"):
         return target
@@ -109,7 +109,7 @@ def _target(source: str, here: str, target: str, repository: str) -> str:
     return os.path.relpath(page, posixpath.dirname(here) or ".")
 
 
-def _api_pages() -> dict[str, str]:
+def api_pages() -> dict[str, str]:
     """Returns the pages of the API reference, by name."""
     pages = {"plugrt": _public_names()}
     pages |= {name: _namespace(name) for name in NAMESPACES}
@@ -169,7 +169,7 @@ def _namespace(name: str) -> str:
     for member in sorted(n for n in module.__all__ if not n.startswith("__")):
         value = getattr(module, member)
         if callable(value) and not inspect.isclass(value):
-            head = f"```python\n{member}{_signature(value)}\n```"
+            head = f"```python\n{member}{signature_of(value)}\n```"
             parts.append(f"## {member}\n\n{head}\n\n{_doc(value)}\n")
         else:
             parts.append(f"## {member}\n\n{_constant(value)}\n")
@@ -188,7 +188,7 @@ class _Words:
         return self._text
 
 
-def _signature(function: Any) -> str:
+def signature_of(function: Any) -> str:
     """Returns the signature with its annotations as they are written; a long one in lines."""
     signature = inspect.signature(function)
     parameters = [

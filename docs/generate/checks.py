@@ -68,24 +68,24 @@ def _introduction(check: Check) -> str:
     """Returns the first line of the docstring of the module that a check is in."""
     body = check.run.func if isinstance(check.run, partial) else check.run
     text = inspect.getdoc(inspect.getmodule(body)) or ""
-    return _cell(text.partition("\n")[0])
+    return cell(text.partition("\n")[0])
 
 
 def _describe(check: Check) -> str:
     capability = f"capability `{check.capability}`" if check.capability else ""
     refusable = "refusable" if check.refusable else ""
     conditions = ", ".join(filter(None, (capability, _NEEDS[check.needs], refusable)))
-    statement = _cell(check.title) + (f" ({conditions})" if conditions else "")
+    statement = cell(check.title) + (f" ({conditions})" if conditions else "")
     return (
-        f"| `{check.id}` | {int(check.level)} | {statement} | {_cell(check.why)} "
-        f"| {_cell(check.rests_on)} |"
+        f"| `{check.id}` | {int(check.level)} | {statement} | {cell(check.why)} "
+        f"| {cell(check.rests_on)} |"
     )
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "*[]<>|#"})
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Returns a text for a cell of a table; what is between backquotes stays as it is."""
     parts = " ".join(text.replace("``", "`").split()).split("`")
     if len(parts) % 2 == 0:

@@ -30,7 +30,7 @@ def test_transforms_are_taken_with_jax(name: str) -> None:
     assert f"plugrt.from_jax(jax.{name}(f))(x)" in said(name)
 
 
-@pytest.mark.parametrize("name", missing_names._INSTEAD)
+@pytest.mark.parametrize("name", missing_names.INSTEAD)
 def test_what_is_named_instead_is_there(name: str) -> None:
     if name in plugrt.__all__:
         return  # it has come meanwhile

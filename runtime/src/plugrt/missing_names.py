@@ -28,7 +28,7 @@ _HOMES = {
 }  # fmt: skip
 """Module to its names that are looked for in ``plugrt``. A list, as each import of a module of
 plugrt's comes here: it may import nothing."""
-_INSTEAD = {
+INSTEAD = {
     **{name: f"it is plugrt.{home}.{name}" for home, names in _HOMES.items() for name in names},
     "Shard": "it is what the addressable_shards of an array hold: device, index and data",
     "P": "it is plugrt.sharding.PartitionSpec",
@@ -112,5 +112,5 @@ _INSTEAD = {
 def missing_name(name: str) -> str:
     """Returns the message of the AttributeError for a name that ``plugrt`` lacks."""
     text = f"module 'plugrt' has no attribute {name!r}"
-    instead = _INSTEAD.get(name)
+    instead = INSTEAD.get(name)
     return text if instead is None else f"{text}: {instead.format(name=name)}"

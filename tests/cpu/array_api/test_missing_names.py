@@ -35,7 +35,7 @@ def said(name: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", missing_names._WRITTEN)
+@pytest.mark.parametrize("name", missing_names.WRITTEN)
 def test_what_it_says_to_write_computes_what_numpy_does(name: str) -> None:
     _, found, expression = said(name).partition("write, for example, ")
     assert found
@@ -50,10 +50,10 @@ def test_what_it_says_to_write_computes_what_numpy_does(name: str) -> None:
         np.testing.assert_allclose(np.asarray(part), np.asarray(value), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", missing_names._RENAMED)
+@pytest.mark.parametrize("name", missing_names.RENAMED)
 def test_a_name_that_the_standard_spells_otherwise(name: str) -> None:
     assert callable(getattr(np, name))
-    standard = missing_names._RENAMED[name]
+    standard = missing_names.RENAMED[name]
     assert said(name).endswith(f"this is {standard!r}")
     assert standard in xp.__all__
 

@@ -19,7 +19,6 @@ from plugrt.interface import (
     ExecuteOptions,
     Program,
 )
-from plugrt_cpu import plugin
 from plugrt_cpu.shards import CpuShards
 from support.cpu_programs import add, all_reduce, partitioned_sum
 
@@ -46,15 +45,6 @@ def summed(client: Client) -> Any:
 
 def values(shards: Any) -> list[Any]:
     return [b.to_host().tolist() for b in shards]
-
-
-def test_all_reduce(client: Client, summed: Any, put: Put) -> None:
-    assert list(summed.addressable_devices) == list(client.devices())
-    total, double = summed.execute([put()])
-    assert values(total) == [[6, 6]] * 4
-    assert values(double) == [[0, 0], [2, 2], [4, 4], [6, 6]]
-    assert [b.device for b in double] == list(client.devices())
-    assert [b.memory for b in double] == [d.default_memory() for d in client.devices()]
 
 
 def test_types_of_arrays_parameters_and_results_are_one_object(
@@ -98,12 +88,6 @@ def test_results_stay_together(client: Client, summed: Any, put: Put) -> None:
     assert [b.shape for b in double[1:3]] == [(2,), (2,)]
     again, _ = summed.execute([[*double]])
     assert values(again) == [[96, 96]] * 4
-
-
-def test_shards_made_once(client: Client, summed: Any, put: Put) -> None:
-    shards = client.shards(put())  # type: ignore[attr-defined]
-    for _ in range(2):
-        assert values(summed.execute([shards])[0]) == [[6, 6]] * 4
 
 
 def test_other_devices_in_another_order(client: Client, put: Put) -> None:
@@ -250,14 +234,6 @@ def test_two_threads_with_collectives(client: Client, summed: Any, put: Put) -> 
         thread.join(60)
     assert not any(t.is_alive() for t in threads)
     assert not failures
-
-
-def test_eight_devices() -> None:
-    client = plugin.create_client({"num_devices": 8})
-    loaded = client.compile(all_reduce((2,), 8), CompileOptions(num_replicas=8))
-    shards = [client.buffer_from_host(np.full(2, d.id, "f4"), d) for d in client.devices()]
-    assert values(loaded.execute([shards])[0]) == [[28, 28]] * 8
-    client.close()
 
 
 def test_an_array_of_no_buffers_is_refused(client: Client) -> None:

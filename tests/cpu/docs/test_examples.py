@@ -51,7 +51,7 @@ WITHOUT = {
 
 
 def test_every_other_top_level_function_has_one() -> None:
-    callables = {name for name in plugrt._NAMES if callable(getattr(plugrt, name))}
+    callables = {name for name in plugrt.__all__ if callable(getattr(plugrt, name))}
     found = {example.name.removeprefix("plugrt.") for example in examples(plugrt)}
     assert callables - found == WITHOUT
 

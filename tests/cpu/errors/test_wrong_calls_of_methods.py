@@ -207,7 +207,7 @@ def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
         with pytest.raises(ArgumentTypeError) as caught:
             method(3)
         text = str(caught.value)
-        if name in array_methods._DECLARED:  # there, the array is one of the arguments
+        if name in array_methods.DECLARED:  # there, the array is one of the arguments
             assert " cannot be called with argument 0=Array" in text, text
         else:
             named = f"{type(owner).__name__}.{name}"

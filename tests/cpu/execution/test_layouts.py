@@ -147,7 +147,7 @@ def test_moves_and_copies_keep_the_layout() -> None:
     theirs = jax.device_put(X, jax_format((1, 0)))
     assert device_put(y, turned()) is y
     for to in (None, here(), devices()[0]):
-        assert device_put(y, to)._shards is y._shards
+        assert device_put(y, to).unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
     copy = device_put(y, may_alias=False)
     assert order(copy) == jax_order(jax.device_put(theirs, may_alias=False)) == (1, 0)
     np.testing.assert_array_equal(copy, X)

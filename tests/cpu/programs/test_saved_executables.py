@@ -357,7 +357,7 @@ def test_the_format_has_a_number_for_each_set_of_fields() -> None:
         for name, annotation in record.__annotations__.items()
     ]
     digest = hashlib.sha256("\n".join([*fields, str(SavedSharding)]).encode()).hexdigest()[:16]
-    assert (saved_function._SAVED.version, digest) == (5, "da5142551e2aa681")
+    assert (saved_function.SAVED.version, digest) == (5, "da5142551e2aa681")
 
 
 def test_what_is_no_saved_function_is_refused(compiled: Any) -> None:

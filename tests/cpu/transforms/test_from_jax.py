@@ -195,7 +195,7 @@ def test_settings_of_jax_are_part_of_the_key() -> None:
         plugrt.from_jax(lambda x, y: x + y)(X, np.int32([1, 2, 3]))
 
 
-@pytest.mark.parametrize("name", jax_lowering._SETTINGS)
+@pytest.mark.parametrize("name", jax_lowering.SETTINGS)
 def test_each_setting_is_read(name: str) -> None:
     before = getattr(jax.config, f"jax_{name}")
     other = {

@@ -29,7 +29,7 @@ def over(*entries: Any, kind: str | None = None) -> NamedSharding:
 
 def addresses(x: Any) -> list[int]:
     """Returns where the part of each device is."""
-    return [buffer.unsafe_pointer() for buffer in x._live()]
+    return [shard.data.unsafe_buffer_pointer() for shard in x.addressable_shards]
 
 
 @pytest.fixture

@@ -129,5 +129,5 @@ def test_run_announces_large_moves_on_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: at_terminal)
-    run._say_progress("putting inputs", [np.broadcast_to(np.float32(0), (gibibytes << 28,))])
+    run.say_progress("putting inputs", [np.broadcast_to(np.float32(0), (gibibytes << 28,))])
     assert ("putting inputs: 2.0 GiB" in capsys.readouterr().err) is shown

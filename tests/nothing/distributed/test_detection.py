@@ -238,7 +238,7 @@ def test_kubernetes_is_asked_for_the_job(
     environment = next(one for one in OWN if one.name == "k8s")
     assert isinstance(environment, kubernetes.Kubernetes)
     environment.__dict__.clear()
-    in_set = {kubernetes._JOB_SET: labels["set"]} if "set" in labels else {}
+    in_set = {kubernetes.JOB_SET: labels["set"]} if "set" in labels else {}
     pod = SimpleNamespace(metadata=SimpleNamespace(name="pod", labels=labels),
                           spec=SimpleNamespace(subdomain=subdomain))  # fmt: skip
     job = SimpleNamespace(metadata=SimpleNamespace(name="job", labels=in_set),

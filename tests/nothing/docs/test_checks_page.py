@@ -20,6 +20,6 @@ def test_the_page_has_every_check_once() -> None:
 
 
 def test_texts_are_shown_as_they_are() -> None:
-    assert generate._cell("a|b <c> ``d|*`` *e*") == "a\\|b \\<c\\> `d\\|*` \\*e\\*"
+    assert generate.cell("a|b <c> ``d|*`` *e*") == "a\\|b \\<c\\> `d\\|*` \\*e\\*"
     with pytest.raises(ValueError, match="an odd number of backquotes"):
-        generate._cell("a ` b")
+        generate.cell("a ` b")

@@ -44,7 +44,7 @@ def test_every_page_is_in_the_contents() -> None:
 
 
 def test_every_public_module_and_name_is_in_the_api_reference() -> None:
-    pages = _site()._api_pages()
+    pages = _site().api_pages()
     contents = set(_contents(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
     assert {f"api/{page}.md" for page in pages} <= contents
     modules = {n for n in plugrt.__all__ if inspect.ismodule(getattr(plugrt, n))}
@@ -57,7 +57,7 @@ def test_every_public_module_and_name_is_in_the_api_reference() -> None:
 def test_the_classes_that_jit_and_compile_return_are_in_the_api_reference() -> None:
     jitted = plugrt.jit(lambda x: x + 1)
     traced = jitted.trace(1.0)
-    entries = re.findall(r"^::: ([\w.]+)$", _site()._api_pages()["stages"], re.MULTILINE)
+    entries = re.findall(r"^::: ([\w.]+)$", _site().api_pages()["stages"], re.MULTILINE)
     for value in (jitted, traced, traced.lower()):
         assert f"{type(value).__module__}.{type(value).__qualname__}" in entries
     for entry in entries:
@@ -98,7 +98,7 @@ def _site() -> Any:
 def test_links_for_the_repository_lead_somewhere_on_the_site(
     source: str, here: str, target: str, leads: str
 ) -> None:
-    assert _site()._target(source, here, target, "URL") == leads
+    assert _site().link_target(source, here, target, "URL") == leads
 
 
 def test_a_long_signature_has_a_line_for_each_parameter() -> None:
@@ -106,7 +106,7 @@ def test_a_long_signature_has_a_line_for_each_parameter() -> None:
         first: dict[str, tuple[int, ...]], /, second: str = "a, b", *, third: bool = False
     ) -> tuple[int, str]: ...
 
-    assert _site()._signature(function).splitlines() == [
+    assert _site().signature_of(function).splitlines() == [
         "(",
         "    first: dict[str, tuple[int, ...]],",
         "    /,",

@@ -90,16 +90,16 @@ def test_signatures_name_arrays_inside_of_containers() -> None:
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
     inner = inspect.unwrap(
-        function, stop=lambda f: f.__wrapped__ in array_methods._DECLARED.values()
+        function, stop=lambda f: f.__wrapped__ in array_methods.DECLARED.values()
     )
     signature = inspect.signature(inner, follow_wrapped=False)
     return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
 
 
-@pytest.mark.parametrize("name", sorted(array_methods._DECLARED))
+@pytest.mark.parametrize("name", sorted(array_methods.DECLARED))
 def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
     declared, given = (
-        array_methods._DECLARED[name],
+        array_methods.DECLARED[name],
         inspect.getattr_static(array_methods.Methods, name),
     )
     if isinstance(declared, property):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_RENAMED = {
+RENAMED = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh",
     "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
     "arctanh": "atanh", "around": "round", "asanyarray": "asarray",
@@ -16,7 +16,7 @@ _RENAMED = {
     "true_divide": "divide", "unique": "unique_values",
 }  # fmt: skip
 """NumPy's name to the standard's, for one and the same function."""
-_WRITTEN = {
+WRITTEN = {
     "angle": "xp.atan2(xp.imag(x), xp.real(x))",
     "append": "xp.concat([x, y], axis=0)",
     "argwhere": "xp.stack(xp.nonzero(x), axis=-1)",
@@ -61,21 +61,21 @@ elements."""
 
 def standard_name(name: str) -> str:
     """Returns the standard's name of a function that NumPy calls ``name``, for all NumPy has."""
-    return _RENAMED.get(name, name)
+    return RENAMED.get(name, name)
 
 
 def written_instead(name: str) -> str:
     """Returns what to write for a NumPy name, as the end of a sentence; nothing for the others."""
-    return f"; on the device, for example, {_WRITTEN[name]}" if name in _WRITTEN else ""
+    return f"; on the device, for example, {WRITTEN[name]}" if name in WRITTEN else ""
 
 
 def missing_name(name: str) -> str:
     """Returns what the AttributeError says about a name that the namespace lacks."""
     text = f"module 'plugrt.array_api' has no attribute {name!r}"
-    if name in _WRITTEN:
-        return f"{text}; the array API standard lacks it: write, for example, {_WRITTEN[name]}"
-    if name in _RENAMED:
-        return f"{text}; in the array API standard this is {_RENAMED[name]!r}"
+    if name in WRITTEN:
+        return f"{text}; the array API standard lacks it: write, for example, {WRITTEN[name]}"
+    if name in RENAMED:
+        return f"{text}; in the array API standard this is {RENAMED[name]!r}"
     if name == "nn":
         return f"{text}; write its functions with plugrt.lax, or use plugrt.from_jax(jax.nn.gelu)"
     if callable(getattr(np, name, None)):

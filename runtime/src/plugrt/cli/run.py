@@ -56,7 +56,7 @@ def command(
     from plugrt.programs import compile
 
     arrays = [array for path in inputs for array in read_arrays(path)]
-    _say_progress("putting inputs", arrays)
+    say_progress("putting inputs", arrays)
     start = time.perf_counter()
     if platform is not None:
         with usage_errors(UnknownPlatform):
@@ -72,7 +72,7 @@ def command(
         raise click.UsageError(f"{error}; {cure}") from error
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
-    _say_progress("reading outputs", outputs)
+    say_progress("reading outputs", outputs)
     written = _write(outputs, output_dir) if output_dir is not None else []
     facts: dict[str, object] = {
         "program": given.name,
@@ -91,7 +91,7 @@ def command(
         _show(f"{program!r}", facts, outputs)
 
 
-def _say_progress(step: str, arrays: Sequence[Any]) -> None:
+def say_progress(step: str, arrays: Sequence[Any]) -> None:
     """Prints a line on a terminal before a step that moves more than 1 GiB."""
     count = sum(array.nbytes for array in arrays)
     if count > _LARGE and sys.stderr.isatty():

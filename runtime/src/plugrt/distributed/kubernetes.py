@@ -15,7 +15,7 @@ from plugrt.errors import DistributedError, describe
 
 _PORT = "55527"
 _NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-_JOB_SET = "jobset.sigs.k8s.io/jobset-name"
+JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 
 
 class Kubernetes(ClusterEnvironment):
@@ -34,7 +34,7 @@ class Kubernetes(ClusterEnvironment):
         self, timeout_secs: int | None, override_coordinator_port: str | None
     ) -> str:
         job = self._job
-        subdomain = (job.metadata.labels or {}).get(_JOB_SET) or self._pod.spec.subdomain
+        subdomain = (job.metadata.labels or {}).get(JOB_SET) or self._pod.spec.subdomain
         if not subdomain:
             raise DistributedError(
                 f"the pods of the job {job.metadata.name} cannot reach each other by name: that "

@@ -41,7 +41,7 @@ from plugrt.wire.sealed_bytes import SealedFormat
 
 FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""
-_SAVED = SealedFormat(
+SAVED = SealedFormat(
     b"plugrt compiled function",
     5,
     SavedHeader,
@@ -94,12 +94,12 @@ def save(function: SavedFunction) -> bytes:
         launch=_encode_launch(launch, plan.name),
         executable=program.executable is not None,
     )
-    return _SAVED.write(header, body)
+    return SAVED.write(header, body)
 
 
 def is_saved_function(code: bytes) -> bool:
     """Whether bytes are a compiled function, of this or another version of plugrt."""
-    return code.startswith(_SAVED.title)
+    return code.startswith(SAVED.title)
 
 
 def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
@@ -108,7 +108,7 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     Raises `InvalidArgument` for other bytes and for too few devices, `DataLoss` for damaged ones,
     and the backend's `PjrtError` for an executable that is not its own.
     """
-    header, body = _SAVED.read(saved)
+    header, body = SAVED.read(saved)
     size = sum(part.nbytes for part in header.arrays)
     require(size <= len(body), f"arrays of {size} bytes in {len(body)}")
     launch = _decode_launch(header, devices)

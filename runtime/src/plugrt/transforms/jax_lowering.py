@@ -34,7 +34,7 @@ from plugrt.tracing.tracer import Tracer
 # Programs and messages name the lines of users, not those of plugrt that JAX is called from.
 jax.extend.source_info_util.register_exclusion(__file__)
 
-_SETTINGS = (
+SETTINGS = (
     "enable_x64", "default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion",
     "threefry_partitionable", "default_prng_impl", "enable_custom_prng", "softmax_custom_jvp",
     "allow_f16_reductions", "random_seed_offset", "high_dynamic_range_gumbel",
@@ -45,7 +45,7 @@ _SETTINGS = (
 
 def _paths() -> Iterator[str]:
     """Yields where the jax that is installed has each setting; there are others in each version."""
-    for name in _SETTINGS:
+    for name in SETTINGS:
         if hasattr(getattr(jax, name, None), "value"):  # a context manager, faster to read
             yield f"{name}.value"
         elif hasattr(jax.config, f"jax_{name}"):

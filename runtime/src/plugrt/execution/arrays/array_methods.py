@@ -227,11 +227,11 @@ class Methods(Operators):
 
 def install(methods: Mapping[str, object]) -> None:
     """Puts implementations in the place of the stubs: for each that is declared, and no other."""
-    if _DECLARED.keys() != methods.keys():
-        raise AssertionError(f"not both declared and given: {_DECLARED.keys() ^ methods.keys()}")
+    if DECLARED.keys() != methods.keys():
+        raise AssertionError(f"not both declared and given: {DECLARED.keys() ^ methods.keys()}")
     for name, method in methods.items():
         if isinstance(method, FunctionType):
-            method.__wrapped__ = _DECLARED[name]  # type: ignore[attr-defined]  # its signature
+            method.__wrapped__ = DECLARED[name]  # type: ignore[attr-defined]  # its signature
         setattr(_OWNERS[name], name, method)
 
 
@@ -244,7 +244,7 @@ def _stub(name: str, is_property: bool) -> object:
     first_use.__name__ = name
     if is_property:
         return property(first_use)
-    first_use.__wrapped__ = _DECLARED[name]  # type: ignore[attr-defined]  # its signature
+    first_use.__wrapped__ = DECLARED[name]  # type: ignore[attr-defined]  # its signature
     return first_use
 
 
@@ -255,8 +255,8 @@ _OWNERS = {
     if isinstance(member, FunctionType | property)
 }
 """The class that declares each, by name."""
-_DECLARED: dict[str, object] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
-for _name, _member in _DECLARED.items():
+DECLARED: dict[str, object] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
+for _name, _member in DECLARED.items():
     setattr(_OWNERS[_name], _name, _stub(_name, isinstance(_member, property)))
 for _name in INSTEAD:
     setattr(Methods, _name, Missing(_name))
