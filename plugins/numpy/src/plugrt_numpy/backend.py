@@ -21,7 +21,7 @@ from plugrt.stablehlo.entry_shardings import main_shardings
 from plugrt.stablehlo.modules import current_version
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.wire.hlo_proto import WHOLE
-from plugrt_numpy.auto_partitioning import choose_shardings
+from plugrt_numpy.chosen_shardings import choose_shardings
 from plugrt_numpy.costs import program_costs
 from plugrt_numpy.data_types import Array
 from plugrt_numpy.devices import Grid

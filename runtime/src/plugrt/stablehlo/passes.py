@@ -32,6 +32,14 @@ def legalize_chlo(module: ir.Module) -> None:
         state_compare_types(module)
 
 
+def propagate_shardings(module: ir.Module) -> None:
+    """Divides each value of a module as Shardy does, from the shardings that the module states.
+
+    In place: XLA's passes before partitioning. The shardings name meshes in place, not by symbols.
+    """
+    run_passes(module, "sdy-propagation-pipeline,sdy-inline-meshes")
+
+
 def drop_uncalled(module: ir.Module) -> None:
     """Removes the private functions that nothing in a module calls."""
     run_passes(module, "symbol-dce")

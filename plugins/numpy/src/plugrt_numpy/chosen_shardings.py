@@ -1,0 +1,113 @@
+"""`choose_shardings`: a program with a sharding for what it leaves to the backend to divide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from plugrt.interface import CompileOptions, Program
+from plugrt.stablehlo.bindings import ir, shardy
+from plugrt.stablehlo.entry_attributes import SHARDING, EntryAttributes
+from plugrt.stablehlo.modules import bytecode
+from plugrt.stablehlo.passes import propagate_shardings
+from plugrt_numpy.partitions import read_symbols
+from plugrt_sdk import read_module
+
+_GSPMD = "mhlo.sharding"
+
+
+def choose_shardings(program: Program, options: CompileOptions) -> Program:
+    """Returns a program whose parameters and results state how they are divided.
+
+    Those that state nothing, or leave dimensions open, are divided as Shardy propagates from what
+    the program states, where the options allow that. What nothing decides, and every value of a
+    program in GSPMD's form, stays whole.
+    """
+    if options.use_auto_spmd_partitioning:
+        program = _divide_over_mesh(program, options)
+    if options.num_partitions == 1 or b"sdy" not in program.code:
+        return program
+    module = read_module(program)
+    main = read_symbols(module)["main"]
+    kind = main.attributes["function_type"].value
+    sides = (
+        ("arg_attrs", kind.inputs, options.allow_spmd_sharding_propagation_to_parameters),
+        ("res_attrs", kind.results, options.allow_spmd_sharding_propagation_to_output),
+    )
+    left = {key: _find_open(main, key, len(types), may) for key, types, may in sides}
+    if not any(left.values()):
+        return program
+    with module.context:
+        chosen = ir.Module.parse(bytecode(module))
+        propagate_shardings(chosen)
+        found = read_symbols(chosen)["main"]
+        for key, types, _ in sides:
+            _copy_shardings(found, main, key, len(types), left[key])
+    return replace(program, code=bytecode(module), format="mlir")
+
+
+def _attributes(function: Any, key: str, count: int) -> list[dict[str, ir.Attribute]]:
+    if key not in function.attributes:
+        return [{} for _ in range(count)]
+    return [{a.name: a.attr for a in each} for each in function.attributes[key]]
+
+
+def _find_open(main: Any, key: str, count: int, allowed: Sequence[bool]) -> list[int]:
+    """Returns the numbers of the parameters or results that may be divided, and are not yet."""
+    every = allowed * count if len(allowed) == 1 else allowed
+    return [
+        i
+        for i, (own, may) in enumerate(zip(_attributes(main, key, count), every, strict=False))
+        if may and _GSPMD not in own and (SHARDING not in own or _is_open(own[SHARDING]))
+    ]
+
+
+def _is_open(sharding: ir.Attribute) -> bool:
+    """Whether a sharding leaves a dimension to be divided further."""
+    sdy = shardy()
+    dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
+    return any(not sdy.DimensionShardingAttr(each).is_closed for each in dimensions)
+
+
+def _copy_shardings(source: Any, target: Any, key: str, count: int, places: Sequence[int]) -> None:
+    found, stated = _attributes(source, key, count), _attributes(target, key, count)
+    for i in places:
+        if SHARDING in found[i]:
+            stated[i][SHARDING] = found[i][SHARDING]
+    target.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in stated])
+
+
+def _divide_over_mesh(program: Program, options: CompileOptions) -> Program:
+    """Returns a program with a sharding for each parameter that has none, over the options' mesh.
+
+    Each axis of the mesh divides the first dimension that it divides evenly.
+    """
+    module = read_module(program)
+    main = read_symbols(module)["main"]
+    with module.context:
+        kind = main.attributes["function_type"].value
+        shapes = [ir.RankedTensorType(t).shape for t in kind.inputs]
+        parameters = tuple(
+            () if SHARDING in own or _GSPMD in own else ((SHARDING, _choose(shape, options)),)
+            for shape, own in zip(shapes, _attributes(main, "arg_attrs", len(shapes)), strict=True)
+        )
+    divided = EntryAttributes(parameters, ((),) * len(kind.results), options.num_partitions)
+    return replace(program, code=bytecode(divided.add_to(module)), format="mlir")
+
+
+def _choose(shape: Sequence[int], options: CompileOptions) -> str:
+    """Returns Shardy's attribute for an array, over the mesh of the options."""
+    left, axes = list(shape), []
+    of_each: list[list[str]] = [[] for _ in shape]
+    for number, size in enumerate(options.auto_spmd_partitioning_mesh_shape):
+        axes.append(f'"{number}"={size}')
+        for dimension, n in enumerate(left):
+            if n and n % size == 0:
+                left[dimension] = n // size
+                of_each[dimension].append(f'"{number}"')
+                break
+    ids = list(options.auto_spmd_partitioning_mesh_ids)
+    order = "" if ids == [*range(len(ids))] else f", device_ids={ids}"
+    dimensions = ", ".join(f"{{{', '.join(own)}}}" for own in of_each)
+    return f"#sdy.sharding<mesh<[{', '.join(axes)}]{order}>, [{dimensions}]>"
