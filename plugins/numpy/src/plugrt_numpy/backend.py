@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -90,7 +91,10 @@ class NumpyBackend(SavesPrograms):
         return self._memory.add(handle.copy("K"), device)
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
-        return read_aliases(program)
+        aliases = read_aliases(program)
+        if None not in aliases.values():
+            return aliases
+        return usable_donations(aliases, *self.device_types(program, options))
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         _check_names(options.env_overrides)
@@ -182,6 +186,26 @@ def _check_names(overrides: Iterable[str]) -> None:
                 f"No such compile option: {name!r}; the NumPy backend has none, and passes over "
                 "those of XLA, whose names begin with xla_"
             )
+
+
+def usable_donations(
+    aliases: Mapping[int, int | None], inputs: Sequence[TensorType], results: Sequence[TensorType]
+) -> list[int]:
+    """Returns the donated parameters whose memory a result can have, as XLA pairs them.
+
+    A parameter without a result in ``aliases`` (see `read_aliases`) gets one with parts of the same
+    size. The types are one device's.
+    """
+    free = Counter(kind.nbytes for i, kind in enumerate(results) if i not in set(aliases.values()))
+    usable = []
+    for number, result in aliases.items():
+        size = inputs[number].nbytes
+        if result is None:
+            if not free[size]:
+                continue
+            free[size] -= 1
+        usable.append(number)
+    return usable
 
 
 def in_layout(array: Array, layout: Layout) -> Array:

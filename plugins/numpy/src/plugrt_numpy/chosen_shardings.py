@@ -1,9 +1,10 @@
-"""`choose_shardings`: a program with a sharding for what it leaves to the backend to divide."""
+"""`choose_shardings`: chooses shardings where a program states none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from plugrt.interface import CompileOptions, Program
@@ -15,36 +16,46 @@ from plugrt_numpy.partitions import read_symbols
 from plugrt_sdk import read_module
 
 _GSPMD = "mhlo.sharding"
+_MOST_KEPT = 1 << 20
+"""The bytes of a program that is kept with its shardings."""
 
 
 def choose_shardings(program: Program, options: CompileOptions) -> Program:
     """Returns a program whose parameters and results state how they are divided.
 
-    Those that state nothing, or leave dimensions open, are divided as Shardy propagates from what
-    the program states, where the options allow that. What nothing decides, and every value of a
-    program in GSPMD's form, stays whole.
+    Shardy's propagation divides those without a sharding, and open dimensions, where the options
+    allow it. Whatever it leaves open stays whole, as does everything in GSPMD's form.
     """
     if options.use_auto_spmd_partitioning:
         program = _divide_over_mesh(program, options)
     if options.num_partitions == 1 or b"sdy" not in program.code:
         return program
-    module = read_module(program)
+    settle = _settle if len(program.code) <= _MOST_KEPT else _settle.__wrapped__
+    code = settle(
+        program.code,
+        options.allow_spmd_sharding_propagation_to_parameters,
+        options.allow_spmd_sharding_propagation_to_output,
+    )
+    return program if code is program.code else replace(program, code=code, format="mlir")
+
+
+@lru_cache(maxsize=1)  # one compilation asks three times or more
+def _settle(code: bytes, of_parameters: tuple[bool, ...], of_results: tuple[bool, ...]) -> bytes:
+    """Returns a program with propagated shardings, where they may be; itself if nothing is left."""
+    module = read_module(Program(code))
     main = read_symbols(module)["main"]
     kind = main.attributes["function_type"].value
-    sides = (
-        ("arg_attrs", kind.inputs, options.allow_spmd_sharding_propagation_to_parameters),
-        ("res_attrs", kind.results, options.allow_spmd_sharding_propagation_to_output),
-    )
+    sides = ("arg_attrs", kind.inputs, of_parameters), ("res_attrs", kind.results, of_results)
     left = {key: _find_open(main, key, len(types), may) for key, types, may in sides}
     if not any(left.values()):
-        return program
+        return code
+    chosen = ir.Module.parse(bytecode(module), module.context)
+    propagate_shardings(chosen)
+    found = read_symbols(chosen)["main"]
     with module.context:
-        chosen = ir.Module.parse(bytecode(module))
-        propagate_shardings(chosen)
-        found = read_symbols(chosen)["main"]
         for key, types, _ in sides:
             _copy_shardings(found, main, key, len(types), left[key])
-    return replace(program, code=bytecode(module), format="mlir")
+        return bytecode(module)
 
 
 def _attributes(function: Any, key: str, count: int) -> list[dict[str, ir.Attribute]]:
@@ -53,7 +64,7 @@ def _attributes(function: Any, key: str, count: int) -> list[dict[str, ir.Attrib
     return [{a.name: a.attr for a in each} for each in function.attributes[key]]
 
 
-def _find_open(main: Any, key: str, count: int, allowed: Sequence[bool]) -> list[int]:
+def _find_open(main: Any, key: str, count: int, allowed: tuple[bool, ...]) -> list[int]:
     """Returns the numbers of the parameters or results that may be divided, and are not yet."""
     every = allowed * count if len(allowed) == 1 else allowed
     return [
