@@ -120,7 +120,7 @@ algebra.
   The core asks only what was not waited for whether it is ready (1,200; jaxlib waits in a way that
   Ctrl-C cannot end). NumPy's array is kept for the next read, so that its memory is new each time,
   where JAX's loop has that of the last one: where JAX's reads are kept as well, they take 0.1 µs
-  more, of 1.0 to 1.1. From Python 3.12 on NumPy asks plugrt's arrays for a buffer as well, which is
+  more, of 1.0 to 1.1. NumPy asks plugrt's arrays for a buffer as well, which is
   the memory that jaxlib lends: on 3.13 a first read is 8,080 instructions with the loop that makes
   it, JAX's 8,215 (9,230 when it was the buffer of an array of NumPy).
 - On a PJRT library a first read of a small result that was waited for is 7,100 instructions (18,000

@@ -1,7 +1,7 @@
 /* Made by generate.py from the other files here; do not edit. */
 static const char core_sources[] =
-    "arrays/array.c b939e52b4b9a\n"
-    "arrays/array_buffer.c 00e8c01152fd\n"
+    "arrays/array.c d697c7ca4d90\n"
+    "arrays/array_buffer.c 6f18977c9d47\n"
     "arrays/array_host.c e5503fa2c645\n"
     "arrays/array_wait.c 6614b74d2a21\n"
     "arrays/arrays.h bef55f5eabd1\n"

@@ -127,7 +127,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
     {Py_tp_getset, array_fields},
-    {Py_bf_getbuffer, array_getbuffer}, /* the last: see add_array */
+    {Py_bf_getbuffer, array_getbuffer},
     {0, NULL},
 };
 static PyType_Spec array_spec = {
@@ -135,8 +135,6 @@ static PyType_Spec array_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, array_slots};
 
 int add_array(PyObject *module) {
-  enum { LAST = sizeof array_slots / sizeof *array_slots - 2 };
-  if (Py_Version < 0x030C0000) array_slots[LAST] = (PyType_Slot){0, NULL}; /* as in Python: no buffer */
   Array_Type = type_of(module, &array_spec);
   return Array_Type ? 0 : -1;
 }

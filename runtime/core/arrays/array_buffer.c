@@ -1,9 +1,8 @@
 /* The buffer of an array for Python's protocol: its own memory where the host addresses it,
    else its host copy.
 
-   From 3.12 on, where Python asks classes written in Python for one as well (PEP 688) and NumPy, which
-   asks for a buffer before all else, would read each array through a method of Python's. What a request
-   raises NumPy drops, and asks for the array. */
+   A method of Python's (PEP 688, from 3.12 on) would run for each read of NumPy's, which asks for a
+   buffer before all else. What a request raises NumPy drops, and asks for the array. */
 #include "arrays/internal.h"
 
 static PyObject *buffer_in_python; /* the method of the class below Array */

@@ -69,11 +69,6 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
     held.append(0)  # which it refuses while its memory is lent
 
 
-buffers = pytest.mark.skipif(
-    sys.version_info < (3, 12), reason="no buffers of arrays here: the core gives them from 3.12 on"
-)
-
-
 def _requested(thing: Any, flags: int) -> tuple[Any, ...]:
     """Returns what a request for a buffer gives, or how it is refused."""
     try:
@@ -86,7 +81,7 @@ def _requested(thing: Any, flags: int) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@buffers
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="no requests for a buffer with flags here")
 @pytest.mark.parametrize("dtype", ["?", "<i2", "<f4", "<f8", "<c8"])
 @pytest.mark.parametrize("shape", [(), (3,), (1, 1), (2, 3), (0,), (2, 0, 3)])
 def test_a_buffer_is_what_numpy_gives_of_the_same_contents(shape: Any, dtype: str) -> None:
@@ -97,7 +92,6 @@ def test_a_buffer_is_what_numpy_gives_of_the_same_contents(shape: Any, dtype: st
         assert _requested(_array(held, shape, dtype), flags) == _requested(host, flags), name
 
 
-@buffers
 def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     held = bytearray(b"abcdefgh")
     array = _array(held, (2, 2), np.uint16)
@@ -120,7 +114,6 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     held.append(0)
 
 
-@buffers
 def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> None:
     """By the reader that filled the first view: two threads may have made one each."""
     array = _array(bytearray(48), (2, 3), np.complex64)
@@ -134,7 +127,6 @@ def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> 
     assert view.obj is first.obj
 
 
-@buffers
 def test_a_dtype_without_a_format_is_read_as_an_array() -> None:
     array = _array(bytearray(4), (2,), plugrt.device_put(np.float32(1)).astype("bfloat16").dtype)
     with pytest.raises(BufferError, match="bfloat16 has no buffer"):

@@ -4,8 +4,8 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-arrays/array.c b939e52b4b9a
-arrays/array_buffer.c 00e8c01152fd
+arrays/array.c d697c7ca4d90
+arrays/array_buffer.c 6f18977c9d47
 arrays/array_host.c e5503fa2c645
 arrays/array_wait.c 6614b74d2a21
 arrays/arrays.h bef55f5eabd1

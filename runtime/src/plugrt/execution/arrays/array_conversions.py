@@ -50,7 +50,7 @@ class Conversions(Methods):
         def _host(self) -> npt.NDArray[np.generic]: ...
         def _only_buffer(self, use: str) -> Buffer: ...
         def __copy__(self) -> Self: ...
-        def __buffer__(self, flags: int, /) -> memoryview: ...  # the core's, from Python 3.12 on
+        def __buffer__(self, flags: int, /) -> memoryview: ...  # the core's
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -79,10 +79,10 @@ class Conversions(Methods):
     def _buffer(self, flags: int, /) -> memoryview:
         """Waits and returns a read-only view of the contents, for `__buffer__` of the core.
 
-        That is what ``memoryview(x)`` and `np.frombuffer` ask for, from Python 3.12 on. It is no
-        ``__buffer__`` of Python's (PEP 688), whose views keep the array: NumPy asks for one before
-        all else, so that a kept `np.asarray` would keep the memory on the device. Without the core,
-        and on 3.11, ``memoryview(np.asarray(x))`` serves. The view outlives the array.
+        That is what ``memoryview(x)`` and `np.frombuffer` ask for. It is no ``__buffer__`` of
+        Python's (PEP 688), whose views keep the array: NumPy asks for one before all else, so that
+        a kept `np.asarray` would keep the memory on the device. Without the core
+        ``memoryview(np.asarray(x))`` serves. The view outlives the array.
         `BufferError` for dtypes without a format code in the protocol, such as bfloat16.
         """
         host = self._host()
