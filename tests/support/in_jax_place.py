@@ -352,6 +352,7 @@ def _add_private_names() -> None:
     array._committed = property(lambda x: x.committed)
     array._value = property(np.asarray)
     array._arrays = property(lambda x: [shard.data for shard in x.addressable_shards])
+    sharding.NamedSharding.check_compatible_aval = sharding.NamedSharding.check_shape
     sharding.Sharding._device_assignment = property(  # type: ignore[attr-defined]
         lambda x: tuple(x.devices)
     )
@@ -492,7 +493,7 @@ def _names() -> dict[str, dict[str, Any]]:
             "make_single_device_sharding": _make_single_device_sharding,
         },
         "jax._src.named_sharding": of_sharding,
-        "jax._src.mesh": of_sharding,
+        "jax._src.mesh": {**of_sharding, "empty_concrete_mesh": sharding.Mesh(None, ())},
         "jax._src.array": arrays,
         "jax._src.shard_map": maps,
         "jax.experimental.shard_map": maps,

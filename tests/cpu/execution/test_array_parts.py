@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import devices
-from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
+from plugrt.errors import ArgumentError, DtypeError, InvalidArgument, NotAnArray, ShapeError
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
@@ -121,3 +121,17 @@ def test_wrong_parts() -> None:
     deleted[0].delete()
     with pytest.raises(RuntimeError, match="deleted"):
         join(A.shape, over("x", "y"), deleted)
+
+
+def test_local_data_go_to_a_device_or_a_spec_of_the_context() -> None:
+    """Same as JAX: a device or a spec in `make_array_from_process_local_data`."""
+    there = plugrt.make_array_from_process_local_data(devices()[3], {"a": A}, (8, 6))["a"]
+    assert there.sharding == SingleDeviceSharding(devices()[3])
+    assert there.tolist() == A.tolist()
+    mesh = plugrt.make_mesh((4, 2), ("x", "y"))
+    with plugrt.set_mesh(mesh):
+        rows = plugrt.make_array_from_process_local_data(P("x"), A)
+    assert rows.sharding == NamedSharding(mesh, P("x"))
+    assert rows.tolist() == A.tolist()
+    with pytest.raises(InvalidArgument, match=r"process_local_data has .* no mesh in the context"):
+        plugrt.make_array_from_process_local_data(P("x"), A)

@@ -15,9 +15,12 @@ from plugrt.errors import (
     ArgumentTypeError,
     DtypeError,
     NotAnArray,
+    ShapeError,
     TracingError,
     Unimplemented,
 )
+from plugrt.sharding import NamedSharding, SingleDeviceSharding
+from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.effort import seeds
 from support.jax_oracle import jax, same
@@ -99,3 +102,29 @@ def test_wrong_calls_are_named(case: str) -> None:
     call, error, words = REFUSED[case]
     with pytest.raises(error, match=words):
         call()
+
+
+def test_filled_arrays_are_divided() -> None:
+    """Same as JAX: `lax.full` and `lax.full_like` with a sharding, and like a struct."""
+    mesh = plugrt.make_mesh((4,), ("x",))
+    rows = NamedSharding(mesh, P("x"))
+    x = plugrt.device_put(np.arange(8, dtype=np.float32))
+    struct = plugrt.ShapeDtypeStruct((8,), "int16", sharding=rows)
+    for make in (
+        lambda: lax.full((8,), 2.0, sharding=rows),
+        lambda: lax.full_like(x, 2, sharding=rows),
+        lambda: lax.full_like(struct, 2),
+    ):
+        for result in (make(), plugrt.jit(make)()):
+            assert result.sharding.is_equivalent_to(rows, 1)
+            assert result.tolist() == [2] * 8
+    assert lax.full_like(struct, 2).dtype == np.int16
+    assert lax.full_like(struct, 2, shape=()).sharding.num_devices == 1
+    abstract = struct.update(sharding=NamedSharding(mesh.abstract_mesh, P("x")))
+    assert lax.full_like(abstract, 2).sharding.num_devices == 1
+    there = SingleDeviceSharding(plugrt.devices()[2])
+    assert lax.full((2,), 1, np.int8, sharding=there).sharding == there
+    with pytest.raises(ArgumentTypeError, match="takes a sharding, or None; got sharding='x'"):
+        lax.full((8,), 1, sharding="x")  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="7 cannot be divided by 4"):
+        lax.full((7,), 1, sharding=rows)

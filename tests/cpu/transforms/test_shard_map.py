@@ -209,7 +209,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no function": (lambda: _map(f=3), TypeError, "shard_map"),
     "a string for a spec": (lambda: _map("x"), TypeError, "PartitionSpecs; got str 'x'"),
-    "None for a spec": (lambda: _map((None, P())), TypeError, r"P\(\) is what each device has"),
+    "None for a spec": (lambda: _map(X, None), TypeError, r"P\(\) is what each device has"),
     "an axis that is not there": (lambda: _map(P("z")), InvalidArgument, r"in_specs has .*'z'"),
     "axis_names": (lambda: _map(axis_names=["w"]), InvalidArgument, "'w'; the mesh is Mesh"),
     "an open spec": (lambda: _map(P(P.UNCONSTRAINED)), InvalidArgument, "says no part"),
@@ -387,3 +387,33 @@ def test_over_one_device_it_is_a_plain_part_of_the_program(
         assert (result.committed, result.devices()) == (True, {device})
     unused = plugrt.jit(lambda v: (mapped(v), v + 1)[1])(A)
     assert not unused.committed
+
+
+class Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("other", [Unhashable(), None, {"a": object()}, (4, 2), "text"])
+@pytest.mark.parametrize("wrap", [lambda f: f, plugrt.jit])
+def test_what_has_no_spec_is_given_as_it_is(other: Any, wrap: Any) -> None:
+    """Same as JAX: None in the ``in_specs`` of `shard_map`."""
+    mesh = plugrt.make_mesh((4,), ("i",))
+    x = np.arange(8, dtype=np.float32)
+    given: list[Any] = []
+
+    def f(first: Any, v: Any, last: Any) -> Any:
+        given.append((first, v.shape, last))
+        return v * 2
+
+    specs = (None, P("i"), None)
+    mapped = plugrt.shard_map(f, mesh=mesh, in_specs=specs, out_specs=P("i"))
+    result = wrap(lambda v: mapped(other, v, [other]))(x)
+    assert result.tolist() == (x * 2).tolist()
+    assert result.sharding == NamedSharding(mesh, P("i"))
+    [(first, shape, last)] = given
+    leaves = plugrt.tree.leaves((first, last)), plugrt.tree.leaves((other, [other]))
+    assert all(ours is theirs for ours, theirs in zip(*leaves, strict=True))
+    assert (first is None, shape) == (other is None, (2,))
+    assert plugrt.shard_map(lambda v: v, mesh=mesh, in_specs=None, out_specs=P())(3.0) == 3
+    with pytest.raises(ShapeError, match="size 7 cannot be divided by 4"):
+        mapped(other, x[1:], other)

@@ -91,3 +91,22 @@ def test_in_control_flow() -> None:
     np.testing.assert_array_equal(call(False, A), A[:4])
     steps = plugrt.jit(lambda v: lax.scan(lambda c, _: (c + xp.sum(total(v)), c), 0.0, None, 3)[0])
     assert steps(A) == 3 * A.sum()
+
+
+def test_within_another_it_is_over_the_axes_that_are_left() -> None:
+    """Same as JAX: a `shard_map` without ``axis_names`` within another."""
+    mesh = plugrt.make_mesh((2, 2), ("x", "y"))
+    v = np.arange(4, dtype=np.int32)
+
+    def inner(part: Any) -> Any:
+        return lax.psum(part, "y") + lax.axis_index("y")
+
+    for given in ({"mesh": mesh}, {}):
+
+        def outer(part: Any, given: Any = given) -> Any:
+            return plugrt.shard_map(inner, in_specs=P("y"), out_specs=P("y"), **given)(part)
+
+        mapped = plugrt.shard_map(
+            outer, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+        )
+        assert plugrt.jit(mapped)(v).tolist() == [1, 2, 5, 6]

@@ -27,6 +27,8 @@ from plugrt.lax.convolution_forms import conv_with_general_padding as conv_with_
 from plugrt.lax.custom_calls import RandomAlgorithm as RandomAlgorithm
 from plugrt.lax.custom_calls import T
 from plugrt.lax.custom_calls import custom_call as custom_call
+from plugrt.lax.filled_arrays import full as full
+from plugrt.lax.filled_arrays import full_like as full_like
 from plugrt.lax.fourier import FftType as FftType
 from plugrt.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from plugrt.lax.gathering import GatherScatterMode as GatherScatterMode
@@ -294,13 +296,6 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def expm1(x: ArrayLike, accuracy: Accuracy = None) -> Array: ...
 def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array: ...
 def floor(x: ArrayLike) -> Array: ...
-def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
-def full_like(
-    x: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: Sequence[int] | None = None,
-) -> Array: ...
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.errors import DtypeError, ShapeError
+from plugrt.errors import ArgumentTypeError, DtypeError, ShapeError
+from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import has_protocol
+from plugrt.execution.shardings.named_sharding import is_abstract
+from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.dimension_arguments import normalize_dimension
 from plugrt.tracing import emit as e
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import DTypeLike
+from plugrt.typing import ArrayLike, DTypeLike
 
 
 @operation(static=("dtype", "size"))
@@ -56,12 +65,28 @@ def empty(shape: Sequence[int] | int, dtype: DTypeLike) -> Tracer:
     return e.full(normalize_shape("lax.empty", shape), 0, as_dtype(dtype))
 
 
-@operation(static=("shape", "dtype"), weak_by="body")
-def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
+@with_argument_errors
+def full(
+    shape: Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Sharding | None = None,
+) -> Array:
     """Returns a shape filled with a scalar, in its dtype or the one asked for.
 
-    Raises `ShapeError` for a value that is no scalar. As ``jax.lax.full``.
+    It is divided as ``sharding`` says, which decides where the program runs within a traced
+    function too. Raises `ShapeError` for a value that is no scalar, or a sharding that does not
+    divide the shape. As ``jax.lax.full``.
+
+    >>> lax.full((2,), 1.5)
+    Array([1.5, 1.5], dtype=float32)
     """
+    return make_on_device(_read_sharding("full", sharding), _full, shape, fill_value, dtype)
+
+
+@operation(static=("shape", "dtype"), weak_by="body", title="full")
+def _full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
     result_dtype = fill_value.dtype if dtype is None else as_dtype(dtype)
@@ -69,18 +94,44 @@ def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = Non
     return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 
-@operation(static=("dtype", "shape"), weak_by="body")
+@with_argument_errors
 def full_like(
+    x: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | None = None,
+    sharding: Sharding | None = None,
+) -> Array:
+    """Returns an array like ``x`` filled with a scalar, in its dtype.
+
+    ``x`` is an array, or an object with shape and dtype, such as `plugrt.ShapeDtypeStruct`.
+    ``shape``, ``dtype`` and ``sharding`` replace those of ``x``. Raises `ShapeError` for a value
+    that is no scalar. As ``jax.lax.full_like``.
+    """
+    where = _read_sharding("full_like", sharding)
+    is_struct = not isinstance(x, Array | np.ndarray | np.generic) and not has_protocol(x)
+    if not (is_struct and hasattr(x, "shape") and hasattr(x, "dtype")):
+        return make_on_device(where, _full_like, x, fill_value, dtype, shape)
+    stated = getattr(x, "sharding", None)
+    if where is None and shape is None and stated is not None and not is_abstract(stated):
+        where = stated
+    sizes = x.shape if shape is None else shape
+    return make_on_device(where, _full, sizes, fill_value, x.dtype if dtype is None else dtype)
+
+
+@operation(static=("dtype", "shape"), weak_by="body", title="full_like")
+def _full_like(
     x: Tracer,
     fill_value: Tracer,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
 ) -> Tracer:
-    """Returns an array like ``x`` filled with a scalar, in its dtype.
-
-    ``shape`` and ``dtype`` replace those of ``x``. Raises `ShapeError` for a value that is no
-    scalar. As ``jax.lax.full_like``.
-    """
     result_dtype = x.dtype if dtype is None else as_dtype(dtype)
-    result: Tracer = full(x.shape if shape is None else shape, fill_value, result_dtype)
+    result: Tracer = _full(x.shape if shape is None else shape, fill_value, result_dtype)
     return e.with_weakness(result, dtype is None and x.weak)
+
+
+def _read_sharding(what: str, sharding: object) -> Sharding | None:
+    if sharding is None or isinstance(sharding, Sharding):
+        return sharding
+    raise ArgumentTypeError(f"{what} takes a sharding, or None; got sharding={sharding!r:.100}")

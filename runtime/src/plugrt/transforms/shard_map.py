@@ -92,7 +92,8 @@ def shard_map(
     """Returns ``f``, which takes the parts of one device, as a function of whole arrays.
 
     ``in_specs`` has a `PartitionSpec` for each positional argument, or a pytree prefix of them;
-    ``out_specs`` the same for the result. An axis that a spec of an argument does not name gives
+    ``out_specs`` the same for the result. Where ``in_specs`` have None, ``f`` gets what was given,
+    which need not be an array. An axis that a spec of an argument does not name gives
     each device along it the same part; one that a spec of a result does not name says that all
     devices along it return the same. Within ``f`` the axes are bound: `plugrt.lax.psum` and the
     other collectives join devices along them. With ``axis_names`` only those axes are; over the
@@ -103,8 +104,8 @@ def shard_map(
     gathered over it. The call is a part of a traced function, or is compiled by itself, also under
     `disable_jit`. Without ``mesh`` it is the one in the context of the call; an `AbstractMesh` is
     over the devices of the arguments, or else the first ones. Within another
-    shard_map it is over the same mesh, and further axes of it, which it names in ``axis_names``:
-    those around stay bound. As ``jax.shard_map``; shapes have to divide.
+    shard_map it is over the same mesh, and further axes of it: those in ``axis_names``, or all that
+    are not bound yet. As ``jax.shard_map``; shapes have to divide.
 
     Raises `InvalidArgument` for axes that the mesh has not, `StructureError` for specs that are no
     prefix, and, when it is called, `ShapeError` where a shape does not divide and `ArgumentError`
@@ -131,7 +132,7 @@ def shard_map(
     if mesh is not None:
         mapped = _map_over(f, mesh, in_specs, out_specs, named, check_vma)
         return functools.wraps(f)(lambda *args: mapped(*args))
-    by_mesh: BoundedCache[AbstractMesh, _Mapped] = BoundedCache(16)
+    by_mesh: BoundedCache[Any, _Mapped] = BoundedCache(16)
     name = function_name(f)
 
     def call(*args: object) -> Any:
@@ -140,7 +141,8 @@ def shard_map(
         if found is None:  # not within another shard_map
             found = require_mesh(f"shard_map of {name!r} is given no mesh", "shard_map(mesh=…)")
         make = functools.partial(_map_over, f, found, in_specs, out_specs, named, check_vma)
-        return by_mesh.get_or_make(found, make)(*args)
+        bound = () if trace is None else tuple(trace.axes)
+        return by_mesh.get_or_make((found, bound), make)(*args)
 
     return functools.wraps(f)(call)
 
@@ -161,6 +163,8 @@ def _map_over(
     unknown = [name for name in named if name not in mesh.axis_names]
     if unknown:
         raise InvalidArgument(f"axis_names of shard_map has {unknown[0]!r}; the mesh is {mesh!r}")
+    if not named and (trace := current_trace()) is not None and trace.mesh is not None:
+        named = tuple(name for name in mesh.axis_names if name not in trace.axes)
     manual = tuple(name for name in mesh.axis_names if not named or name in named)
     return _Mapped(f, mesh, manual, in_specs, out_specs, check)
 
@@ -197,6 +201,7 @@ class _Mapped:
             ArgumentRules(self, None, None),
             kind=("shard_map",), keep_unused=True, device=None, backend=None, inline=False,
         )  # fmt: skip
+        self._has_others = False
         self._ins = self._read_specs("in_specs", in_specs)
         self._outs = self._read_specs("out_specs", out_specs)
 
@@ -208,6 +213,9 @@ class _Mapped:
         """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
         leaves, structure = pytrees.flatten_with_none(specs)
         for spec in leaves:
+            if spec is None and what == "in_specs":
+                self._has_others = True
+                continue
             if not isinstance(spec, PartitionSpec):
                 raise ArgumentTypeError(
                     f"shard_map's {what} are PartitionSpecs; got {type(spec).__name__} {spec!r:.80}"
@@ -224,6 +232,8 @@ class _Mapped:
         return pytrees.unflatten(structure, leaves)
 
     def __call__(self, *args: Any) -> Any:
+        if self._has_others:
+            return self._call_with_others(args)
         if current_trace() is not None:
             return self._add(*args)
         if not config.disable_jit:
@@ -231,6 +241,21 @@ class _Mapped:
         # Operation by operation there are no parts: this is one operation.
         with config.override(disable_jit=False):
             return self._alone(*args)
+
+    def _call_with_others(self, args: tuple[Any, ...]) -> Any:
+        """Maps over the arguments that have a spec; the function has the others as they are."""
+        leaves, structure = pytrees.flatten(args)
+        specs = self._spread("in_specs", self._ins, args)
+        mapped = [i for i, spec in enumerate(specs) if spec is not None]
+
+        @functools.wraps(self._function)
+        def function(*parts: Tracer) -> Any:
+            filled = dict(enumerate(leaves)) | dict(zip(mapped, parts, strict=True))
+            return self._function(*pytrees.unflatten(structure, filled.values()))
+
+        ins = tuple(specs[i] for i in mapped)
+        inner = _Mapped(function, self._mesh, self._names, ins, self._outs, self._check)
+        return inner(*(leaves[i] for i in mapped))
 
     def _add_alone(self, *args: object) -> Any:
         """Adds the whole program; its results are divided as the specs say, as far as they do."""

@@ -15,9 +15,11 @@ from plugrt.execution.arrays.array_making import array_of_shards, join_parts
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.executables.agreements import agree_on_parts
 from plugrt.execution.placement.put_target import read_format, require_concrete
+from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
-from plugrt.execution.shardings.sharding_base import Index, Sharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.sharding_base import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.sharded_transfer import put_parts
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
@@ -139,7 +141,7 @@ def make_array_from_single_device_arrays(
 
 @overload
 def make_array_from_process_local_data(
-    sharding: Sharding | Format,
+    sharding: Sharding | Format | Device | PartitionSpec,
     local_data: npt.ArrayLike,
     global_shape: Sequence[int] | None = None,
 ) -> Array: ...
@@ -157,8 +159,9 @@ def make_array_from_process_local_data(
     processes divide it, and the processes compare what each of them finds so, which JAX does not.
     ``local_data`` may also have the whole array, of which the parts of this process are taken. It
     may be a pytree, and ``sharding`` and ``global_shape`` pytree prefixes of it, where a tuple is
-    one shape. A `plugrt.layout.Format` in place of a sharding has the layout of each part as well.
-    As ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
+    one shape. A sharding may be a device, or a `PartitionSpec` over the mesh in the context. A
+    `plugrt.layout.Format` in place of a sharding has the layout of each part as well. As
+    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
     `StructureError` for no prefix, and `DistributedError` in all processes where they find
     different shapes.
 
@@ -181,9 +184,14 @@ def _is_shape(x: object) -> bool:
 
 
 def _make_from_local_data(
-    where: Sharding | Format, local_data: npt.ArrayLike, global_shape: Sequence[int] | None
+    where: Sharding | Format | Device | PartitionSpec,
+    local_data: npt.ArrayLike,
+    global_shape: Sequence[int] | None,
 ) -> Array:
-    sharding, layout = _read_layout(where, "make_array_from_process_local_data")
+    what = "make_array_from_process_local_data"
+    if isinstance(where, Device):
+        where = SingleDeviceSharding(where)
+    sharding, layout = _read_layout(name_in_context(where, what), what)
     host = host_array(local_data)
     if global_shape is None:
         whole = _infer_shape(sharding, host.shape)
