@@ -1,6 +1,6 @@
 """Compares pmap within other functions with JAX 0.4.20, which had it: ``nox -s old_jax``.
 
-The cases of tests/support/pmap_cases.py run in two child processes of eight devices: with plugrt
+The cases of tools/pmap_cases.py run in two child processes of eight devices: with plugrt
 here, and with that JAX in an environment of its own, build/old-jax, which is made the first time.
 
     python tools/test_old_jax.py
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-CASES = ROOT / "tests/support/pmap_cases.py"
+CASES = ROOT / "tools/pmap_cases.py"
 FOLDER = ROOT / "build/old-jax"
 PACKAGES = ("jax==0.4.20", "jaxlib==0.4.20", "numpy<2", "scipy<1.13")
 UV = [sys.executable, "-m", "uv"]

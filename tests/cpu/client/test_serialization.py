@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.errors import DataLoss, FailedPrecondition, Internal, InvalidArgument
+from plugrt.errors import DataLoss, FailedPrecondition, Internal
 from plugrt.execution.compilation import cpu_features
-from plugrt.interface import Client, CompileOptions, DeviceAssignment
-from plugrt_cpu import adapter, plugin, serialization
-from support.cpu_programs import add, all_reduce
+from plugrt.interface import Client, CompileOptions
+from plugrt_cpu import adapter, serialization
+from support.cpu_programs import add
 
 
 @pytest.fixture(scope="module")
@@ -32,26 +32,6 @@ def run(client: Client, loaded: Any) -> list[float]:
     return values
 
 
-def test_round_trip(client: Client, saved: bytes) -> None:
-    loaded = client.deserialize_executable(saved)
-    assert run(client, loaded) == [2] * 4
-    original = client.compile(add(donate=True), CompileOptions()).executable
-    executable = loaded.executable
-    assert executable.name == "test"
-    assert executable.fingerprint() == original.fingerprint()
-    assert executable.output_types == original.output_types
-    assert executable.cost_analysis() == original.cost_analysis()
-    assert "HloModule" in executable.as_text()
-    assert run(client, client.deserialize_executable(executable.serialize())) == [2] * 4
-
-
-def test_on_another_device(client: Client, saved: bytes) -> None:
-    options = CompileOptions(device_assignment=DeviceAssignment(((2,),)))
-    loaded = client.deserialize_executable(saved, options)
-    assert list(loaded.addressable_devices) == [client.devices()[2]]
-    assert run(client, loaded) == [2] * 4
-
-
 def test_in_another_process(client: Client, saved: bytes, tmp_path: Path) -> None:
     (tmp_path / "add").write_bytes(saved)
     code = """if 1:
@@ -65,30 +45,6 @@ def test_in_another_process(client: Client, saved: bytes, tmp_path: Path) -> Non
         [sys.executable, "-c", code, tmp_path / "add"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[2.0, 2.0, 2.0, 2.0]"
-
-
-def test_replicated_program(client: Client) -> None:
-    saved = client.compile(all_reduce((2,), 4), CompileOptions(num_replicas=4)).executable
-    loaded = client.deserialize_executable(saved.serialize())
-    assert loaded.executable.num_replicas == 4
-    shards = [client.buffer_from_host(np.full(2, d.id, "f4"), d) for d in client.devices()]
-    total, _ = loaded.execute([shards])
-    assert [b.to_host().tolist() for b in total] == [[6, 6]] * 4
-    small = plugin.create_client({"num_devices": 2})
-    with pytest.raises(InvalidArgument, match="3"):
-        small.deserialize_executable(saved.serialize())
-    small.close()
-
-
-@pytest.mark.parametrize("data", [b"", b"garbage", b"\x00" * 5000])
-def test_foreign_bytes(client: Client, data: bytes) -> None:
-    with pytest.raises(InvalidArgument):
-        client.deserialize_executable(data)
-
-
-def test_jaxlibs_own_bytes(client: Client, saved: bytes) -> None:
-    with pytest.raises(InvalidArgument, match="no executable of plugrt"):
-        client.deserialize_executable(serialization.unpack(saved).payload)
 
 
 def test_cut_and_altered_bytes(client: Client, saved: bytes) -> None:
