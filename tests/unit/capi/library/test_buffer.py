@@ -120,6 +120,14 @@ def test_transfer_lets_the_array_go(client: Client, device: Device) -> None:
     assert buffer.to_host().sum() == 1 << 20
 
 
+def test_the_library_has_an_array_in_the_memory_that_is_asked_for(
+    client: Client, device: Device
+) -> None:
+    for memory in device.memories():
+        buffer: Any = client.buffer_from_host(CUBE, device, memory)
+        assert client.library.call("Buffer_Memory", buffer=buffer._pointer).memory == memory.pointer
+
+
 def test_sizes_and_layout(client: Client, device: Device) -> None:
     buffer = client.buffer_from_host(CUBE, device)
     assert buffer.on_device_size_in_bytes() == CUBE.nbytes
