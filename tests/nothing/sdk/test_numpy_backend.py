@@ -640,3 +640,59 @@ def test_parts_of_unequal_sizes_are_refused(sharded: str) -> None:
     client = BackendClient(NumpyBackend(2))
     with pytest.raises(Unimplemented, match=r"dimension 0 .* shape \(5,\) .* no multiple of 2"):
         client.compile(Program(text.encode()), CompileOptions(num_partitions=2))
+
+
+# --- partial sums ---------------------------------------------------------------------------
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=2]>\n'
+ROWS = '#sdy.sharding<@mesh, [{"y"}]>'
+TERMS = '#sdy.sharding<@mesh, [{"y"}], unreduced={"x"}>'
+KIND = "tensor<4xf32>"
+
+
+def test_an_unreduced_result_is_the_sum_of_what_the_devices_have() -> None:
+    text = MESH + main(
+        f"return %x : {KIND}",
+        f"%x: {KIND} {{sdy.sharding = {ROWS}}}",
+        f"{KIND} {{sdy.sharding = {TERMS}}}",
+    )
+    lower, upper = np.float32([1, 2]), np.float32([3, 4])
+    [terms] = run(text, [lower, upper, lower, upper], partitions=4)
+    np.testing.assert_array_equal(terms[0] + terms[2], lower)
+    np.testing.assert_array_equal(terms[1] + terms[3], upper)
+
+
+def test_an_unreduced_argument_is_summed_over_its_axes_alone() -> None:
+    text = MESH + main(
+        f"return %x : {KIND}",
+        f"%x: {KIND} {{sdy.sharding = {TERMS}}}",
+        f"{KIND} {{sdy.sharding = {ROWS}}}",
+    )
+    [given] = run(text, [np.float32([n, 10 * n]) for n in (1, 2, 4, 8)], partitions=4)
+    assert [x.tolist() for x in given] == [[5, 50], [10, 100], [5, 50], [10, 100]]
+
+
+def test_a_manual_computation_takes_and_gives_partial_sums() -> None:
+    result = f"{KIND} {{sdy.sharding = {ROWS}}}"
+    taken, given = TERMS.removeprefix("#sdy.sharding"), ROWS.removeprefix("#sdy.sharding")
+    body = f"""
+      %0 = sdy.manual_computation(%x) in_shardings=[{given}] out_shardings=[{taken}]
+        manual_axes={{"x", "y"}} (%a: tensor<2xf32>) {{
+        sdy.return %a : tensor<2xf32>
+      }} : ({KIND}) -> {KIND}
+      %1 = sdy.manual_computation(%0) in_shardings=[{taken}] out_shardings=[{given}]
+        manual_axes={{"x", "y"}} (%b: tensor<2xf32>) {{
+        %2 = "stablehlo.all_reduce"(%b) ({{
+          ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+          %3 = stablehlo.add %l, %r : tensor<f32>
+          stablehlo.return %3 : tensor<f32>
+        }}) {{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>,
+             channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+             use_global_device_ids}} : (tensor<2xf32>) -> tensor<2xf32>
+        sdy.return %2 : tensor<2xf32>
+      }} : ({KIND}) -> {KIND}
+      return %1 : {KIND}"""
+    text = MESH + main(body, f"%x: {KIND} {{sdy.sharding = {ROWS}}}", result)
+    lower, upper = np.float32([1, 2]), np.float32([3, 4])
+    [found] = run(text, [lower, upper, lower, upper], partitions=4)
+    assert [x.tolist() for x in found] == [[2, 4], [6, 8]] * 2  # each of two devices gave a term

@@ -84,7 +84,9 @@ def _is_open(sharding: ir.Attribute) -> bool:
 def _copy_shardings(source: Any, target: Any, key: str, count: int, places: Sequence[int]) -> None:
     found, stated = _attributes(source, key, count), _attributes(target, key, count)
     for i in places:
-        if SHARDING in found[i]:
+        if SHARDING in found[i] and not list(
+            shardy().TensorShardingAttr(found[i][SHARDING]).unreduced_axes
+        ):
             stated[i][SHARDING] = found[i][SHARDING]
     target.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in stated])
 

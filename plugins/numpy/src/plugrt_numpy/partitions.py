@@ -7,8 +7,8 @@ there the partitions run in step, as replicas do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,17 @@ from plugrt_numpy.operation import Lowering, Operation
 from plugrt_numpy.operations.control_flow import unpack_single
 
 MANUAL_COMPUTATION = "sdy.manual_computation"
-Parts = list[Slices]
-"""For each partition the part of an array that it holds."""
+
+
+class Part(NamedTuple):
+    """The part of an array that a partition holds, or one of the terms of that part's sum."""
+
+    slices: Slices
+    term: int = 0
+
+
+Parts = list[Part]
+"""For each partition what it holds of an array."""
 
 
 def read_symbols(module: ir.Module) -> dict[str, Any]:
@@ -64,7 +73,7 @@ class Signature:
 
 
 def _local(kind: TensorType, parts: Parts) -> TensorType:
-    return TensorType(tuple(s.stop - s.start for s in parts[0]), kind.dtype)
+    return TensorType(tuple(s.stop - s.start for s in parts[0].slices), kind.dtype)
 
 
 def _parts(
@@ -76,15 +85,25 @@ def _parts(
 ) -> list[Parts]:
     given = list(main.attributes[key]) if key in main.attributes else [None] * len(types)
     return [
-        _sharding(attributes, symbols, partitions).slices(kind.shape, partitions)
+        _parts_of(_sharding(attributes, symbols, partitions), kind, partitions)
         for attributes, kind in zip(given, types, strict=True)
     ]
+
+
+def _parts_of(
+    sharding: TensorSharding,
+    kind: TensorType,
+    partitions: int,
+    axes: Collection[str] | None = None,
+) -> Parts:
+    slices = sharding.slices(kind.shape, partitions, axes)
+    return list(map(Part, slices, sharding.terms(partitions, axes)))
 
 
 def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> TensorSharding:
     """Returns a value's sharding; one without any is whole on each partition."""
     if attributes is not None and "sdy.sharding" in attributes:
-        return read_shardy(attributes["sdy.sharding"], symbols)
+        return read_shardy(attributes["sdy.sharding"], symbols, unreduced=True)
     if attributes is not None and "mhlo.sharding" in attributes:
         return read_gspmd(text_of(attributes["mhlo.sharding"]), partitions)
     return WHOLE
@@ -97,19 +116,35 @@ def as_handle(value: Any) -> Array:
 
 def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
     """Returns the whole array of which partitions hold parts; one of them where it is a token."""
-    if np.shape(shards[0]) == kind.shape or kind.is_token:
+    summed = any(part.term for part in parts)
+    if kind.is_token or (np.shape(shards[0]) == kind.shape and not summed):
         return shards[0]
+    if summed:
+        return _sum_terms(shards, parts, kind)
     whole = np.empty(kind.shape, kind.dtype)
     for shard, part in reversed([*zip(shards, parts, strict=True)]):  # the first of a part counts
-        whole[part] = shard
+        whole[part.slices] = shard
+    return whole
+
+
+def _sum_terms(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
+    whole, seen = np.zeros(kind.shape, kind.dtype), set()
+    for shard, part in zip(shards, parts, strict=True):
+        key = (part.term, *((s.start, s.stop) for s in part.slices))
+        if key not in seen:  # a copy of a term counts once
+            seen.add(key)
+            whole[part.slices] += shard
     return whole
 
 
 def divide(whole: Array, parts: Parts) -> list[Array]:
-    """Returns the part of each partition, as a view."""
+    """Returns the part of each partition, as a view; of several terms the first, and zeros."""
     whole = as_handle(whole)
-    all_dimensions: Sequence[tuple[Any, ...]] = [(*part, ...) for part in parts]
-    return [whole[part] for part in all_dimensions]  # with ..., those of none are arrays still
+    found = []
+    for part in parts:
+        index: tuple[Any, ...] = (*part.slices, ...)  # with ..., no scalar is made of an array
+        found.append(np.zeros_like(whole[index]) if part.term else whole[index])
+    return found
 
 
 def _joint_manual_computation(op: Operation) -> Function:
@@ -117,10 +152,10 @@ def _joint_manual_computation(op: Operation) -> Function:
     axes = read_manual_axes(op.attribute("manual_axes"))
     meshes, n = op.module.symbols, op.module.grid.partitions
     taken, types = ([parameter_type(v.type) for v in vs] for vs in (op.ir.operands, op.ir.results))
-    given = read_shardy_list(op.attribute("in_shardings"), meshes)
-    gives = read_shardy_list(op.attribute("out_shardings"), meshes)
-    inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, taken, strict=True)]
-    results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
+    given = read_shardy_list(op.attribute("in_shardings"), meshes, unreduced=True)
+    gives = read_shardy_list(op.attribute("out_shardings"), meshes, unreduced=True)
+    inputs = [_parts_of(s, t, n, axes) for s, t in zip(given, taken, strict=True)]
+    results = [_parts_of(s, t, n, axes) for s, t in zip(gives, types, strict=True)]
     peers = read_peers(op.attribute("out_shardings"), meshes, axes, n)
     body = op.module.joint_body(op.ir.regions[0])
 

@@ -33,6 +33,8 @@ class TensorSharding:
     dimensions: tuple[tuple[Axis, ...], ...] = ()
     devices: tuple[int, ...] = ()
     """For each position in the mesh, row-major, the device (partition id); () means any mesh."""
+    summed: tuple[Axis, ...] = ()
+    """The axes along which devices hold terms of the array, their sum (``unreduced``)."""
 
     @property
     def counts(self) -> list[int]:
@@ -73,6 +75,13 @@ class TensorSharding:
             for position in positions
         ]
 
+    def terms(self, partitions: int, axes: Collection[str] | None = None) -> list[int]:
+        """Returns which term of its part each device holds, by partition id: 0 of one term."""
+        kept = [axis for axis in self.summed if axes is None or axis.name in axes]
+        if not kept:
+            return [0] * partitions
+        return [_index(kept, position) for position in np.argsort(self.devices).tolist()]
+
     def tile(self, position: int) -> tuple[int, ...]:
         """Returns for each dimension which of its parts lies at a position of the mesh."""
         return tuple(_index(own, position) for own in self.dimensions)
@@ -98,14 +107,17 @@ def _part(size: int, axes: Sequence[Axis], position: int) -> slice:
     return slice(index * width, (index + 1) * width)
 
 
-def read_shardy(attribute: ir.Attribute, meshes: dict[str, object]) -> TensorSharding:
+def read_shardy(
+    attribute: ir.Attribute, meshes: dict[str, object], *, unreduced: bool = False
+) -> TensorSharding:
     """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name.
 
-    Raises `Unimplemented` for an array of which devices hold partial sums (``unreduced``).
+    Without ``unreduced`` an array of which devices hold partial sums raises `Unimplemented`.
     """
     sdy = shardy()
     sharding = sdy.TensorShardingAttr(attribute)
-    if list(sharding.unreduced_axes):
+    summed = list(sharding.unreduced_axes)
+    if summed and not unreduced:
         raise Unimplemented(f"the sharding {attribute} leaves partial sums on the devices")
     sizes, divisors, devices = _read_mesh(sharding.mesh_or_ref, meshes)
 
@@ -122,7 +134,7 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, object]) -> TensorSha
         tuple(map(axis_of, dimension.axes))
         for dimension in map(sdy.DimensionShardingAttr, sharding.dimension_shardings)
     )
-    return TensorSharding(dimensions, devices)
+    return TensorSharding(dimensions, devices, tuple(map(axis_of, summed)))
 
 
 def _read_mesh(
@@ -175,11 +187,13 @@ def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
     return constrained
 
 
-def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, object]) -> list[TensorSharding]:
-    """Reads the shardings of several values."""
+def read_shardy_list(
+    attribute: ir.Attribute, meshes: dict[str, object], *, unreduced: bool = False
+) -> list[TensorSharding]:
+    """Reads the shardings of several values, as `read_shardy`."""
     sdy = shardy()
     shardings = sdy.TensorShardingPerValueAttr(attribute).shardings
-    return [read_shardy(sharding, meshes) for sharding in shardings]
+    return [read_shardy(sharding, meshes, unreduced=unreduced) for sharding in shardings]
 
 
 def read_manual_axes(attribute: ir.Attribute) -> list[str]:
