@@ -25,6 +25,7 @@ from jaxlib import xla_client
 
 import plugrt
 from plugrt import array_api, errors, lax, layout, sharding, tree
+from plugrt.sharding import PartitionSpec
 from plugrt.tracing.tracer import Tracer
 
 RUNNING: list[str] = []
@@ -186,27 +187,6 @@ class Flag:
 def _set(**values: Any) -> Iterator[None]:
     with plugrt.config.override(**values):
         yield
-
-
-class _Spec(type):
-    """The metaclass of `PartitionSpec`, whose instances are plugrt's."""
-
-    def __call__(cls, *args: Any, **options: Any) -> Any:
-        try:
-            return sharding.PartitionSpec(*args, **options)
-        except errors.Unimplemented:
-            if RUNNING:
-                raise
-            return Missing("jax.P(unreduced=)")
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, sharding.PartitionSpec)
-
-
-class PartitionSpec(metaclass=_Spec):
-    """plugrt's, or `Missing` for an unreduced one at the import of a test file."""
-
-    UNCONSTRAINED = sharding.PartitionSpec.UNCONSTRAINED
 
 
 class Unchanged(contextlib.ContextDecorator):
@@ -534,6 +514,8 @@ MODULES: set[str] = set()
 def pytest_configure(config: pytest.Config) -> None:
     """Puts plugrt in JAX's place; JAX's tests raise warnings, and JAX narrows without one."""
     config.addinivalue_line("filterwarnings", "ignore:64-bit data are narrowed")
+    # Of pmap within jit, which JAX runs without a warning: a word on speed, and no other result.
+    config.addinivalue_line("filterwarnings", "ignore:the jitted function .* has pmap of")
     imported = sorted(name for name in sys.modules if f"{name}.".startswith("jax."))
     if imported:
         raise pytest.UsageError(f"JAX is imported already: {imported[0]}")

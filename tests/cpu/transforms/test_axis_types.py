@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from typing import Any
 
@@ -25,6 +26,7 @@ from plugrt.sharding import (
     get_mesh,
     make_single_device_sharding,
 )
+from support.jax_oracle import jax
 
 Auto, Manual, Explicit = AxisType.Auto, AxisType.Manual, AxisType.Explicit
 P = PartitionSpec
@@ -72,8 +74,8 @@ def test_other_types_are_refused_by_name(types: Any, error: Any, message: str) -
     """Explicit axes are not there.
 
     Differs from JAX: axes of `make_mesh` | `AxisType.Explicit` in 0.10, unless `axis_types` says
-    otherwise | `AxisType.Auto`; `Explicit` is refused, and with it `reshard`, `auto_axes` and specs
-    with `unreduced` axes.
+    otherwise | `AxisType.Auto`; `Explicit` is refused, and with it `reshard`, `auto_axes` and
+    shardings with `unreduced` axes.
     """
     for make in (
         plugrt.make_mesh,
@@ -150,17 +152,53 @@ def test_a_spec_is_as_a_tuple() -> None:
     assert (spec.index("x"), spec.index(["y", "z"]), spec.count(None)) == (0, 2, 1)
     with pytest.raises(ValueError, match="not in tuple"):
         spec.index("y")
-    for axes in ({"unreduced": {"y"}}, {"reduced": {"y"}}):
-        with pytest.raises(Unimplemented, match=r"educed=\{'y'\}.*within shard_map"):
-            P("x", **axes)
     assert P("x", unreduced=frozenset()) == P("x")
+
+
+def test_specs_with_open_sums() -> None:
+    """Same as JAX: specs with `unreduced` and `reduced` axes, which are for Explicit axes alone."""
+    ours, theirs = (
+        [
+            spec("x", None, unreduced={"y"}),
+            spec(unreduced={"y"}, reduced={"z"}),
+            spec("x", unreduced={"z"}) + spec("a", unreduced={"b"}),
+            spec("x").update(unreduced={"y"}),
+            spec("x", reduced={"y"}).update(partitions=("a", "b")),
+            pickle.loads(pickle.dumps(spec("x", unreduced={"y"}))),
+        ]
+        for spec in (P, jax.P)
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        for name in ("partitions", "unreduced", "reduced"):
+            assert getattr(one, name) == getattr(other, name)
+    assert repr(ours[1]) == "PartitionSpec(unreduced={'y'}, reduced={'z'})"
+    assert len({*ours, P("x", unreduced={"y"}), P("x", reduced={"y"}), P("x")}) == 7
+    for wrong in (
+        lambda spec: operator.add(spec("x", unreduced={"y"}), ("z",)),
+        lambda spec: operator.add(("z",), spec("x", reduced={"y"})),
+        lambda spec: spec("x", unreduced={"x"}),
+        lambda spec: spec(unreduced={"x"}, reduced={"x"}),
+        lambda spec: spec(unreduced=("x",)),
+        lambda spec: spec("x").update(entries=()),
+    ):
+        for spec in (P, jax.P):
+            with pytest.raises((TypeError, ValueError)):
+                wrong(spec)
+    mesh = plugrt.make_mesh((2, 1), ("x", "y"))
+    for axes in ({"unreduced": {"y"}}, {"reduced": {"y"}}):
+        with pytest.raises(InvalidArgument, match=r"educed=.*'y'.*within shard_map"):
+            NamedSharding(mesh, P("x", **axes))
+        with pytest.raises(InvalidArgument, match="'y' is not Explicit"):
+            plugrt.shard_map(lambda v: v, mesh=mesh, in_specs=P("x", **axes), out_specs=P())
+    with pytest.raises(InvalidArgument, match="names the axis 'a', and the mesh has"):
+        NamedSharding(mesh, P("x", unreduced={"a"}))
 
 
 def test_the_sharding_of_one_device() -> None:
     device = plugrt.devices()[1]
     assert make_single_device_sharding(device) is plugrt.sharding.SingleDeviceSharding(device)
     kind = device.memories()[0].kind
-    assert make_single_device_sharding(device, memory_kind=kind).memory_kind == kind
+    assert make_single_device_sharding(device, memory_kind=kind).memory_kind is None  # the default
 
 
 @pytest.mark.parametrize("within", [False, True])

@@ -209,7 +209,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no function": (lambda: _map(f=3), TypeError, "shard_map"),
     "a string for a spec": (lambda: _map("x"), TypeError, "PartitionSpecs; got str 'x'"),
-    "None for a spec": (lambda: _map(X, None), TypeError, r"P\(\) is what each device has"),
+    "None for a spec": (lambda: _map(X, None)(A), TypeError, r"P\(\) is what each device has"),
     "an axis that is not there": (lambda: _map(P("z")), InvalidArgument, r"in_specs has .*'z'"),
     "axis_names": (lambda: _map(axis_names=["w"]), InvalidArgument, "'w'; the mesh is Mesh"),
     "an open spec": (lambda: _map(P(P.UNCONSTRAINED)), InvalidArgument, "says no part"),
@@ -417,3 +417,50 @@ def test_what_has_no_spec_is_given_as_it_is(other: Any, wrap: Any) -> None:
     assert plugrt.shard_map(lambda v: v, mesh=mesh, in_specs=None, out_specs=P())(3.0) == 3
     with pytest.raises(ShapeError, match="size 7 cannot be divided by 4"):
         mapped(other, x[1:], other)
+
+
+def test_none_stands_for_no_result() -> None:
+    """Same as JAX: None in the ``out_specs`` of `shard_map`."""
+    mesh, x = plugrt.make_mesh((4,), ("i",)), np.arange(8, dtype=np.float32)
+    nothing = plugrt.shard_map(lambda v: None, mesh=mesh, in_specs=P("i"), out_specs=None)
+    assert nothing(x) is None
+    both = plugrt.shard_map(
+        lambda v: (None, v), mesh=mesh, in_specs=P("i"), out_specs=(None, P("i"))
+    )
+    assert both(x)[0] is None
+    assert both(x)[1].tolist() == x.tolist()
+
+
+CARRIED: dict[str, Callable[[Any, Any], Any]] = {
+    "scan": lambda lib, v: lib.scan(lambda c, y: (c + y, c), np.float32(0), v)[0],
+    "while_loop": lambda lib, v: lib.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + v[0]), (np.int32(0), np.float32(0))
+    )[1],
+    "cond": lambda lib, v: lib.cond(True, lambda: v[0], lambda: np.float32(0)),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_carry_may_begin_to_differ(name: str) -> None:
+    """It differs from there on, and `out_specs` are checked for that.
+
+    Differs from JAX: a carry of a loop, or a branch of `cond`, that is the same along an axis where
+    the body's result, or another branch, differs, in `shard_map` with `check_vma=True` | refused;
+    `lax.pcast` is the cure | accepted, as with `pcast`: the result differs along the axis.
+
+    Differs from JAX: `typeof(x).mat` within `shard_map` | the axes along which `x` differs | not
+    there: they are found when the function is traced whole, and `out_specs` checked.
+    """
+    f, mesh, x = CARRIED[name], plugrt.make_mesh((2,), ("x",)), np.arange(4, dtype=np.float32)
+
+    def mapped(lib: Any, module: Any, mesh: Any, spec: Any, out: Any) -> Any:
+        one = lambda v: lib.reshape(f(lib, v), (1,))  # noqa: E731
+        return module.shard_map(one, mesh=mesh, in_specs=spec("x"), out_specs=out)
+
+    values = {"scan": [1, 5], "while_loop": [0, 6], "cond": [0, 2]}[name]
+    assert mapped(lax, plugrt, mesh, P, P("x"))(x).tolist() == values
+    with pytest.raises(ArgumentError, match="differs along the axis 'x'"):
+        mapped(lax, plugrt, mesh, P, P())(x)
+    theirs = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    with pytest.raises(TypeError, match=r"equal.* types"):
+        mapped(jax.lax, jax, theirs, jax.P, jax.P("x"))(x)

@@ -93,11 +93,11 @@ def shard_map(
 
     ``in_specs`` has a `PartitionSpec` for each positional argument, or a pytree prefix of them;
     ``out_specs`` the same for the result. Where ``in_specs`` have None, ``f`` gets what was given,
-    which need not be an array. An axis that a spec of an argument does not name gives
-    each device along it the same part; one that a spec of a result does not name says that all
-    devices along it return the same. Within ``f`` the axes are bound: `plugrt.lax.psum` and the
-    other collectives join devices along them. With ``axis_names`` only those axes are; over the
-    others the compiler divides ``f``, and specs do not name them.
+    which need not be an array; in ``out_specs`` it stands for no array. An axis that a spec of an
+    argument does not name gives each device along it the same part; one that a spec of a result
+    does not name says that all devices along it return the same. Within ``f`` the axes are bound:
+    `plugrt.lax.psum` and the other collectives join devices along them. With ``axis_names`` only
+    those axes are; over the others the compiler divides ``f``, and specs do not name them.
 
     With ``check_vma``, what results are said to be the same is checked while ``f`` is traced: a
     value is the same along an axis if it does not depend on what differs there, or was summed or
@@ -213,13 +213,17 @@ class _Mapped:
         """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
         leaves, structure = pytrees.flatten_with_none(specs)
         for spec in leaves:
-            if spec is None and what == "in_specs":
-                self._has_others = True
+            if spec is None:
+                self._has_others |= what == "in_specs"
                 continue
             if not isinstance(spec, PartitionSpec):
                 raise ArgumentTypeError(
                     f"shard_map's {what} are PartitionSpecs; got {type(spec).__name__} {spec!r:.80}"
-                    + (": P() is what each device has whole" if spec is None else "")
+                )
+            if axes := [*spec.unreduced, *spec.reduced]:
+                raise InvalidArgument(
+                    f"shard_map's {what} has {spec!r}; the axis {axes[0]!r} is not Explicit: add "
+                    "up within the function, with plugrt.lax.psum"
                 )
             for name in spec.axis_names:
                 if name not in self._names:
@@ -303,6 +307,11 @@ class _Mapped:
         specs = self._spread("out_specs", self._outs, returned)
         made = [as_tracer(x, f"a result of shard_map of {self._title}") for x in outputs]
         for i, (x, spec) in enumerate(zip(made, specs, strict=True)):
+            if spec is None:
+                raise ArgumentTypeError(
+                    f"result {i} of shard_map of {self._title} is an array, and out_specs has None "
+                    "for it: P() is what each device has whole"
+                )
             if len(spec) > x.ndim:
                 raise ShapeError(
                     f"result {i} of shard_map of {self._title} has {x.ndim} dimensions on each "

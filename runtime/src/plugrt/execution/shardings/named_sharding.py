@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh, make_mesh
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -54,6 +54,8 @@ class NamedSharding(TiledSharding):
             raise InvalidArgument(
                 f"{spec!r} names the axis {unknown[0]!r}, and the mesh has {mesh.axis_names}"
             )
+        for what, axes in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
+            _check_sums(mesh, spec, what, axes)
         super().__init__(mesh.flat_devices if isinstance(mesh, Mesh) else (), memory_kind)
         self._mesh, self._spec = mesh, spec
         self._hash = hash((mesh, spec, self._memory_kind))
@@ -167,6 +169,22 @@ class NamedSharding(TiledSharding):
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
         return f"NamedSharding({self._mesh!r}, {self._spec!r}{where})"
+
+
+def _check_sums(mesh: AbstractMesh, spec: PartitionSpec, what: str, axes: Set[str]) -> None:
+    """Raises for axes in ``unreduced`` or ``reduced``, which no axis of a mesh here may be."""
+    for name in sorted(axes):
+        if name not in mesh.axis_names:
+            raise InvalidArgument(
+                f"{what}={axes!r:.60} of {spec!r} names the axis {name!r}, and the mesh has "
+                f"{mesh.axis_names}"
+            )
+        if name not in mesh.explicit_axes:
+            raise InvalidArgument(
+                f"{what}={axes!r:.60} of {spec!r} is for Explicit axes, and {name!r} is none. Add "
+                "up within shard_map, with plugrt.lax.psum"
+            )
+        raise Unimplemented(f"{spec!r} has {what} axes: sums that are open are in no type here")
 
 
 def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:

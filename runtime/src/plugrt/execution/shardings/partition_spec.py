@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from enum import Enum, auto
 from typing import Any, ClassVar, Literal, overload
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 
 
 class _Unconstrained(Enum):
@@ -31,16 +31,17 @@ class PartitionSpec:
     dimension that is not divided, or `UNCONSTRAINED`, where the compiler decides; dimensions
     beyond the last entry are not divided. It is immutable, hashable, and can be pickled; as
     ``jax.sharding.PartitionSpec``, two specs are equal if they have the same entries, so
-    ``P("x")`` and ``P("x", None)`` differ, and mean the same. Raises `ArgumentTypeError` for what
-    names no axis, `InvalidArgument` for an axis that is named twice, and `Unimplemented` for axes
-    in ``unreduced`` and ``reduced``.
+    ``P("x")`` and ``P("x", None)`` differ, and mean the same. ``unreduced`` and ``reduced`` are
+    sets of Explicit axes along which a sum is open; shardings refuse them. Raises
+    `ArgumentTypeError` for what names no axis, and `InvalidArgument` for an axis that is named
+    twice.
 
     >>> P = plugrt.sharding.PartitionSpec
     >>> P("x", None, ("y", "z"))
     PartitionSpec('x', None, ('y', 'z'))
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_reduced", "_unreduced")
 
     UNCONSTRAINED: ClassVar[Literal[_Unconstrained.UNCONSTRAINED]] = _Unconstrained.UNCONSTRAINED
 
@@ -52,18 +53,37 @@ class PartitionSpec:
                 raise ArgumentTypeError(
                     f"PartitionSpec's {what} is a set of names of axes; got {axes!r:.60}"
                 )
-            if axes:
-                raise Unimplemented(
-                    f"PartitionSpec has {what}={axes!r:.60}, which in JAX is for Explicit axes; "
-                    "plugrt has none. Reduce within shard_map, by plugrt.lax.psum"
-                )
+        self._unreduced = frozenset(map(_read_name, unreduced))
+        self._reduced = frozenset(map(_read_name, reduced))
         self._entries: tuple[Entry, ...] = tuple(map(_read_entry, entries))
-        names = self.axis_names
+        names = (*self.axis_names, *self._unreduced, *self._reduced)
         twice = sorted({repr(name) for name in names if names.count(name) > 1})
         if twice:
             raise InvalidArgument(
                 f"{self!r} names the axis {', '.join(twice)} twice; an axis divides one dimension"
             )
+
+    @property
+    def partitions(self) -> tuple[Entry, ...]:
+        """The entries."""
+        return self._entries
+
+    @property
+    def unreduced(self) -> frozenset[AxisName]:
+        """The axes along which each device has a part of a sum."""
+        return self._unreduced
+
+    @property
+    def reduced(self) -> frozenset[AxisName]:
+        """The axes along which the gradient is a part of a sum."""
+        return self._reduced
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """Returns the spec with other ``partitions``, ``unreduced`` or ``reduced``."""
+        if unknown := changes.keys() - {"partitions", "unreduced", "reduced"}:
+            raise ArgumentTypeError(f"PartitionSpec.update has no parameter {min(unknown)!r}")
+        kept = {"unreduced": self._unreduced, "reduced": self._reduced, **changes}
+        return PartitionSpec(*kept.pop("partitions", self._entries), **kept)
 
     @property
     def axis_names(self) -> tuple[AxisName, ...]:
@@ -97,12 +117,27 @@ class PartitionSpec:
     def __add__(self, other: object) -> PartitionSpec:
         if not isinstance(other, PartitionSpec | tuple):
             return NotImplemented
-        return PartitionSpec(*self, *other)
+        if isinstance(other, tuple):
+            self._require_entries_alone("a tuple is added")
+            return PartitionSpec(*self._entries, *other)
+        return PartitionSpec(
+            *self._entries,
+            *other._entries,
+            unreduced=self._unreduced | other._unreduced,
+            reduced=self._reduced | other._reduced,
+        )
 
     def __radd__(self, other: object) -> PartitionSpec:
         if not isinstance(other, tuple):
             return NotImplemented
+        self._require_entries_alone("it is added to a tuple")
         return PartitionSpec(*other, *self)
+
+    def _require_entries_alone(self, what: str) -> None:
+        if self._unreduced or self._reduced:
+            raise ArgumentTypeError(
+                f"{what}, and {self!r} has unreduced or reduced axes: add a PartitionSpec"
+            )
 
     def index(self, entry: object) -> int:
         """Returns the first dimension with this entry; raises ValueError where there is none."""
@@ -115,16 +150,28 @@ class PartitionSpec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionSpec):
             return NotImplemented
-        return self._entries == other._entries
+        return self._parts == other._parts
 
     def __hash__(self) -> int:
-        return hash((PartitionSpec, self._entries))
+        return hash((PartitionSpec, self._parts))
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self._entries, self._unreduced, self._reduced
 
     def __reduce__(self) -> Any:
-        return PartitionSpec, self._entries
+        return _rebuild, self._parts
 
     def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self._entries))})"
+        shown = [*map(repr, self._entries)]
+        for what, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
+            if axes:
+                shown.append(f"{what}={{{', '.join(map(repr, sorted(axes)))}}}")
+        return f"PartitionSpec({', '.join(shown)})"
+
+
+def _rebuild(entries: tuple[Entry, ...], unreduced: Set[str], reduced: Set[str]) -> PartitionSpec:
+    return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
 
 
 def _read_entry(entry: object) -> Entry:
