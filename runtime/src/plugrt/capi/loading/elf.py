@@ -14,22 +14,15 @@ from plugrt.base.files import open_regular
 from plugrt.errors import FileRefused
 
 _MACHINES = {
-    "x86_64": "EM_X86_64",
-    "amd64": "EM_X86_64",
-    "aarch64": "EM_AARCH64",
-    "arm64": "EM_AARCH64",
-    "ppc64le": "EM_PPC64",
-    "riscv64": "EM_RISCV",
-    "s390x": "EM_S390",
+    "x86_64": ("EM_X86_64", 62),
+    "amd64": ("EM_X86_64", 62),
+    "aarch64": ("EM_AARCH64", 183),
+    "arm64": ("EM_AARCH64", 183),
+    "ppc64le": ("EM_PPC64", 21),
+    "riscv64": ("EM_RISCV", 243),
+    "s390x": ("EM_S390", 22),
 }
-_NUMBERS = {
-    62: "EM_X86_64",
-    183: "EM_AARCH64",
-    21: "EM_PPC64",
-    243: "EM_RISCV",
-    22: "EM_S390",
-}
-"""``e_machine``."""
+"""``e_machine`` by Python's name of a machine, as a name and as a number."""
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _MAX_LIBRARIES = 500
 _HEADER = struct.Struct("<32x Q Q 6x H H H H 2x")
@@ -102,8 +95,8 @@ def is_for_this_machine(path: str) -> bool:
     except (FileRefused, OSError):
         return False
     kind = b"\x7fELF\x02\x01" if sys.byteorder == "little" else b"\x7fELF\x02\x02"
-    machine = _NUMBERS.get(int.from_bytes(start[18:], sys.byteorder))
-    return len(start) == 20 and start.startswith(kind) and machine == get_machine_name()
+    number = int.from_bytes(start[18:], sys.byteorder)
+    return len(start) == 20 and start.startswith(kind) and number == _get_machine()[1]
 
 
 def needed_by(path: str) -> tuple[str, ...]:
@@ -180,7 +173,11 @@ def is_cut_short(path: str) -> bool:
 
 def get_machine_name() -> str:
     """Returns ELF's name for this machine, ``""`` where plugrt does not know it."""
-    return _MACHINES.get(platform.machine().lower(), "")
+    return _get_machine()[0]
+
+
+def _get_machine() -> tuple[str, int]:
+    return _MACHINES.get(platform.machine().lower(), ("", -1))
 
 
 @lru_cache(maxsize=1)
