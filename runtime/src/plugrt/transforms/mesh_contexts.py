@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,6 +11,7 @@ from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.mesh_context import MeshContext
+from plugrt.execution.transfers.tree_puts import lift
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lifetime.interruptions import Scope
 
@@ -67,8 +67,8 @@ def use_mesh(mesh: Mesh | None) -> AbstractContextManager[None]:
 
 def _current_trace() -> Any:
     """Returns what is traced; its module needs jaxlib, which a mesh does not."""
-    tracing = sys.modules.get("plugrt.tracing.trace")
-    return tracing.current_trace() if tracing else None
+    number = lift(0)
+    return None if number is None else number.trace
 
 
 def _context_of(mesh: Mesh | None, what: str) -> MeshContext:

@@ -58,11 +58,17 @@ def set_lift(lift: Callable[[object], Any]) -> None:
     _lift = lift
 
 
+def lift(x: object) -> Any:
+    """Returns a tracer of a value, in the current ``trace``; None where nothing is traced.
+
+    A number adds nothing to the module.
+    """
+    return None if _lift is None else _lift(x)
+
+
 def is_lifted(to: object) -> bool:
     """Whether a put to ``to`` belongs to the program that is traced; to a device it does not."""
-    if _lift is None or not isinstance(to, Sharding | Space | PartitionSpec):
-        return False
-    return _lift(0) is not None  # a number adds nothing to the module
+    return isinstance(to, Sharding | Space | PartitionSpec) and lift(0) is not None
 
 
 def put_tree(
@@ -89,8 +95,8 @@ def put_tree(
     try:
         for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
             named = asked[i] if isinstance(asked[i], SingleDeviceSharding) else to
-            if _lift is not None and is_lifted(named):
-                results[i] = _place_tracer(_lift(leaf), named)
+            if is_lifted(named):
+                results[i] = _place_tracer(lift(leaf), named)
             elif type(leaf) is Array:
                 results[i] = put_array(leaf, to, alias)
             elif isinstance(leaf, Array):
