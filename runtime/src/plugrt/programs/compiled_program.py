@@ -284,7 +284,9 @@ class CompiledProgram(FollowingCall):
             kept=tuple(range(len(types))),
             sources=tuple(("result", i) for i in range(len(outputs))),
         )
-        launch = single_device_launch(self.device, len(types), len(outputs), committed=True)
+        launch = single_device_launch(
+            self.device, len(types), [None] * len(outputs), committed=True
+        )
         named = self.program.may_name_layouts and self._launched is self._runtime
         if named and self.device.client.capabilities.layouts:
             launch = read_layouts(launch, plan, types, outputs, self._runtime)

@@ -11,7 +11,7 @@ from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
+from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
@@ -185,26 +185,20 @@ def resolve_launch(
         asked.check_arguments(avals, needed, plan.describe)
     named = asked.claims(needed) if asked else []
     claims = [*named, *traced.claims]
+    if (replicas := find_replicas(avals, traced.replicas)) is not None:
+        return launch_on_replicas(traced, avals, replicas)
+    held = [i for i in needed if not asked.is_moved(i, avals[i])] if asked else needed
+    arguments = claims_of([avals[i] for i in held], lambda n: plan.describe(held[n]))
     captured = (
         [c._aval if type(c) is Array else None for c in plan.constants] if captured_count else []
     )
-    if (replicas := find_replicas(avals, traced.replicas)) is not None:
-        return launch_on_replicas(traced, avals, replicas)
-    if traced.pmaps:
-        if explicit is not None:
-            said = f"jit's device or backend, {explicit!r}"
-            claims.append(Claim((explicit,), lambda: said))
-        placed = claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
-        return replicate_launch(traced, avals, claims, placed)
-    if explicit is None or any(claim.mesh is not None for claim in claims):
-        held = [i for i in needed if not asked.is_moved(i, avals[i])] if asked else needed
-        deciding = [*[avals[i] for i in held], *filter(None, captured)]
-        claims += claims_of(
-            deciding,
-            lambda n: plan.describe(held[n]) if n < len(held) else "an array in its closure",
-        )
-    else:
+    arguments += claims_of([*filter(None, captured)], lambda _: "an array in its closure")
+    if explicit is not None and not any(claim.mesh is not None for claim in claims):
         claims.append(Claim((explicit,), lambda: "jit's device or backend"))
+        arguments = []
+    if traced.pmaps:
+        return replicate_launch(traced, avals, claims, arguments)
+    claims += arguments
     if (surrounding := context_claim()) is not None:
         claims.append(surrounding)
     devices, committed = resolve_devices(claims, repr(plan.name))
@@ -219,27 +213,26 @@ def resolve_launch(
             return divided
         return place_on_first(divided, repr(plan.name), explicit)
     [device] = devices
-    launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
-    if traced.out_memory_kinds:
-        kinds = traced.out_memory_kinds
-        stated = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
-        launch = replace(launch, out_shardings=stated)
-    if not plan.is_trivial or explicit is not None or named:
-        return keep_layouts(launch, plan, avals)
+    kinds = traced.out_memory_kinds or (None,) * len(traced.output_types)
+    launch = single_device_launch(device, len(avals), kinds, committed)
+    if plan.is_trivial and explicit is None and not named:
+        launch = _leave_in_place(launch, plan, avals)
+    return keep_layouts(launch, plan, avals)
+
+
+def _leave_in_place(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
+    """Returns the launch of a program that only passes arguments through, each where it is."""
     shardings = [
-        k.sharding if is_placed(k) and _is_sharding_kept(k, committed) else here
+        k.sharding
+        if is_placed(k) and not (launch.committed and isinstance(k.sharding, SingleDeviceSharding))
+        else here
         for k, here in zip(avals, launch.in_shardings, strict=True)
     ]
     out = [
         shardings[i] if origin == "argument" else here
         for (origin, i), here in zip(plan.sources, launch.out_shardings, strict=True)
     ]
-    launch = replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
-    return keep_layouts(launch, plan, avals)
-
-
-def _is_sharding_kept(aval: ArrayAval, committed: bool) -> bool:
-    return not committed or not isinstance(aval.sharding, SingleDeviceSharding)
+    return replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
 
 
 def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:

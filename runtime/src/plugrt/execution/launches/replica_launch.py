@@ -63,7 +63,7 @@ def replicate_launch(
     name, pmaps = traced.plan.name, traced.pmaps
     for claim in claims:
         raise DeviceMismatch(
-            f"{name!r} is told where to run by {claim.source()}, and has {pmaps[0].what} "
+            f"{name!r} is told where to run by {claim.describe()}, and has {pmaps[0].what} "
             "within, which chooses its devices itself: leave one of them out, or call pmap outside"
         )
     devices = _choose_devices(name, avals, traced.replicas, pmaps)

@@ -29,6 +29,11 @@ class Claim:
     of_argument: bool = False
     """Whether an argument makes it: ``device=`` of the outermost `jit` moves it elsewhere."""
 
+    def describe(self) -> str:
+        """Returns what it is and which devices it names, for messages."""
+        where = _name(self.devices) if self.devices else f"any {_count(self)} devices"
+        return f"{self.source()} on {where}"
+
     @property
     def is_over_mesh(self) -> bool:
         """Whether the program is divided over its devices, be it over one."""
@@ -109,8 +114,7 @@ def _count(claim: Claim) -> int:
 
 
 def _line(claim: Claim) -> str:
-    where = _name(claim.devices) if claim.devices else f"any {_count(claim)} devices"
-    return f"\n  {claim.source()} on {where}"
+    return f"\n  {claim.describe()}"
 
 
 def _name(devices: tuple[Device, ...]) -> str:

@@ -133,7 +133,10 @@ def replica_launch(
     return Launch(len(devices), 1, devices, tuple(taken), tuple(left), True, of_parts=True)
 
 
-def single_device_launch(device: Device, arguments: int, results: int, committed: bool) -> Launch:
-    """Returns the launch of a program on one device."""
-    here = SingleDeviceSharding(device)
-    return Launch(1, 1, (device,), (here,) * arguments, (here,) * results, committed)
+def single_device_launch(
+    device: Device, arguments: int, results: Sequence[str | None], committed: bool
+) -> Launch:
+    """Returns the launch of a program on one device, with the kind of memory of each result."""
+    taken = (SingleDeviceSharding(device),) * arguments
+    left = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in results)
+    return Launch(1, 1, (device,), taken, left, committed)

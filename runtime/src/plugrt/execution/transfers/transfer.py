@@ -39,8 +39,8 @@ from plugrt.typing import ArrayLike, Container, PutTarget
 
 T = TypeVar("T")
 _NUMBERS = (bool, int, float, complex, *(d.type for d in KNOWN_DTYPES))
-_KEPT = frozenset((list, tuple, dict, Array, *_NUMBERS))
-"""The classes, beside NumPy's arrays, of what may be put quickly the next time."""
+_KEPT = frozenset((list, tuple, dict, np.ndarray, Array, *_NUMBERS))
+"""The classes of what may be put quickly the next time."""
 
 
 @overload
@@ -99,31 +99,26 @@ def device_put(
     >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
     {'bias': Array(1.5, dtype=float32)}
     """
-    if donate is False and src is None and may_alias is None and not listening:
-        put = put_quickly(x, device)
-        if put is not None:
-            return put
+    plain = donate is False and src is None
+    kept = plain and may_alias is None
+    if kept and not listening and (put := put_quickly(x, device)) is not None:
+        return put
     finish_pending()
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
-    plain = donate is False and src is None
-    if type(x) in (np.ndarray, Array) and plain and is_target(device) and not is_lifted(device):
-        # An array by itself is the usual case.
-        if may_alias is not None:
-            require_flag("device_put", "may_alias", may_alias, optional=True)
+    # An array by itself is the usual case.
+    if plain and type(x) in (np.ndarray, Array) and is_target(device) and not is_lifted(device):
+        require_flag("device_put", "may_alias", may_alias, optional=True)
         before = getattr(x, "_shards", None)
         put_one = put_array if type(x) is Array else put_host
         result = put_one(x, read_target(device), may_alias)
-        if may_alias is None:
-            keep_put(x, device, result)
-        is_new = bool(listening) and result._shards is not before
+        is_new = listening and result._shards is not before
         moved = bytes_of_move(x, result, may_alias) if is_new else 0
     else:
         result, moved = put_tree(x, device, src, donate, may_alias)
-        plain = donate is False and src is None and may_alias is None
-        if plain and type(x) in _KEPT:
-            keep_put(x, device, result)
+    if kept and type(x) in _KEPT:
+        keep_put(x, device, result)
     if start:
         seconds = time.perf_counter() - start
         monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds, bytes=moved)
