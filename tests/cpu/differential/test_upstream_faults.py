@@ -35,6 +35,14 @@ def test_a_bitwise_and_with_a_narrowed_argument_ends_the_process() -> None:
 
 
 @needs_jax
+def test_an_ordered_call_in_nested_regions_ends_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/ordered_call_in_nested_shard_map.py"]
+    done = children.run(command, timeout=120)
+    assert done.returncode == -signal.SIGABRT, done.stdout + done.stderr
+    assert "Check failed: buffer != nullptr" in done.stderr
+
+
+@needs_jax
 def test_a_second_pmap_over_devices_in_another_order_ends_the_process() -> None:
     command = [sys.executable, ROOT / "docs/findings/pmap_reversed_mesh.py"]
     done = children.run(command, timeout=120)

@@ -280,7 +280,7 @@ class _Order:
         mesh = shardy().TensorShardingAttr(next(itertools.chain(*sides.values()))).mesh_or_ref
         axes = read_manual_axes(op.attributes["manual_axes"])
         if left := [n for n, size in mesh_axes(mesh, {}).items() if size > 1 and n not in axes]:
-            # XLA ends the process ("Check failed: buffer != nullptr"), under JAX as well.
+            # Workaround for xla-ordered-call-in-nested-regions
             raise Unimplemented(
                 f"a function is called in order within a shard_map over {left} within one over "
                 f"{axes}. Map once, over all the axes, or take ordered=False"
