@@ -227,15 +227,18 @@ def test_cures_of_other_devices_are_those_that_help() -> None:
     here, there = (plugrt.device_put(X, devices()[i]) for i in (0, 1))
     moves = "jit's device= moves them by itself"
     inner = plugrt.jit(lambda v: v + 1, device=devices()[2])
+    other = plugrt.jit(lambda v: v, device=devices()[1])
     with pytest.raises(DeviceMismatch, match=moves):
         plugrt.jit(lambda x, y: x + y)(here, there)
-    for function, arguments in (
-        (lambda x: inner(x), (here,)),
-        (lambda x: inner(x) + plugrt.jit(lambda v: v, device=devices()[1])(x), (X,)),
-        (lambda x: pmap(lambda v: v)(x), (there,)),
+    with pytest.raises(DeviceMismatch, match=moves):
+        plugrt.jit(lambda x: inner(x))(here)
+    for function, x in (
+        (plugrt.jit(lambda x: inner(x), device=devices()[0]), X),
+        (plugrt.jit(lambda x: inner(x) + other(x)), X),
+        (plugrt.jit(lambda x: pmap(lambda v: v)(x)), there),
     ):
         with pytest.raises(DeviceMismatch) as caught:
-            plugrt.jit(function)(*arguments)
+            function(x)
         assert moves not in str(caught.value)
         assert "plugrt.device_put" in str(caught.value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from plugrt.errors import DeviceMismatch, InvalidArgument
@@ -67,7 +67,9 @@ def replicate_launch(
             "within, which chooses its devices itself: leave one of them out, or call pmap outside"
         )
     devices = _choose_devices(name, avals, traced.replicas, pmaps)
-    resolve_devices([Claim(devices, lambda: pmaps[0].what), *held], repr(name))
+    here = Claim(devices, lambda: pmaps[0].what)
+    # `jit` with a pmap within refuses device=, which is no cure then.
+    resolve_devices([here, *[replace(claim, of_argument=False) for claim in held]], repr(name))
     if traced.replicas > 1 and not traced.loaded:
         _warn_of_gathering(name, pmaps)
     where = divide_axis(devices, None)

@@ -27,7 +27,7 @@ class Claim:
     mesh: AbstractMesh | None = None
     """Where no devices are named: the program is over a mesh of as many, whichever they are."""
     of_argument: bool = False
-    """Whether an argument makes it: ``device=`` of the outermost `jit` moves it elsewhere."""
+    """Whether an argument makes it that ``device=`` of the outermost `jit` moves elsewhere."""
 
     def describe(self) -> str:
         """Returns what it is and which devices it names, for messages."""
@@ -72,7 +72,7 @@ def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, .
     if len(found) > 1:
         lines = "".join(_line(claim) for claim in found.values())
         cure = "Name one device or one mesh in all, or move arrays there with plugrt.device_put"
-        if all(claim.of_argument for claim in claims):
+        if any(claim.of_argument for claim in claims):
             cure += "; jit's device= moves them by itself"
         if len({frozenset(devices) for devices in found}) == 1:
             cure = "They are the same devices in another order: take one mesh for all"
