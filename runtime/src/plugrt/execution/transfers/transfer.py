@@ -107,11 +107,10 @@ def device_put(
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
-    # An array by itself is the usual case.
     if plain and type(x) in (np.ndarray, Array) and is_target(device) and not is_lifted(device):
         require_flag("device_put", "may_alias", may_alias, optional=True)
         before = getattr(x, "_shards", None)
-        put_one = put_array if type(x) is Array else put_host
+        put_one = put_array if type(x) is Array else put_host  # the usual case
         result = put_one(x, read_target(device), may_alias)
         is_new = listening and result._shards is not before
         moved = bytes_of_move(x, result, may_alias) if is_new else 0
