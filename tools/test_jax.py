@@ -50,7 +50,7 @@ REASONS = ROOT / "tools/jax_failures.toml"
 ABSENCES = ROOT / "tools/jax_absences.toml"
 FILES = (
     *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
-    "python_callback_test",
+    *("python_callback_test", "array_test", "layout_test"),
 )
 IN_PLACE = (
     *("pjit_test", "shard_map_test", "layout_test", "array_test", "multi_device_test", "pmap_test"),
