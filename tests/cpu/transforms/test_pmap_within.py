@@ -243,6 +243,24 @@ def test_cures_of_other_devices_are_those_that_help() -> None:
         assert "plugrt.device_put" in str(caught.value)
 
 
+def test_a_backend_of_a_function_within_is_its_first_device() -> None:
+    first = devices()[0]
+    inner = plugrt.jit(lambda v: v + 1, backend=next(iter(plugrt.backends())))
+    outer = plugrt.jit(lambda x: inner(x) * 2)
+    assert outer(X).devices() == {first}
+    assert outer(X).committed
+    assert plugrt.jit(lambda x: (inner(x), x * 2)[1])(
+        plugrt.device_put(X, devices()[3])
+    ).devices() == {devices()[3]}
+    for function, x in (
+        (outer, plugrt.device_put(X, devices()[3])),
+        (plugrt.jit(lambda x: inner(x), device=devices()[3]), X),
+        (plugrt.jit(lambda x: inner(x)), pmap(lambda v: v)(X)),
+    ):
+        with pytest.raises(DeviceMismatch, match=r"backend= of jitted '<lambda>', called at"):
+            function(x)
+
+
 @behaviour(107, "devices that the outermost pmap lists are for all replicas, in their order")
 def test_listed_devices() -> None:
     f = pmap(lambda x: pmap(lambda v: lax.axis_index(("i", "j")), "j")(x), "i",

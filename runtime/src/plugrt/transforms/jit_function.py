@@ -94,8 +94,12 @@ class JitFunction(StagedFunction[P, R]):
             )
         bound = self._flatten(args, kwargs)
         tracers, title = self._tracers(bound), self._rules.title
-        if self._device is not None:
-            here, what = SingleDeviceSharding(self._device), f"device= of jitted {title!r}"
+        device = self._device
+        if self._backend is not None:  # whatever the default device, which no trace depends on
+            device = backends.get_backend(self._backend).addressable_devices()[0]
+        if device is not None:
+            option = "device" if self._backend is None else "backend"
+            here, what = SingleDeviceSharding(device), f"{option}= of jitted {title!r}"
             tracers = [tracer.constrained(here, what) for tracer in tracers]
         if self._formats is not None:
             tracers = constrain_arguments(self._formats[0], bound, tracers, title)
@@ -105,7 +109,7 @@ class JitFunction(StagedFunction[P, R]):
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
         if self._formats is not None:
             results = constrain_results(self._formats[1], results, title)
-        if self._device is not None:
+        if device is not None:
             results = pytrees.map(lambda tracer: tracer.constrained(here, what), results)
         return results
 
