@@ -54,7 +54,7 @@ def compile_program(
         tuple(inputs),
         tuple(outputs),
         _read_donated(backend, methods, program, options, len(inputs)),
-        _memory_kinds(module, len(outputs), kinds, backend),
+        _read_memories(module, len(inputs), len(outputs), kinds, backend),
     )
 
 
@@ -92,20 +92,27 @@ def _device_types(
     return sides[0], sides[1]
 
 
-def _memory_kinds(
-    module: ir.Module, count: int, kinds: Sequence[str], backend: Backend
+def _read_memories(
+    module: ir.Module, parameters: int, results: int, kinds: Sequence[str], backend: Backend
 ) -> tuple[str, ...]:
-    """Returns the memory of each result: what the program states, else the default."""
-    stated = [
-        attributes["mhlo.memory_kind"].value if "mhlo.memory_kind" in attributes else kinds[0]
-        for attributes in attributes_of(module, "res_attrs", count)
-    ]
-    for kind in stated:
-        if kind not in kinds:
-            raise Unimplemented(
-                f"a result is to be in the memory {kind!r}; {backend.platform!r} has {kinds}"
-            )
-    return tuple(stated)
+    """Returns the memory of each result: what the program states, else the default.
+
+    Raises `Unimplemented` where a parameter or a result is to be in one that there is not.
+    """
+    stated: tuple[str, ...] = ()
+    for what, side, count in (
+        ("a parameter", "arg_attrs", parameters), ("a result", "res_attrs", results),
+    ):  # fmt: skip
+        stated = tuple(
+            attributes["mhlo.memory_kind"].value if "mhlo.memory_kind" in attributes else kinds[0]
+            for attributes in attributes_of(module, side, count)
+        )
+        for kind in stated:
+            if kind not in kinds:
+                raise Unimplemented(
+                    f"{what} is to be in the memory {kind!r}; {backend.platform!r} has {kinds}"
+                )
+    return stated
 
 
 def _read_donated(

@@ -56,7 +56,7 @@ PutTarget: TypeAlias = DeviceLike | Format | Space | PartitionSpec | None
 Container: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[Any, Any]
 """A pytree that is no leaf. Not any sequence: a text is a sequence of texts."""
 
-_Placement: TypeAlias = DeviceLike | Format | PartitionSpec
+_Placement: TypeAlias = Sharding | Format | PartitionSpec
 
 Shardings: TypeAlias = (
     _Placement

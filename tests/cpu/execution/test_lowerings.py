@@ -290,6 +290,22 @@ def test_what_are_no_lowerings(wrong: Any) -> None:
         config.update("lowerings", wrong)
 
 
+@pytest.mark.parametrize("of", ["in_shardings", "out_shardings"])
+def test_programs_for_topologies_without_the_memory(of: str) -> None:
+    mesh = plugrt.sharding.AbstractMesh((2,), ("x",))
+    rows, pinned = (
+        plugrt.sharding.NamedSharding(
+            mesh, plugrt.sharding.PartitionSpec("x"), memory_kind=memory_kind
+        )
+        for memory_kind in ("device", "pinned_host")
+    )
+    x = plugrt.ShapeDtypeStruct((8,), np.float32)
+    plugrt.jit(lambda x: x + 1, **{of: rows}).lower(x).compile(topology="numpy:2")
+    lowered = plugrt.jit(lambda x: x + 1, **{of: pinned}).lower(x)
+    with pytest.raises(plugrt.errors.Unimplemented, match="in the memory 'pinned_host'"):
+        lowered.compile(topology="numpy:2")
+
+
 def test_programs_for_topologies() -> None:
     """Those of a plugin are lowered for the plugin, whatever devices are here."""
     jitted = jit(lambda x: lax.platform_dependent(cosine(x), numpy=lax.sqrt, default=lax.sin))

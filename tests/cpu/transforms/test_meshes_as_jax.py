@@ -6,6 +6,7 @@ its mesh and its spec.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 import plugrt
 import plugrt.sharding
+from plugrt.errors import DeviceMismatch, ShapeError
 from support.jax_oracle import jax
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
@@ -32,10 +34,16 @@ def make_side(library: Any, functions: Any, devices: Any, shape: tuple[int, ...]
     return SimpleNamespace(
         m=library, P=s.PartitionSpec, xp=functions, put=put, jit=library.jit, mesh=mesh,
         size=mesh.size, rows=rows, columns=columns, first=s.SingleDeviceSharding(devices[0]),
+        last=s.SingleDeviceSharding(devices[3]), last_device=devices[3],
         a=put(X, rows), b=put(X, columns), c=put(X, s.NamedSharding(mesh, s.PartitionSpec())),
         struct=lambda where=None: library.ShapeDtypeStruct((8, 8), np.float32, sharding=where),
         constrain=library.lax.with_sharding_constraint,
     )  # fmt: skip
+
+
+def make_sides(size: int) -> tuple[Any, Any]:
+    ours = make_side(plugrt, plugrt.array_api, plugrt.devices(), (size,))
+    return ours, make_side(jax, jax.numpy, jax.devices("cpu"), (size,))
 
 
 def compile_info(lowered: Any) -> Any:
@@ -189,6 +197,90 @@ def test_the_default_memory_is_the_same_by_its_name() -> None:
             named = sharding.with_memory_kind("device")
             assert (named, hash(named)) == (sharding, hash(sharding))
             assert sharding.with_memory_kind("pinned_host") not in (sharding, named)
+
+
+def over_shape(k: Any, size: int, kind: str | None = None) -> Any:
+    """Returns a sharding over a mesh of a size without devices."""
+    mesh = k.m.sharding.AbstractMesh((size,), ("x",))
+    return k.m.sharding.NamedSharding(mesh, k.P("x"), memory_kind=kind)
+
+
+CONTRADICTIONS: dict[str, Callable[[Any], Any]] = {
+    "two devices": lambda k: k.jit(lambda v, w: v + w).lower(k.struct(k.first), k.struct(k.last)),
+    "a device and a mesh": lambda k: k.jit(lambda v, w: v + w).lower(
+        k.struct(k.last), k.struct(k.rows)
+    ),
+    "arrays": lambda k: k.jit(lambda v, w: v + w).lower(k.put(X, k.first), k.put(X, k.last)),
+    "in_shardings": lambda k: k.jit(add, in_shardings=k.rows).lower(k.struct(k.last)),
+    "in_shardings on one device": lambda k: k.jit(add, in_shardings=k.last).lower(k.struct(k.rows)),
+    "out_shardings": lambda k: k.jit(add, out_shardings=k.rows).lower(k.struct(k.last)),
+    "a constraint": lambda k: k.jit(lambda v: k.constrain(v, k.rows)).lower(k.struct(k.last)),
+    "meshes of two sizes": lambda k: k.jit(lambda v, w: v + w).lower(
+        k.struct(over_shape(k, 2)), k.struct(over_shape(k, 4))
+    ),
+    "a mesh without devices": lambda k: k.jit(lambda v, w: v + w).lower(
+        k.struct(over_shape(k, 2)), k.struct(k.first)
+    ),
+    "a memory that is none": lambda k: k.jit(add).lower(k.struct(over_shape(k, 2, "nonsense"))),
+    "in_shardings in a memory that is none": lambda k: k.jit(
+        add, in_shardings=over_shape(k, 2, "nonsense")
+    ).lower(k.struct()),
+    "a constraint in a memory that is none": lambda k: k.jit(
+        lambda v: k.put(v, over_shape(k, 2, "nonsense"))
+    ).lower(k.struct()),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_what_contradicts_is_refused_before_it_is_compiled(kind: str) -> None:
+    for side in make_sides(2):
+        with pytest.raises(ValueError, match=r"(?i)device|memory|mesh|shard"):
+            CONTRADICTIONS[kind](side)
+
+
+def test_what_agrees_is_lowered() -> None:
+    for k in make_sides(2):
+        k.jit(lambda v, w: v).lower(k.struct(k.first), k.struct(k.last))  # one is not used
+        k.jit(add, in_shardings=k.first).lower(k.struct(k.last))
+        k.jit(lambda v, w: v + w).trace(k.struct(k.first), k.struct(k.last))
+        k.jit(lambda v, w: v + w).eval_shape(k.struct(k.first), k.struct(k.last))
+
+
+@pytest.mark.parametrize("option", ["in_shardings", "out_shardings"])
+def test_a_device_is_no_sharding(option: str) -> None:
+    for k in make_sides(1):
+        device = k.mesh.devices.flat[0]
+        for given in (device, [device], "x", 1):
+            with pytest.raises(TypeError, match=option):
+                k.jit(add, **{option: given})
+    device = plugrt.devices()[0]
+    with pytest.raises(TypeError, match=re.escape(f"write SingleDeviceSharding({device!r})")):
+        plugrt.jit(add, **{option: device})  # type: ignore[call-overload]
+
+
+def test_a_constraint_without_devices_divides_the_program() -> None:
+    """Differs from JAX: a constraint over an `AbstractMesh`, where nothing else names devices, or
+    what does is one device | it is ignored | the program is divided over as many devices, and
+    `DeviceMismatch` beside an argument that is committed to one.
+    """
+    ours, theirs = make_sides(2)
+    for k, expected in ((ours, "NamedSharding"), (theirs, "SingleDeviceSharding")):
+        f = k.jit(lambda v, k=k: k.constrain(v, over_shape(k, 2)))
+        assert type(f(X).sharding).__name__ == expected
+    assert theirs.jit(lambda v: theirs.constrain(v, over_shape(theirs, 2)))(
+        theirs.put(X, theirs.last)
+    ).sharding.device_set == {theirs.last_device}
+    with pytest.raises(DeviceMismatch, match="any 2 devices"):
+        ours.jit(lambda v: ours.constrain(v, over_shape(ours, 2)))(ours.put(X, ours.last))
+
+
+@pytest.mark.parametrize("shape", [(-8,), (2, -1)])
+def test_a_negative_dimension_is_refused_with_the_argument(shape: tuple[int, ...]) -> None:
+    struct = plugrt.ShapeDtypeStruct(shape, np.float32)
+    f = plugrt.jit(lambda v, w: v + 1)
+    for ask in (f.lower, f.trace, f.eval_shape):
+        with pytest.raises(ShapeError, match=re.escape(f"argument w has the shape {shape}")):
+            ask(X, struct)
 
 
 def test_a_dimension_left_to_the_compiler_is_whole_on_one_device() -> None:

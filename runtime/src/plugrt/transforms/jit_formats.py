@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from plugrt.errors import InvalidArgument, StructureError
+from plugrt.errors import ArgumentTypeError, InvalidArgument, StructureError
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.placement.launch_layouts import lay_out_results, make_concrete, part_type
@@ -29,12 +29,15 @@ from plugrt.transforms.stated_places import stated_layout
 
 
 class FormatPrefix:
-    """A pytree prefix of devices, shardings, specs, Formats and None, for arguments or results."""
+    """A pytree prefix of shardings, specs, Formats and None, for arguments or results."""
 
     __slots__ = ("_leaves", "_prefix", "_what", "key")
 
     def __init__(self, prefix: Any, what: str) -> None:
-        """Raises `InvalidArgument` for other leaves, and for ``in_shardings`` that are partial."""
+        """Raises `ArgumentTypeError` for other leaves.
+
+        Raises `InvalidArgument` for a layout alone, and for ``in_shardings`` that are partial.
+        """
         found, spec = pytrees.flatten_with_none(prefix)
         self._what, self._prefix = what, pytrees.unflatten(spec, found)
         self._leaves = [_read(leaf, what) for leaf in found]
@@ -150,8 +153,6 @@ def _read(leaf: object, what: str) -> _Leaf:
         return leaf
     if leaf is None or isinstance(leaf, Format):
         return leaf
-    if isinstance(leaf, Device):
-        return Format(None, SingleDeviceSharding(leaf))
     if isinstance(leaf, Sharding):
         return Format(None, leaf)
     if isinstance(leaf, Layout | AutoLayout):
@@ -159,7 +160,8 @@ def _read(leaf: object, what: str) -> _Leaf:
             f"jit's {what} takes a layout within a Format, which says where as well: "
             f"Format({leaf!r}, sharding); got {leaf!r} alone"
         )
-    raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
+    cure = f": write SingleDeviceSharding({leaf!r})" if isinstance(leaf, Device) else ""
+    raise ArgumentTypeError(f"jit's {what} takes shardings and specs; got {leaf!r:.80}{cure}")
 
 
 def place_formats(

@@ -199,6 +199,8 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
             "dtype such as plugrt.ShapeDtypeStruct"
         ) from None
     what = f"argument {name(i)}"
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"{what} has the shape {shape}, of which a dimension is negative")
     check_dtype(dtype, what)
     weak = is_weak(leaf, dtype)
     if has_protocol(leaf):  # an array of another library: a call reads it, wherever it is

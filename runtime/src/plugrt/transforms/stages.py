@@ -83,8 +83,13 @@ class Traced(StageInfo):
         """Returns the next stage: the StableHLO module.
 
         With ``lowering_platforms`` the module is for these, whose devices need not be here:
-        ``("tpu",)``. It compiles there alone, here for a topology of such a platform.
+        ``("tpu",)``. It compiles there alone, here for a topology of such a platform. Raises
+        `DeviceMismatch` where arguments and operations name other devices than each other.
         """
+        if not self.staged.pmaps and (
+            self.staged.claims or any(aval.committed for aval in self.avals)
+        ):
+            self._launch()  # refuses what contradicts
         return Lowered(self, _read_platforms(lowering_platforms))
 
     def __repr__(self) -> str:

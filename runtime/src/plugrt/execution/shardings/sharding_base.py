@@ -169,13 +169,21 @@ def default_memory_kind(devices: Sequence[Device]) -> str | None:
         return None
 
 
+_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
 def read_memory_kind(kind: str | None, devices: Sequence[Device]) -> str | None:
     """Returns a kind of memory as shardings have it: None for the default one of the devices.
 
-    Raises `InvalidArgument` for a kind that a device of this process lacks.
+    Raises `InvalidArgument` for a kind that a device of this process lacks, and without devices,
+    over an `AbstractMesh`, for one of none that JAX knows.
     """
     if kind is None:
         return None
+    if not devices and kind not in _KINDS:
+        raise InvalidArgument(
+            f"memory_kind over a mesh without devices is one of {', '.join(_KINDS)}; got {kind!r}"
+        )
     here = [device for device in devices if device.is_addressable]
     for device in here:
         device.memory(kind)
