@@ -678,7 +678,11 @@ def test_a_manual_computation_takes_and_gives_partial_sums() -> None:
     body = f"""
       %0 = sdy.manual_computation(%x) in_shardings=[{given}] out_shardings=[{taken}]
         manual_axes={{"x", "y"}} (%a: tensor<2xf32>) {{
-        sdy.return %a : tensor<2xf32>
+        %p = stablehlo.partition_id : tensor<ui32>
+        %f = stablehlo.convert %p : (tensor<ui32>) -> tensor<f32>
+        %n = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<2xf32>
+        %t = stablehlo.add %a, %n : tensor<2xf32>
+        sdy.return %t : tensor<2xf32>
       }} : ({KIND}) -> {KIND}
       %1 = sdy.manual_computation(%0) in_shardings=[{taken}] out_shardings=[{given}]
         manual_axes={{"x", "y"}} (%b: tensor<2xf32>) {{
@@ -695,4 +699,4 @@ def test_a_manual_computation_takes_and_gives_partial_sums() -> None:
     text = MESH + main(body, f"%x: {KIND} {{sdy.sharding = {ROWS}}}", result)
     lower, upper = np.float32([1, 2]), np.float32([3, 4])
     [found] = run(text, [lower, upper, lower, upper], partitions=4)
-    assert [x.tolist() for x in found] == [[2, 4], [6, 8]] * 2  # each of two devices gave a term
+    assert [x.tolist() for x in found] == [[4, 6], [10, 12]] * 2
