@@ -155,6 +155,13 @@ def test_a_spec_is_as_a_tuple() -> None:
     assert P("x", unreduced=frozenset()) == P("x")
 
 
+def test_a_spec_has_no_subclasses() -> None:
+    """Same as JAX: a class derived from `PartitionSpec` is refused."""
+    for base in (P, jax.P):
+        with pytest.raises(TypeError, match=r"[Ss]ubclass"):
+            type("Mine", (base,), {})
+
+
 def test_specs_with_open_sums() -> None:
     """Same as JAX: specs with `unreduced` and `reduced` axes, which are for Explicit axes alone."""
     ours, theirs = (

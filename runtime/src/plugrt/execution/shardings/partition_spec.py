@@ -63,6 +63,9 @@ class PartitionSpec:
                 f"{self!r} names the axis {', '.join(twice)} twice; an axis divides one dimension"
             )
 
+    def __init_subclass__(cls) -> None:
+        raise ArgumentTypeError("PartitionSpec has no subclasses: equal specs mean the same")
+
     @property
     def partitions(self) -> tuple[Entry, ...]:
         """The entries."""
