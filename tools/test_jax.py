@@ -9,7 +9,7 @@ fail is an error too.
 
 With ``--in-place`` the files import plugrt in place of JAX (`support.in_jax_place`). The rules in
 ``tools/jax_absences.toml`` say which tests do not apply, such as tests of derivatives. They are
-counted apart, and so are the tests of ``AxisType.Explicit``.
+counted apart.
 
 A FILE is one of JAX's tests without its ending, such as ``pmap_test``. The sources are read from
 the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
@@ -58,8 +58,6 @@ IN_PLACE = (
     *("lax_control_flow_test", "api_test"),
 )
 """The files that run with plugrt in JAX's place."""
-EXPLICIT = "is Explicit: plugrt has no"
-"""A part of the message that refuses Explicit axes."""
 NEEDED_SHARE = 0.95
 PLATFORMS = {
     "cpu": {
@@ -168,15 +166,13 @@ def run_in_place(names: Sequence[str]) -> int:
         absent = find_absences(messages, ABSENCES)
         applicable = expected - absent.keys()
         passed = {test for test in applicable if ours[test] == "passed"}
-        explicit = {test for test in applicable if EXPLICIT in messages.get(test, "")}
-        without = len(applicable) - len(explicit)
         print(
-            f"{name:24} {len(passed):5} of {without:5} that apply pass "
-            f"({len(passed) / max(1, without):.1%}); {len(explicit)} more ask for Explicit axes, "
+            f"{name:24} {len(passed):5} of {len(applicable):5} that apply pass "
+            f"({len(passed) / max(1, len(applicable)):.1%}); "
             f"{len(expected) - len(applicable)} do not apply",
             flush=True,
         )
-        for test in sorted(applicable - passed - explicit):
+        for test in sorted(applicable - passed):
             print(f"  FAILED: {test}", flush=True)
     return 0
 

@@ -1,7 +1,7 @@
 """Writes the stubs of the namespaces whose functions a decorator makes.
 
 ``@operation`` turns a function of tracers, which emits StableHLO, into one of arrays: what callers
-pass and get is in its ``__signature__`` (`plugrt.tracing.public_signature`), which no type checker
+pass and get is in its ``__signature__`` (`plugrt.tracing.traceable`), which no type checker
 reads. So each of `PACKAGES` has an ``__init__.pyi``, written here from these signatures; whatever
 is no operation is imported from where it is defined, with its own types.
 """
@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any, get_overloads
 
 from plugrt.tracing.operation import Operation
-from plugrt.tracing.public_signature import public_signature
+from plugrt.tracing.traceable import public_signature
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -102,7 +102,12 @@ class Stub:
         return ast.unparse(tree)
 
     def _name(self, name: str, module: str) -> str:
-        if name in ("Array", "ArrayLike", "KeyArray"):  # as `public_signature` calls tracers
+        if name in (
+            "Array",
+            "ArrayLike",
+            "KeyArray",
+            "OutSharding",
+        ):  # as `public_signature` calls tracers
             module = "plugrt.typing"
         found, original = home(module, name)
         if not original:

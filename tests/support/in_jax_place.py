@@ -262,12 +262,21 @@ def _numpy_names() -> dict[str, Any]:
     return names
 
 
-def _array(value: Any, dtype: Any = None, copy: bool = True, *, device: Any = None) -> Any:
+def _array(
+    value: Any,
+    dtype: Any = None,
+    copy: bool = True,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Makes an array of anything: of arrays in lists, too."""
     leaves = optree.tree_leaves(value)
     if isinstance(value, list | tuple) and any(hasattr(leaf, "sharding") for leaf in leaves):
         return array_api.stack([_array(part, dtype) for part in value])
-    return array_api.asarray(value, dtype=dtype, copy=copy or None, device=device)
+    return array_api.asarray(
+        value, dtype=dtype, copy=copy or None, device=device, out_sharding=out_sharding
+    )
 
 
 def _errors() -> dict[str, Any]:
@@ -279,6 +288,7 @@ def _errors() -> dict[str, Any]:
         "ConcretizationTypeError": errors.ConcretizationError,
         "NonConcreteBooleanIndexError": errors.DataDependentShape,
         "JaxRuntimeError": errors.PjrtError,
+        "ShardingTypeError": errors.ShardingTypeError,
         "KeyReuseError": Missing("jax.errors.KeyReuseError"),
     }
 
@@ -294,6 +304,14 @@ def no_jit(fun: Any, **_: Any) -> Any:
 
 
 jit._name, no_jit._name = "jit", "noop"  # type: ignore[attr-defined]
+
+
+def _typeof(x: Any) -> Any:
+    return x.aval
+
+
+def _refuse_jaxpr(_: Any) -> NoReturn:
+    raise NotInPlugrt("jax.core.jaxpr")
 
 
 class ShapedArray:
@@ -328,6 +346,9 @@ def _make_single_device_sharding(device: Any, **options: Any) -> Any:
 
 def _add_private_names() -> None:
     """Adds private names of JAX for public attributes of arrays and shardings."""
+    from plugrt.transforms.stages import Traced
+
+    Traced.jaxpr = property(_refuse_jaxpr)  # type: ignore[attr-defined]
     array: Any = plugrt.Array
     array._committed = property(lambda x: x.committed)
     array._value = property(np.asarray)
@@ -400,7 +421,8 @@ def _names() -> dict[str, dict[str, Any]]:
         "NamedSharding": sharding.NamedSharding,
         "set_mesh": sharding.use_mesh,
         "eval_shape": lambda f, *args, **kwargs: jit(f).eval_shape(*args, **kwargs),
-        "typeof": lambda x: x.aval,
+        "typeof": _typeof,
+        "reshard": sharding.reshard,
         "float0": Missing("jax.float0"),
         "named_scope": lambda _: contextlib.nullcontext(),
         "enable_x64": Flag("enable_x64"),
@@ -413,7 +435,7 @@ def _names() -> dict[str, dict[str, Any]]:
         "P": PartitionSpec,
         "PartitionSpec": PartitionSpec,
         "set_mesh": sharding.use_mesh,
-        "use_abstract_mesh": sharding.use_mesh,
+        "use_abstract_mesh": sharding.use_abstract_mesh,
         "IndivisibleError": errors.ShapeError,
         "DuplicateSpecError": errors.ArgumentError,
     }
@@ -440,6 +462,7 @@ def _names() -> dict[str, dict[str, Any]]:
         "bfloat16": ml_dtypes.bfloat16,
         "issubdtype": np.issubdtype,
         "canonicalize_dtype": helpers.canonical,
+        "itemsize_bits": lambda dtype: np.dtype(dtype).itemsize * 8,
         "default_int_dtype": lambda: np.dtype("int32"),
         "default_float_dtype": lambda: np.dtype("float32"),
         "result_type": array_api.result_type,

@@ -306,6 +306,10 @@ class ShapeError(ArgumentError, ValueError):
     """Shapes do not fit together; the message shows both."""
 
 
+class ShardingTypeError(ArgumentError, TypeError):
+    """How arrays are divided over Explicit axes does not fit together, or leaves a result open."""
+
+
 class AxisError(ShapeError, IndexError):
     """An axis is no integer, is out of range, or is named twice."""
 

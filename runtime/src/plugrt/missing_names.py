@@ -12,10 +12,6 @@ _RULE = (
 )
 _LEAKS = "a traced array that is used after its trace raises plugrt.errors.LeakedTracer, always"
 _NO_SUCH_SETTING = "it is a setting of JAX's without a counterpart here"
-_TYPES_IN_MESH = (
-    "shardings are no part of an array's type here: plugrt.with_sharding_constraint and "
-    "plugrt.shard_map say how arrays lie"
-)
 _HOMES = {
     "interface": ("Client", "CompileOptions", "Device", "DeviceAssignment", "Memory"),
     "layout": ("Format", "Layout"),
@@ -23,7 +19,8 @@ _HOMES = {
     "sharding": (
         "AUTO", "AbstractMesh", "AxisType", "GSPMDSharding", "Mesh", "NamedSharding",
         "PartitionSpec", "PmapSharding", "PositionalSharding", "Sharding", "SingleDeviceSharding",
-        "get_abstract_mesh", "get_mesh", "make_single_device_sharding", "use_mesh",
+        "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
+        "make_single_device_sharding", "reshard", "use_abstract_mesh", "use_mesh",
     ),
 }  # fmt: skip
 """Module to its names that are looked for in ``plugrt``. A list, as each import of a module of
@@ -85,9 +82,6 @@ INSTEAD = {
     "of a mesh, plugrt.device_put_replicated(x, devices) along a new dimension, for "
     "pmap, as flax.jax_utils.replicate; shardings of plugrt.sharding.PositionalSharding have "
     "replicate",
-    "reshard": "it is plugrt.device_put(x, sharding), or with_sharding_constraint where a function "
-    "is traced",
-    **dict.fromkeys(("auto_axes", "explicit_axes"), _TYPES_IN_MESH),
     "scipy": "SciPy's own functions take many arrays of plugrt's, through the array API standard",
     "tree_leaves": "it is plugrt.tree.leaves",
     "tree_map": "it is plugrt.tree.map",
@@ -102,7 +96,7 @@ INSTEAD = {
     **dict.fromkeys(
         ("default_prng_impl", "enable_custom_prng", "legacy_prng_key", "threefry_partitionable"),
         "keys are threefry2x32, as plugrt.random.key makes them"),
-    **dict.fromkeys(("auto_pcast", "remove_size_one_mesh_axis_from_type"), _TYPES_IN_MESH),
+    **dict.fromkeys(("auto_pcast", "remove_size_one_mesh_axis_from_type"), _NO_SUCH_SETTING),
     **dict.fromkeys(
         ("Ref", "empty_ref", "free_ref", "freeze", "new_ref", "ref"),
         "arrays do not change: x.at[i].set(y) returns a new one"),

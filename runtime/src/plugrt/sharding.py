@@ -22,6 +22,7 @@ from plugrt.execution.shardings.sharding_base import (
     SingleDeviceSharding,
     make_single_device_sharding,
 )
+from plugrt.lax.explicit_axes import auto_axes, explicit_axes, reshard, use_abstract_mesh
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
 
 __all__ = [
@@ -36,9 +37,13 @@ __all__ = [
     "PositionalSharding",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
+    "reshard",
     "set_mesh",
+    "use_abstract_mesh",
     "use_mesh",
 ]

@@ -16,14 +16,15 @@ import numpy.typing as npt
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.placement.put_target import Space
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Device
 
 __all__ = [
     "ArrayLike", "ArraySource", "Axes", "Container", "DTypeLike", "DeviceLike",
-    "HasShapeAndDtype", "KeyArray", "PutTarget", "Shape", "Shardings", "SupportsArray",
-    "SupportsDLPack",
+    "HasShapeAndDtype", "KeyArray", "OutSharding", "PutTarget", "Shape", "Shardings",
+    "SupportsArray", "SupportsDLPack",
 ]  # fmt: skip
 
 ArrayLike: TypeAlias = (
@@ -49,6 +50,9 @@ Axes: TypeAlias = int | Sequence[int] | None
 
 DeviceLike: TypeAlias = Device | Sharding
 """Where an array is to be: a device, or a sharding over several."""
+
+OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
+"""How a result is divided over Explicit axes of a mesh; None leaves it to the rules of types."""
 
 PutTarget: TypeAlias = DeviceLike | Format | Space | PartitionSpec | None
 """What one array can be put to."""

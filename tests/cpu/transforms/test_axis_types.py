@@ -28,7 +28,7 @@ from plugrt.sharding import (
 )
 from support.jax_oracle import jax
 
-Auto, Manual, Explicit = AxisType.Auto, AxisType.Manual, AxisType.Explicit
+Auto, Manual = AxisType.Auto, AxisType.Manual
 P = PartitionSpec
 MESH = plugrt.make_mesh((2, 2), ("x", "y"))
 EMPTY = Mesh(np.empty((), object), ())
@@ -63,7 +63,6 @@ def test_an_abstract_mesh_tells_types_apart() -> None:
 @pytest.mark.parametrize(
     ("types", "error", "message"),
     [
-        (Explicit, Unimplemented, r"axis 'x' of a mesh is Explicit: .* AxisType.Auto"),
         (Manual, Unimplemented, r"\('x',\) of a Mesh are Manual: axes are so within shard_map"),
         ("Auto", ArgumentTypeError, "is a tuple of an AxisType for each axis; got 'Auto'"),
         ([Auto], ArgumentTypeError, "is a tuple of an AxisType"),
@@ -71,11 +70,10 @@ def test_an_abstract_mesh_tells_types_apart() -> None:
     ],
 )
 def test_other_types_are_refused_by_name(types: Any, error: Any, message: str) -> None:
-    """Explicit axes are not there.
+    """Axes are Auto where nobody says otherwise.
 
     Differs from JAX: axes of `make_mesh` | `AxisType.Explicit` in 0.10, unless `axis_types` says
-    otherwise | `AxisType.Auto`; `Explicit` is refused, and with it `reshard`, `auto_axes` and
-    shardings with `unreduced` axes.
+    otherwise | `AxisType.Auto`, unless `axis_types` says otherwise.
     """
     for make in (
         plugrt.make_mesh,

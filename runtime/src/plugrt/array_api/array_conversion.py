@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.array_api.data_types import convert_dtype, is_weak
-from plugrt.array_api.device_argument import copy_array, place
+from plugrt.array_api.device_argument import copy_array, place, to_device
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
@@ -32,7 +32,7 @@ from plugrt.tracing.promotion import (
 )
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArraySource, DeviceLike, DTypeLike
+from plugrt.typing import ArraySource, DeviceLike, DTypeLike, OutSharding
 
 Dtype = np.dtype[np.generic]
 _SCALARS = (bool, int, float, complex)
@@ -46,6 +46,7 @@ def asarray(
     *,
     device: DeviceLike | None = None,
     copy: bool | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns ``obj`` as an array: arrays, scalars, nested sequences, NumPy, DLPack, buffers.
 
@@ -65,6 +66,8 @@ def asarray(
             if copy is not None:
                 require_flag("asarray", "copy", copy, optional=True)
             target = None if dtype is None else as_dtype(dtype)
+            if out_sharding is not None:
+                device = to_device("asarray", device, out_sharding)
             if isinstance(obj, Array):
                 return _convert_array(obj, target, device, copy)
             if _is_nested(obj):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from plugrt.array_api.data_types import is_weak
-from plugrt.array_api.device_argument import make_on_device, shard_like
+from plugrt.array_api.device_argument import make_on_device, shard_like, to_device
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
@@ -23,7 +23,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, Shape
+from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, OutSharding, Shape
 
 Dtype = np.dtype[np.generic]
 
@@ -37,7 +37,7 @@ def _splat(*, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool = 
 def _splat_like(
     x: Tracer, *, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool
 ) -> Tracer:
-    return with_weakness(emit.full(shape, value, dtype), weak)  # x decides where
+    return _divided_like(with_weakness(emit.full(shape, value, dtype), weak), x)  # and where it is
 
 
 @operation(static=("shape", "dtype", "weak"), weak_by="body")
@@ -49,12 +49,25 @@ def _emit_full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: boo
 def _emit_full_like(
     x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool
 ) -> Tracer:
-    return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
+    filled = with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
+    return _divided_like(filled, x)
+
+
+def _divided_like(made: Tracer, x: Tracer) -> Tracer:
+    """Returns an array of the shape of ``x`` with its type over Explicit axes."""
+    sharding = x.sharding_type
+    if sharding is None or not sharding.spec.axis_names or made.shape != x.shape:
+        return made
+    return made.constrained(sharding, "like=")
 
 
 @with_argument_errors
 def zeros(
-    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns zeros, of the default floating dtype unless another is given.
 
@@ -63,13 +76,21 @@ def zeros(
     """
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(
-        device, _splat, shape=normalize_shape("zeros", shape), value=0, dtype=target
+        to_device("zeros", device, out_sharding),
+        _splat,
+        shape=normalize_shape("zeros", shape),
+        value=0,
+        dtype=target,
     )
 
 
 @with_argument_errors
 def ones(
-    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns ones, of the default floating dtype unless another is given.
 
@@ -77,19 +98,27 @@ def ones(
     """
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(
-        device, _splat, shape=normalize_shape("ones", shape), value=1, dtype=target
+        to_device("ones", device, out_sharding),
+        _splat,
+        shape=normalize_shape("ones", shape),
+        value=1,
+        dtype=target,
     )
 
 
 @with_argument_errors
 def empty(
-    shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays.
 
     Raises as `zeros`.
     """
-    return zeros(shape, dtype=dtype, device=device)
+    return zeros(shape, dtype=dtype, device=device, out_sharding=out_sharding)
 
 
 @with_argument_errors
@@ -99,6 +128,7 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
 
@@ -112,12 +142,18 @@ def full(
     wanted = normalize_shape("full", shape)
     value, target = _read_fill_value("full", fill_value, dtype)
     weak = dtype is None and is_weak(fill_value)
+    device = to_device("full", device, out_sharding)
     return make_on_device(device, _emit_full, value, shape=wanted, dtype=target, weak=weak)
 
 
 @with_argument_errors
 def zeros_like(
-    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    x: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns zeros of the shape, dtype and device of ``x``, but for what else is given.
 
@@ -126,29 +162,39 @@ def zeros_like(
     >>> xp.zeros_like(xp.asarray([1, 2])).dtype.name
     'int32'
     """
-    return _like(x, 0, dtype, device)
+    return _like(x, 0, dtype, to_device("zeros_like", device, out_sharding))
 
 
 @with_argument_errors
 def ones_like(
-    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    x: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns ones of the shape, dtype and device of ``x``, but for what else is given.
 
     Raises `NotAnArray` or `UnsupportedDtype`.
     """
-    return _like(x, 1, dtype, device)
+    return _like(x, 1, dtype, to_device("ones_like", device, out_sharding))
 
 
 @with_argument_errors
 def empty_like(
-    x: ArrayLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+    x: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing.
 
     Raises `NotAnArray` or `UnsupportedDtype`.
     """
-    return _like(x, 0, dtype, device)
+    return _like(x, 0, dtype, to_device("empty_like", device, out_sharding))
 
 
 @with_argument_errors
@@ -159,11 +205,13 @@ def full_like(
     dtype: DTypeLike | None = None,
     *,
     device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar.
 
     Raises `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray` or `UnsupportedDtype`.
     """
+    device = to_device("full_like", device, out_sharding)
     model = _require_model(x)
     value, target = _read_fill_value(
         "full_like", fill_value, model.dtype if dtype is None else dtype

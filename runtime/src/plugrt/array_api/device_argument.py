@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import ArgumentError, InvalidArgument
 from plugrt.execution.arrays.array import Array, duplicate
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap_one
+from plugrt.tracing.explicit_axes import read_sharding
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
+from plugrt.typing import DeviceLike, OutSharding
+
+
+def to_device(
+    function: str, device: DeviceLike | None, out_sharding: OutSharding
+) -> DeviceLike | None:
+    """Returns where a result is to be: ``out_sharding``, if it is given, else ``device``."""
+    if out_sharding is None:
+        return device
+    if device is not None:
+        raise ArgumentError(f"{function} takes device or out_sharding, not both")
+    return read_sharding(out_sharding, f"out_sharding of {function}", current_trace())
 
 
 def place(x: Array, device: Any) -> Array:
@@ -24,6 +38,9 @@ def place(x: Array, device: Any) -> Array:
     if device is None:
         return x
     if current_trace() is None:
+        if isinstance(device, NamedSharding) and device.mesh.explicit_axes:
+            spec = explicit_part(device.mesh, device.spec, x.ndim).spec
+            device = NamedSharding(device.mesh, spec, memory_kind=device.memory_kind)
         result: Array = device_put(x, device)
         return result
     sharding = SingleDeviceSharding(device) if isinstance(device, Device) else device

@@ -31,7 +31,7 @@ class _Term(NamedTuple):
     labels: tuple[Label, ...]
 
 
-@operation(static=("subscripts", "optimize"))
+@operation(static=("subscripts", "optimize"), shards=True)
 def einsum(subscripts: str, /, *operands: Tracer, optimize: str | bool = "optimal") -> Tracer:
     """Returns the sum of products of the operands over the axes that the result does not name.
 

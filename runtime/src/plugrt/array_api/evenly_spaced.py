@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.data_types import is_weak
-from plugrt.array_api.device_argument import make_on_device
+from plugrt.array_api.device_argument import make_on_device, to_device
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default_dtype
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
@@ -22,7 +22,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind, inexact, result_dtype
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
+from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, OutSharding
 
 Dtype = np.dtype[np.generic]
 _ON_HOST = 1 << 16
@@ -38,6 +38,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
@@ -63,7 +64,8 @@ def arange(
         count = max(math.ceil((end - first) / by), 0)
     target = target if dtype is None else as_dtype(dtype)
     admit("arange", "the dtype argument", target, REAL)
-    return _space_evenly(first, by, None, count, target, device)
+    where = to_device("arange", device, out_sharding)
+    return _space_evenly(first, by, None, count, target, where)
 
 
 @with_argument_errors

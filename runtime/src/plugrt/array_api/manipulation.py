@@ -37,7 +37,7 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     return [emit.with_weakness(emit.broadcast_to(x, shape), x.weak) for x in arrays]
 
 
-@operation(static=("shape",))
+@operation(static=("shape",), shards=True)
 def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
     """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it.
 
@@ -220,7 +220,7 @@ def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
     return transpose(x, order)
 
 
-@operation(static=("shape", "copy"))
+@operation(static=("shape", "copy"), shards=True)
 def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tracer:
     """Returns the elements of ``x``, in row-major order, in another shape.
 
@@ -243,7 +243,7 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     return emit.reshape(x, wanted)
 
 
-@operation
+@operation(shards=True)
 def ravel(x: Tracer, /) -> Tracer:
     """Returns the elements in row-major order as an array of one dimension (NumPy's).
 

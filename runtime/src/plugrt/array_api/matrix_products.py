@@ -29,7 +29,7 @@ _PRECISION = {
 """JAX's names for StableHLO's precisions (``jax.default_matmul_precision``)."""
 
 
-@operation
+@operation(shards=True)
 def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the matrix product over the last two dimensions; those before them broadcast.
 
@@ -71,7 +71,7 @@ def matrix_transpose(x: Tracer, /) -> Tracer:
     return transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-@operation(static=("axes",))
+@operation(static=("axes",), shards=True)
 def tensordot(
     x1: Tracer, x2: Tracer, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tracer:
@@ -112,7 +112,7 @@ def _read_axes(axes: object, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[i
     return tuple(range(n1 - axes, n1)), tuple(range(axes))
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), shards=True)
 def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
     """Returns the sum over ``axis`` of ``conj(x1) * x2``; the other dimensions broadcast.
 

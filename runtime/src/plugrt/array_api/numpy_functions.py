@@ -118,7 +118,7 @@ def transpose(a: Tracer, axes: Sequence[int] | None = None) -> Tracer:
     return result
 
 
-@operation
+@operation(shards=True)
 def dot(a: Tracer, b: Tracer) -> Tracer:
     """Returns the sum of products over the last axis of ``a`` and the last but one of ``b``.
 

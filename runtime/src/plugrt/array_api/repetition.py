@@ -23,7 +23,7 @@ from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, Axes
+from plugrt.typing import ArrayLike, Axes, OutSharding
 
 
 @with_argument_errors
@@ -34,6 +34,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Returns each element along ``axis`` (None: of the flattened array) ``repeats`` times.
 
@@ -50,7 +51,9 @@ def repeat(
         if repeats < 0:
             raise ArgumentError(f"repeats of repeat is {repeats}; it takes 0 or more")
         if total_repeat_length is None:
-            each: Array = repeat_each(x, times=operator.index(repeats), axis=axis)
+            each: Array = repeat_each(
+                x, times=operator.index(repeats), axis=axis, out_sharding=out_sharding
+            )
             return each
     if isinstance(repeats, list | tuple):
         repeats = np.asarray(repeats, None if repeats else np.int32)
@@ -62,14 +65,18 @@ def repeat(
             raise ArgumentError(f"repeats of repeat has {host.min()}; it takes 0 or more")
         repeats = counts
         if host.size == 1:
-            alike: Array = repeat_each(x, times=int(host.reshape(())), axis=axis)
+            alike: Array = repeat_each(
+                x, times=int(host.reshape(())), axis=axis, out_sharding=out_sharding
+            )
             return alike
         total_repeat_length = int(host.sum())
-    result: Array = repeat_by(x, repeats, total=total_repeat_length, axis=axis)
+    result: Array = repeat_by(
+        x, repeats, total=total_repeat_length, axis=axis, out_sharding=out_sharding
+    )
     return result
 
 
-@operation(static=("times", "axis"))
+@operation(static=("times", "axis"), shards=True)
 def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
     x, along = _flatten("repeat", x, axis)
@@ -80,7 +87,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     return emit.reshape(emit.broadcast_in_dim(x, wide, kept), result)
 
 
-@operation(static=("total", "axis"), weak_by=("x",))
+@operation(static=("total", "axis"), weak_by=("x",), shards=True)
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
     """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.sorting import larger, smaller
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
-from plugrt.lax.operation_names import kind_words, name_operation
+from plugrt.tracing.argument_checks import kind_words
 from plugrt.tracing.emit import (
     chlo,
     compare,
@@ -23,6 +23,7 @@ from plugrt.tracing.emit import (
 )
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits
+from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 

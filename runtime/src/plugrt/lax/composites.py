@@ -109,6 +109,9 @@ class _Composite:
             loc=trace.location(),
         )
         trace.claims.add_to(made.operation, claims)
+        if trace.types is not None:
+            for value, sharding in zip(made.operation.results, staged.out_shardings, strict=True):
+                trace.types.set(value, sharding)
         results = [
             Tracer(value, trace, weak=weak)
             for value, weak in zip(made.operation.results, staged.weak_outputs, strict=True)
@@ -116,7 +119,7 @@ class _Composite:
         return pytrees.unflatten(staged.out_tree, results)
 
     def _stage(self, leaves: Sequence[Tracer], spec: pytrees.PyTreeSpec) -> Staged:
-        types = [(x.shape, x.dtype, x.weak) for x in leaves]
+        types = [(x.shape, x.dtype, x.weak, x.sharding_type) for x in leaves]
         names = [f"args[{i}]" for i in range(len(leaves))]
         staged = stage(
             lambda *flat: self._decompose(*pytrees.unflatten(spec, flat)),

@@ -26,7 +26,9 @@ DotDimensionNumbers: TypeAlias = tuple[
 """((contracting dimensions of lhs, of rhs), (batch dimensions of lhs, of rhs))."""
 
 
-@operation(static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body")
+@operation(
+    static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body", shards=True
+)
 def dot_general(
     lhs: Tracer,
     rhs: Tracer,
@@ -142,7 +144,9 @@ def _rank_precision(dtype: Dtype) -> tuple[bool, int, int, int, bool]:
     return kind == "c", info.maxexp, info.nmant, info.bits, True
 
 
-@operation(static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body")
+@operation(
+    static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body", shards=True
+)
 def dot(
     lhs: Tracer,
     rhs: Tracer,

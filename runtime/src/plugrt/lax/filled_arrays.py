@@ -37,7 +37,7 @@ def iota(dtype: DTypeLike, size: int) -> Tracer:
     return result
 
 
-@operation(static=("dtype", "shape", "dimension"))
+@operation(static=("dtype", "shape", "dimension"), shards=True)
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Tracer:
     """Returns an array that counts along one dimension.
 

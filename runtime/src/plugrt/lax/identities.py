@@ -76,7 +76,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
         group_size(axis_name)
     if to != "varying":
         raise Unimplemented(
-            f"pcast to {to!r}: only JAX's axes of the type Explicit have it; meshes here have none"
+            f"pcast to {to!r}, which JAX has over Explicit axes: types here say no partial sums"
         )
     return x
 

@@ -20,7 +20,7 @@ from plugrt.lax.control_flow.loop_carry import describe
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import check_dtype_kind
-from plugrt.lax.operation_names import kind_words, name_operation
+from plugrt.tracing.argument_checks import kind_words
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     compare,
@@ -38,6 +38,7 @@ from plugrt.tracing.emit import reduce as emit_reduce
 from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
+from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 

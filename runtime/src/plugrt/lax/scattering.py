@@ -13,9 +13,9 @@ from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
-from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.stablehlo.diagnostics import explain
+from plugrt.tracing.argument_checks import kind_words
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
@@ -29,6 +29,7 @@ from plugrt.tracing.emit import (
     wrap_one,
 )
 from plugrt.tracing.operation import operation
+from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 

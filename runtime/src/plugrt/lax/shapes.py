@@ -15,7 +15,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("new_sizes", "dimensions"))
+@operation(static=("new_sizes", "dimensions"), shards=True)
 def reshape(
     operand: Tracer, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> Tracer:
@@ -47,7 +47,7 @@ def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
     return e.transpose(operand, order)
 
 
-@operation(static=("sizes",))
+@operation(static=("sizes",), shards=True)
 def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
     """Returns copies along new leading dimensions.
 
@@ -57,7 +57,7 @@ def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
     return e.broadcast_to(operand, (*(int(n) for n in sizes), *operand.shape))
 
 
-@operation(static=("shape", "broadcast_dimensions"))
+@operation(static=("shape", "broadcast_dimensions"), shards=True)
 def broadcast_in_dim(
     operand: Tracer, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> Tracer:

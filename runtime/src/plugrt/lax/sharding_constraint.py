@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
+from plugrt.errors import (
+    ArgumentTypeError,
+    InvalidArgument,
+    ShapeError,
+    ShardingTypeError,
+    Unimplemented,
+)
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.launch_layouts import lay_out_results
@@ -14,7 +20,7 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding, over_devices
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part, over_devices
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
@@ -100,13 +106,34 @@ def _constrain(leaf: object, place: _Place, path: str) -> Tracer:
     assert sharding is not None
     try:
         x = as_tracer(leaf, "x of with_sharding_constraint")
-        x = x.constrained(sharding, "with_sharding_constraint")
+        x = x.constrained(_with_type(x, sharding), "with_sharding_constraint")
     except ShapeError as error:
         raise ShapeError(f"x{path} of with_sharding_constraint: {error}") from None
     if not isinstance(place, Format) or not isinstance(place.layout, Layout):
         return x
     require_rank(place.layout, x.shape)
     return constrain_layout(x, place.layout) if x.ndim else x
+
+
+def _with_type(x: Tracer, sharding: Sharding) -> Sharding:
+    """Returns a sharding with the axes in the type of a value, beside those that are Auto.
+
+    Raises `ShardingTypeError` where it names other Explicit axes than the type.
+    """
+    found = x.sharding_type
+    if found is None or not isinstance(sharding, NamedSharding):
+        return sharding
+    mesh, spec = sharding.mesh, sharding.spec
+    asked = explicit_part(mesh, spec, x.ndim)
+    if asked == found or not mesh.explicit_axes:
+        return sharding
+    if mesh.are_all_axes_explicit or asked.spec.axis_names or asked.mesh != found.mesh:
+        raise ShardingTypeError(
+            f"with_sharding_constraint to {sharding!r} of a value whose type is {found!r}: over "
+            "Explicit axes it changes nothing; reshard does"
+        )
+    both = [(*found.spec.axes_of(i), *spec.axes_of(i)) for i in range(x.ndim)]
+    return NamedSharding(mesh, PartitionSpec(*both))
 
 
 def _sharding_of(place: _Place | None) -> Sharding | None:

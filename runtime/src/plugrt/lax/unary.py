@@ -13,11 +13,12 @@ import numpy as np
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.operand_checks import check_dtype_kind
-from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.argument_checks import kind_words
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits
+from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
 
 Unary: TypeAlias = Callable[[Any], Any]

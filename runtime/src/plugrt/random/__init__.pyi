@@ -8,7 +8,7 @@ from plugrt.random.keys import key_data as key_data
 from plugrt.random.keys import wrap_key_data as wrap_key_data
 from plugrt.random.shuffling import choice as choice
 from plugrt.random.shuffling import permutation as permutation
-from plugrt.typing import ArrayLike, DTypeLike, KeyArray
+from plugrt.typing import ArrayLike, DTypeLike, KeyArray, OutSharding
 
 __all__ = [
     "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "exponential", "fold_in",
@@ -18,9 +18,20 @@ __all__ = [
 
 def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array: ...
 def bernoulli(
-    key: KeyArray, p: ArrayLike | float = 0.5, shape: Shape | None = None, mode: str = "low"
+    key: KeyArray,
+    p: ArrayLike | float = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...
-def bits(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
+def bits(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def categorical(
     key: KeyArray,
     logits: ArrayLike,
@@ -28,24 +39,69 @@ def categorical(
     shape: Shape | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...
-def cauchy(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
-def exponential(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
+def cauchy(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def exponential(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def fold_in(key: KeyArray, data: ArrayLike) -> Array: ...
 def gumbel(
-    key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...
 def key(seed: ArrayLike, *, impl: str | None = None) -> Array: ...
-def laplace(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
-def logistic(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
-def normal(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
-def rademacher(key: KeyArray, shape: Shape = (), dtype: DTypeLike | None = None) -> Array: ...
+def laplace(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def logistic(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def normal(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def rademacher(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def randint(
     key: KeyArray,
     shape: Shape,
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...
 def split(key: KeyArray, num: int | Sequence[int] = 2) -> Array: ...
 def truncated_normal(
@@ -54,6 +110,8 @@ def truncated_normal(
     upper: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...
 def uniform(
     key: KeyArray,
@@ -61,4 +119,6 @@ def uniform(
     dtype: DTypeLike | None = None,
     minval: ArrayLike | float = 0.0,
     maxval: ArrayLike | float = 1.0,
+    *,
+    out_sharding: OutSharding = None,
 ) -> Array: ...

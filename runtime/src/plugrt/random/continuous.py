@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 finfo: Any = ml_dtypes.finfo
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns unsigned integers of random bits.
 
@@ -47,7 +47,7 @@ def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Trac
     return random_bits(key, 8 * result_dtype.itemsize, normalize_shape("random.bits", shape))
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def uniform(
     key: Tracer,
     shape: Shape = (),
@@ -105,7 +105,7 @@ def broadcast_parameter(
     return broadcast_to(convert(value, dtype), shape)
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
@@ -135,7 +135,7 @@ def _normal(key: Tracer, shape: Shape, dtype: np.dtype[np.generic]) -> Tracer:
     return scaled
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def truncated_normal(
     key: Tracer,
     lower: Tracer,
@@ -167,7 +167,7 @@ def truncated_normal(
     return result
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns exponential numbers of mean 1.
 
@@ -181,7 +181,7 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
     return result
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Cauchy distribution.
 
@@ -199,7 +199,7 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     return result
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Laplace distribution.
 
@@ -216,7 +216,7 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
     return result
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard logistic distribution.
 
@@ -233,7 +233,7 @@ def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     return result
 
 
-@operation(static=("shape", "dtype", "mode"), weak_by="none")
+@operation(static=("shape", "dtype", "mode"), weak_by="none", shards=True)
 def gumbel(
     key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Tracer:

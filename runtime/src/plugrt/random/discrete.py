@@ -36,7 +36,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def randint(
     key: Tracer, shape: Shape, minval: Tracer, maxval: Tracer, dtype: DTypeLike | None = None
 ) -> Tracer:
@@ -113,7 +113,7 @@ def _clamp_to(x: Tracer, low: int, high: int, dtype: np.dtype[np.generic]) -> Tr
     return convert(clipped, dtype)
 
 
-@operation(static=("shape", "mode"), weak_by="none")
+@operation(static=("shape", "mode"), weak_by="none", shards=True)
 def bernoulli(
     key: Tracer, p: Tracer | float = 0.5, shape: Shape | None = None, mode: str = "low"
 ) -> Tracer:
@@ -144,7 +144,7 @@ def bernoulli(
     return result
 
 
-@operation(static=("axis", "shape", "replace", "mode"), weak_by="none")
+@operation(static=("axis", "shape", "replace", "mode"), weak_by="none", shards=True)
 def categorical(
     key: Tracer,
     logits: Tracer,
@@ -192,7 +192,7 @@ def categorical(
     return reshape(transpose(chosen, [len(batch), *range(len(batch))]), wanted)
 
 
-@operation(static=("shape", "dtype"), weak_by="none")
+@operation(static=("shape", "dtype"), weak_by="none", shards=True)
 def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns -1 or 1 with equal probability.
 

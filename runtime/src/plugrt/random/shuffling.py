@@ -19,11 +19,18 @@ from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, KeyArray
+from plugrt.typing import ArrayLike, KeyArray, OutSharding
 
 
 @with_argument_errors
-def permutation(key: KeyArray, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
+def permutation(
+    key: KeyArray,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
     With ``independent`` each vector along the axis has an order of its own. Any dtype. Raises
@@ -33,19 +40,19 @@ def permutation(key: KeyArray, x: ArrayLike, axis: int = 0, independent: bool = 
     Array([0, 1, 2, 3], dtype=int32)
     """
     if isinstance(x, int | np.integer):
-        ordered: Array = _permute_range(key, int(x))
+        ordered: Array = _permute_range(key, int(x), out_sharding=out_sharding)
         return ordered
-    permuted: Array = _permute(key, x, axis, independent)
+    permuted: Array = _permute(key, x, axis, independent, out_sharding=out_sharding)
     return permuted
 
 
-@operation(static=("count",), weak_by="none")
+@operation(static=("count",), weak_by="none", shards=True)
 def _permute_range(key: Tracer, count: int) -> Tracer:
     check_key("permutation", key)
     return _shuffle(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
-@operation(static=("axis", "independent"), weak_by=("x",))
+@operation(static=("axis", "independent"), weak_by=("x",), shards=True)
 def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
     check_key("permutation", key)
     if not x.ndim:

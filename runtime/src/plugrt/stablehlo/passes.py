@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import Unimplemented
-from plugrt.stablehlo.bindings import ir, passmanager
+from plugrt.stablehlo.bindings import ir, passmanager, register_shardy
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.regions import clone_block, operations_within
 from plugrt.stablehlo.types import state_compare_types
@@ -38,6 +38,14 @@ def propagate_shardings(module: ir.Module) -> None:
     In place: XLA's passes before partitioning. The shardings name meshes in place, not by symbols.
     """
     run_passes(module, "sdy-propagation-pipeline,sdy-inline-meshes")
+
+
+def with_named_meshes(module: ir.Module) -> ir.Module:
+    """Returns a copy of a module whose shardings name their meshes, for readers: ``<@mesh, …>``."""
+    register_shardy(module.context)
+    copy = parse(bytecode(module), "the program")
+    run_passes(copy, "sdy-lift-inlined-meshes")
+    return copy
 
 
 def drop_uncalled(module: ir.Module) -> None:

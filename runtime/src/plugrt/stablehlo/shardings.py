@@ -12,6 +12,7 @@ import numpy as np
 
 from plugrt.errors import ProgramError, Unimplemented
 from plugrt.stablehlo.bindings import ir, register_shardy, shardy
+from plugrt.stablehlo.regions import operations_within
 
 Slices = tuple[slice, ...]
 _MOST_DEVICES = 1 << 20
@@ -185,6 +186,14 @@ def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
     attribute = ir.Attribute.parse(text, location.context)
     constrained: ir.Value = shardy().sharding_constraint(value, attribute, loc=location)
     return constrained
+
+
+def drop_constraints(module: ir.Module) -> None:
+    """Removes constraints of values: backends do not look for them in programs for one device."""
+    for operation in [*operations_within(module.operation)]:
+        if operation.name == "sdy.sharding_constraint":
+            operation.results[0].replace_all_uses_with(operation.operands[0])
+            operation.erase()
 
 
 def read_shardy_list(

@@ -82,6 +82,13 @@ def reduced_shape(
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
+def kind_words(kinds: str) -> str:
+    """Returns the names of dtype kinds (letters of ``biufc``): ``integers, floats``."""
+    words = [KIND_WORDS[kind] for kind in kinds]
+    both = [KIND_WORDS["i"], KIND_WORDS["u"]]
+    return ", ".join(words).replace(", ".join(both), "integers")
+
+
 def check_dtype_kind(
     function: str, argument: str, dtype: np.dtype[np.generic], kinds: str, words: str | None = None
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import TensorType
 from plugrt.monitoring.stage_events import logger
@@ -121,12 +121,13 @@ def _value(statics: dict[object, object], where: object) -> str:
             return f"{key!r:.60}"
 
 
-def _show(kind: ParameterType) -> str:
-    shape, dtype, weak = kind
-    return f"{TensorType(shape, dtype)}{' (a Python scalar)' if weak else ''}"
+def _show(kind: TracedType) -> str:
+    shape, dtype, weak, sharding = kind
+    divided = f" divided as {sharding.spec!r}" if sharding else ""
+    return f"{TensorType(shape, dtype)}{' (a Python scalar)' if weak else ''}{divided}"
 
 
-Stager = Callable[[Sequence[ParameterType]], Any]
+Stager = Callable[[Sequence[TracedType]], Any]
 
 
 def explaining(
@@ -134,7 +135,7 @@ def explaining(
 ) -> Stager:
     """Returns ``trace``, which says why it is called; see ``config.explain_cache_misses``."""
 
-    def trace_explained(types: Sequence[ParameterType]) -> Any:
+    def trace_explained(types: Sequence[TracedType]) -> Any:
         key = (config.token().trace, head, *types)
         explain_miss(function, key, list(known), names)
         return trace(types)

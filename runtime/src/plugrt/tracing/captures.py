@@ -14,6 +14,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.arrays.aval import sharding_type
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.transfers.host_values import HostConstant
 from plugrt.execution.transfers.tree_puts import set_lift
@@ -104,6 +105,8 @@ def _add_parameter(source: object, data: Array | HostConstant) -> Tracer:
     trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
+    if type(data) is Array and (sharding := sharding_type(data._aval)) is not None:
+        trace.typed_over(sharding.mesh).set(value, sharding)
     tracer = Tracer(value, trace, weak=type(data) is Array and data._aval.weak)
     tracer.scope = root
     trace.captured[id(source)] = Captured(source, data, value, tracer)

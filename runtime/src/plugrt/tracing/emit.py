@@ -15,7 +15,7 @@ from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.diagnostics import explain
 from plugrt.stablehlo.types import compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
-from plugrt.tracing.promotion import check_fits, dtype_kind
+from plugrt.tracing.promotion import check_fits, dtype_kind, itemsize_bits
 from plugrt.tracing.trace import Scope, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
@@ -281,6 +281,16 @@ def reduce_op(
     )
 
 
+def widen(x: Tracer) -> Tracer:
+    """Returns floats of fewer than 32 bits as float32, for computations."""
+    return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
+
+
+def in_wide_floats(function: Callable[..., Tracer], *operands: Tracer) -> Tracer:
+    """Returns ``function`` of operands of one float dtype, in that dtype; see `widen`."""
+    return convert(function(*map(widen, operands)), operands[0].dtype)
+
+
 def slice_(x: Tracer, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> Tracer:
     """Returns the elements ``start[i] : limit[i] : strides[i]`` of each dimension."""
     return emit(
@@ -315,6 +325,7 @@ __all__ = [
     "emit",
     "full",
     "hlo",
+    "in_wide_floats",
     "iota",
     "ir",
     "reduce",
@@ -325,6 +336,7 @@ __all__ = [
     "slice_",
     "strong",
     "transpose",
+    "widen",
     "with_weakness",
     "wrap",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt.execution.placement.plan import Source
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
@@ -33,6 +34,8 @@ class Parameter:
     weak: bool = False
     name: str = ""
     donated: bool = False
+    sharding: NamedSharding | None = None
+    """Over Explicit axes, where it is traced with these in its type."""
 
 
 def add_main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import ParameterType, widen_numbers
+from plugrt.execution.arrays.arguments import TracedType, widen_numbers
 from plugrt.execution.trees import pytrees
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
@@ -25,10 +25,11 @@ from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
 
-def types_in_trace(tracers: Sequence[Tracer]) -> tuple[ParameterType, ...]:
+def types_in_trace(tracers: Sequence[Tracer]) -> tuple[TracedType, ...]:
     """Returns what a nested call is traced for: a Python number is one still."""
     types = [(tracer.shape, tracer.dtype, tracer.weak) for tracer in tracers]
-    return widen_numbers(types, [_is_number(tracer) for tracer in tracers])
+    kinds = widen_numbers(types, [_is_number(tracer) for tracer in tracers])
+    return tuple([(*kind, x.sharding_type) for kind, x in zip(kinds, tracers, strict=True)])
 
 
 def _is_number(tracer: Tracer) -> bool:
@@ -61,6 +62,10 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
             loc=trace.location(),
         )
         trace.claims.add_to(call.operation, claims)
+        if trace.types is not None:
+            for (origin, i), sharding in zip(plan.sources, staged.out_shardings, strict=False):
+                if origin == "result":
+                    trace.types.set(call.operation.results[i], sharding)
         results = [Tracer(value, trace) for value in call.operation.results]
     literals = [constant(data) for data in plan.literals]
     sources = {

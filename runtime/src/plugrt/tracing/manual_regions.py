@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from plugrt.execution.placement.device_claims import Claim
-from plugrt.execution.shardings.abstract_mesh import AbstractMesh
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.shardy_text import sharding_body
 from plugrt.execution.trees import pytrees
@@ -51,9 +52,17 @@ def manual_region(
     holder = ir.Operation.create("builtin.unrealized_conversion_cast", regions=1, loc=location)
     block = ir.Block.create_at_start(holder.regions[0], parts, [location] * len(parts))
 
+    typed = trace.types
+    if typed is not None:
+        inner = typed.mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+        for argument, x in zip(block.arguments, operands, strict=True):
+            sharding = typed.of(x.value, x.ndim)
+            typed.set(argument, explicit_part(inner, sharding.spec, x.ndim))
+
     def build(scope: Scope) -> tuple[list[Any], object, Specs, list[Any]]:
         values = zip(block.arguments, operands, strict=True)
-        returned, out_specs = body(*[Tracer(value, trace, weak=x.weak) for value, x in values])
+        with typed.within(inner) if typed is not None else nullcontext():
+            returned, out_specs = body(*[Tracer(value, trace, weak=x.weak) for value, x in values])
         results, structure = pytrees.flatten(returned)
         shardy().ReturnOp([x.value for x in results], loc=location)
         if check is not None:
@@ -97,6 +106,11 @@ def manual_region(
     trace.claims.add_to(made.operation, [claim] if claim else [])
     block.append_to(made.operation.regions[0])
     holder.erase()
+    if typed is not None:
+        for value, part, spec in zip(made.operation.results, results, out_specs, strict=True):
+            of_part = typed.of(part._value, part.ndim).spec
+            whole = [(*spec.axes_of(i), *of_part.axes_of(i)) for i in range(part.ndim)]
+            typed.set(value, explicit_part(typed.mesh, PartitionSpec(*whole), part.ndim))
     return _results(trace, structure, made.operation.results, results)
 
 

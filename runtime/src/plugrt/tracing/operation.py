@@ -12,7 +12,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution.arrays.arguments import (
-    ParameterType,
+    TracedType,
     as_arrays,
     quick_avals,
     read_arguments,
@@ -24,18 +24,19 @@ from plugrt.execution.launches.flat_calls import FlatCall, static_key
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
+from plugrt.execution.shardings.abstract_mesh import AxisType
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.settings.options import Token
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import strong, with_weakness
+from plugrt.tracing.explicit_axes import call_with_types, read_sharding
 from plugrt.tracing.promotion import is_weak_result
-from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.staged import Staged
-from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.trace_function import make_parameters, stage
-from plugrt.tracing.traceable import P, R, Traceable
+from plugrt.tracing.traceable import P, R, Traceable, public_signature
 from plugrt.tracing.tracer import Tracer
 
 X = TypeVar("X")
@@ -50,6 +51,7 @@ _ONLY_TRACERS = {Tracer}
 _OF_ARRAYS = (Tracer, Array, np.ndarray)
 
 _UINT64 = "LQ"
+_OUT = "out_sharding"
 
 WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
 """What decides whether the results of an operation are weak; see `operation`."""
@@ -72,14 +74,18 @@ class Operation(Traceable[P, R]):
         eager: bool,
         weak_by: WeakBy,
         title: str = "",
+        shards: bool = False,
     ) -> None:
         functools.update_wrapper(self, body)
         self._body = body
         self._title = title or body.__name__.lstrip("_")
         self._static = frozenset(static)
+        self._shards = shards
         self._eager_only = eager
         signature = inspect.signature(body)
-        self.__signature__ = public_signature(body)
+        self.__signature__ = public_signature(body, shards)
+        if shards:
+            self._static |= {_OUT}
         self._names = [
             p.name
             for p in signature.parameters.values()
@@ -100,7 +106,7 @@ class Operation(Traceable[P, R]):
         named = () if weak_by in ("body", "none") else weak_by
         self._weak_by = frozenset(signature.parameters if named == "all" else named) - self._static
         self._all_decide = self._weak_by == set(signature.parameters) - self._static
-        unknown = (self._static | self._weak_by) - set(signature.parameters)
+        unknown = (self._static | self._weak_by) - set(self.__signature__.parameters)
         if unknown:
             raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
         numbers = (i for i, name in enumerate(self._names) if name in self._static)
@@ -215,6 +221,10 @@ class Operation(Traceable[P, R]):
 
         ``given`` is the call as it was made, for messages.
         """
+        if self._shards and _OUT in kwargs:
+            kwargs = dict(kwargs)
+            if (out := kwargs.pop(_OUT)) is not None:
+                return self._apply_divided(args, kwargs, given, out)
         try:
             result: R = self._body(*args, **kwargs)
         except _FROM_INSIDE as error:
@@ -222,6 +232,32 @@ class Operation(Traceable[P, R]):
         if self._eager_only or self._body_decides:
             return result
         return in_weakness(result, self._is_weak(args, kwargs))
+
+    def _apply_divided(
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        given: tuple[Any, dict[str, Any]],
+        out: object,
+    ) -> R:
+        """Returns results divided as ``out_sharding`` says; how, the compiler decides."""
+        sharding = read_sharding(out, f"out_sharding of {self._title}", current_trace())
+        leaves, structure = pytrees.flatten((tuple(args), kwargs))
+        places = [i for i, leaf in enumerate(leaves) if type(leaf) is Tracer]
+
+        def call(tracers: Any) -> Any:
+            own = [*leaves]
+            for i, tracer in zip(places, tracers, strict=True):
+                own[i] = tracer
+            own_args, own_kwargs = pytrees.unflatten(structure, own)
+            return self._apply(own_args, own_kwargs, given)
+
+        mesh = sharding.mesh
+        result: R = call_with_types(
+            call, [leaves[i] for i in places], mesh, mesh.explicit_axes, AxisType.Auto,
+            None, sharding, f"out_sharding of {self._title}",
+        )  # fmt: skip
+        return result
 
     def _is_weak(self, args: Sequence[object], kwargs: dict[str, Any]) -> bool:
         if not self._weak_by or kwargs.get("dtype") is not None:
@@ -249,7 +285,7 @@ class Operation(Traceable[P, R]):
             raise self._make_not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 
-    def _trace(self, call: FlatCall, names: list[str], types: Sequence[ParameterType]) -> Staged:
+    def _trace(self, call: FlatCall, names: list[str], types: Sequence[TracedType]) -> Staged:
         def apply(*tracers: Tracer) -> Any:
             args, kwargs = call.rebuild(tracers)
             return self._apply(args, kwargs, call.rebuild(call.leaves))
@@ -282,7 +318,12 @@ def operation(body: Callable[..., object]) -> Operation[..., Any]: ...
 
 @overload
 def operation(
-    *, static: Sequence[str] = (), eager: bool = False, weak_by: WeakBy = "all", title: str = ""
+    *,
+    static: Sequence[str] = (),
+    eager: bool = False,
+    weak_by: WeakBy = "all",
+    title: str = "",
+    shards: bool = False,
 ) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
 
 
@@ -293,6 +334,7 @@ def operation(
     eager: bool = False,
     weak_by: WeakBy = "all",
     title: str = "",
+    shards: bool = False,
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 
@@ -304,8 +346,9 @@ def operation(
     Results are weak where the common dtype of the arguments named in ``weak_by`` is
     (`is_weak_result`); "all" stands for all arguments that are arrays, "none" for results that
     never are weak; with "body" the body decides. ``title`` is what users call the operation, in
-    messages and as the program's name, where the function has a name of its own.
+    messages and as the program's name, where the function has a name of its own. With ``shards``
+    it has a parameter ``out_sharding``, how its result is divided over Explicit axes.
     """
     if body is None:
-        return lambda f: Operation(f, static, eager, weak_by, title)
-    return Operation(body, static, eager, weak_by, title)
+        return lambda f: Operation(f, static, eager, weak_by, title, shards)
+    return Operation(body, static, eager, weak_by, title, shards)

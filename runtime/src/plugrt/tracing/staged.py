@@ -17,6 +17,7 @@ from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.trees import pytrees
 from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.monitoring.stage_events import record_stage
@@ -58,6 +59,8 @@ class Staged:
     operations of ``source`` have."""
     asked: AskedShardings | None = None
     """The shardings that the program has for its arguments and results."""
+    out_shardings: tuple[NamedSharding | None, ...] = ()
+    """The sharding in the type of each flat output; empty without a mesh of Explicit axes."""
     replicas: int = 1
     """How many replicas the program has."""
     numbers_replicas: bool = False

@@ -24,6 +24,7 @@ from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
 from plugrt.tracing.mapped_axes import AxisKey, MappedAxes
 from plugrt.tracing.mlir_constants import constant_value
 from plugrt.tracing.operation_claims import AnyClaim, OperationClaims
+from plugrt.tracing.sharding_types import ShardingTypes
 
 R = TypeVar("R")
 
@@ -141,12 +142,20 @@ class Trace(MappedAxes):
         """The trace within which this one is built: its tracers can be captured."""
         self.of_finalizer = False
         """Whether a finaliser that the garbage collector runs builds it."""
+        self.types: ShardingTypes | None = None
+        """The types of values over Explicit axes of a mesh; None without any."""
         self.inner_count = 0
         self.channels = 0
         """How many collectives of partitions there are: each has a channel."""
         self.functions: dict[int, tuple[object, str, Sequence[AnyClaim]]] = {}
         """Inner jitted functions that are in the module: what was traced, by id, its name, and
         what each of its calls claims."""
+
+    def typed_over(self, mesh: AbstractMesh) -> ShardingTypes:
+        """Returns the types of values, which are over Explicit axes of a mesh from here on."""
+        if self.types is None:
+            self.types = ShardingTypes(mesh.abstract_mesh)
+        return self.types
 
     def run(self, build: Callable[[], R]) -> R:
         """Calls ``build`` with this as the thread's trace, and returns its result.
@@ -221,6 +230,8 @@ class Trace(MappedAxes):
             parameter_type = self.mlir_type(tracer.shape, tracer.dtype)
             value = self.root.block.add_argument(parameter_type, self._unknown)
             found = self.captured[id(tracer)] = Captured(tracer, tracer, value)
+            if self.types is not None:
+                self.types.copy(value, tracer._value, tracer.trace.types)
         return found.value
 
     def _find_captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
@@ -233,6 +244,8 @@ class Trace(MappedAxes):
         if found is None:
             argument = scope.block.add_argument(tracer._value.type, self._unknown)
             found = scope.captured[id(tracer)] = (tracer, argument)
+            if self.types is not None:
+                self.types.copy(argument, tracer._value)
         return found[1]
 
     # --- types and locations ------------------------------------------------------------------

@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from plugrt import monitoring
-from plugrt.errors import NotAnArray
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.errors import NotAnArray, ShardingTypeError
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.plan import Plan
+from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.monitoring.stage_events import record_stage
@@ -19,6 +22,7 @@ from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.refusals import DEEPEST_CALLS, refuse_calls
+from plugrt.stablehlo.shardings import drop_constraints
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
@@ -34,18 +38,19 @@ from plugrt.tracing.entry import (
 )
 from plugrt.tracing.finished_module import finish_module
 from plugrt.tracing.mapped_axes import AxisKey
+from plugrt.tracing.sharding_types import ShardingTypes
 from plugrt.tracing.staged import Staged
-from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
 
 def make_parameters(
-    types: Sequence[ParameterType], names: Sequence[str], donated: frozenset[int] = frozenset()
+    types: Sequence[TracedType], names: Sequence[str], donated: frozenset[int] = frozenset()
 ) -> list[Parameter]:
     """Returns the parameters of a function that is staged for arguments of these types."""
     return [
-        Parameter(TensorType(shape, dtype), weak, name, i in donated)
-        for i, ((shape, dtype, weak), name) in enumerate(zip(types, names, strict=True))
+        Parameter(TensorType(shape, dtype), weak, name, i in donated, sharding)
+        for i, ((shape, dtype, weak, sharding), name) in enumerate(zip(types, names, strict=True))
     ]
 
 
@@ -68,7 +73,26 @@ def stage(
     """
     with record_stage(monitoring.TRACE, name):
         trace = Trace(name, axes, mesh)
+        trace.types = _start_types([p.sharding for p in parameters])
         return trace.run(lambda: _stage(function, parameters, trace, keep_unused, forward))
+
+
+def _start_types(shardings: Sequence[NamedSharding | None]) -> ShardingTypes | None:
+    """Returns the types of values of a new trace; None without Explicit axes.
+
+    The parameters name the mesh, else the trace around it does, else the context.
+    """
+    meshes = {sharding.mesh for sharding in shardings if sharding is not None}
+    if len(meshes) > 1:
+        raise ShardingTypeError(f"the arguments are over different meshes: {meshes}")
+    if meshes:
+        return ShardingTypes(meshes.pop())
+    around = current_trace()
+    if around is not None:
+        mesh = around.types and around.types.mesh
+    else:
+        mesh = mesh_context.current().programs
+    return ShardingTypes(mesh.abstract_mesh) if mesh and mesh.explicit_axes else None
 
 
 def _stage(
@@ -104,12 +128,25 @@ def _stage(
         if len(trace.module.body.operations) > DEEPEST_CALLS:
             refuse_calls(trace.module, name)
     marks = trace.claims.left(trace.module)
+    if trace.types is not None and trace.types.mesh.size == 1:
+        drop_constraints(trace.module)
     inner = [mark.replicas for mark in marks if isinstance(mark, InnerPmap)]
     replicas = math.lcm(trace.replicas, *inner)
     if replicas > 1:  # readers of the text see it there, as in JAX's programs
         count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), replicas)
         trace.module.operation.attributes["mhlo.num_replicas"] = count
     numbered = replicas if trace.numbers_replicas else 0
+    typed: tuple[NamedSharding | None, ...] = ()
+    if trace.types is not None:
+        typed = tuple([output.sharding_type for output in outputs])
+        if trace.asked is None:
+            asked = tuple(
+                one.left_open()
+                if one and one.mesh.explicit_axes and origin in ("result", "literal")
+                else None
+                for one, (origin, _) in zip(typed, sources, strict=True)
+            )
+            trace.asked = AskedShardings((None,) * len(parameters), asked, from_program=True)
     finished = finish_module(
         trace.module, name, trace.callbacks, trace.uses_chlo, numbered, bool(marks)
     )
@@ -135,6 +172,7 @@ def _stage(
         kinds if placed else (),
         marks=marks,
         asked=trace.asked,
+        out_shardings=typed,
         replicas=replicas,
         numbers_replicas=trace.numbers_replicas,
         uses_chlo=trace.uses_chlo,
@@ -151,6 +189,9 @@ def _fill_block(
     name: str,
 ) -> tuple[list[Tracer], pytrees.PyTreeSpec]:
     """Calls the function on the arguments of the block, which then returns its flat outputs."""
+    if trace.types is not None:
+        for value, parameter in zip(block.arguments, parameters, strict=True):
+            trace.types.set(value, parameter.sharding)
     tracers = [
         Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
         for v, p in zip(block.arguments, parameters, strict=True)

@@ -11,9 +11,9 @@ import numpy as np
 from plugrt.errors import ArgumentTypeError, ConcretizationError, InvalidArgument, LeakedTracer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
-from plugrt.execution.arrays.aval import Aval, intern_host_aval
+from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.placement.device_claims import sharding_claim
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
 from plugrt.frames.traceback_filter import describe_call_site
@@ -76,6 +76,8 @@ class Tracer(Methods):
         if trace.scope is None:
             raise LeakedTracer(f"{trace.name!r} is not being traced any more")
         tensor_type = trace.tensor_type(value)
+        if trace.types is not None:
+            value = trace.types.settle(value, trace.location)
         self._value: ir.Value | None = value
         self.trace = trace
         self.scope: Scope = trace.scope
@@ -129,14 +131,20 @@ class Tracer(Methods):
         """Returns the value divided over devices as a sharding says; the program runs on those.
 
         ``what`` names the function that asks for it, for messages. Raises `ShapeError` where the
-        shape does not divide, and `InvalidArgument` where a shard_map around contradicts.
+        shape does not divide, and `InvalidArgument` where a shard_map around contradicts. Over a
+        mesh of Explicit axes this is the type of the value.
         """
         trace = self.trace
         check_constraint(trace, sharding, what)
         sharding.check_shape(self.shape)
         source = f"{what}{describe_call_site()}"
         claim = sharding_claim(lambda: source, sharding)
-        if sharding.num_devices > 1:
+        if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+            own = explicit_part(sharding.mesh, sharding.spec, self.ndim)
+            types = trace.typed_over(sharding.mesh)
+            value = types.constrained(self.value, own, sharding, trace.location())
+            trace.claims.add_to(value.owner, [claim])
+        elif sharding.num_devices > 1:
             text = shardy_text(sharding, self.ndim)
             value = constrain(self.value, text, trace.location())
             trace.claims.add_to(value.owner, [claim])
@@ -149,8 +157,20 @@ class Tracer(Methods):
 
     @property
     def aval(self) -> Aval:
-        """Shape, dtype and weak type, as one object. Equal ones are the same."""
+        """Shape, dtype and weak type, as one object. Equal ones are the same.
+
+        Over a mesh of Explicit axes it has the sharding.
+        """
+        if (types := self.trace.types) is not None:
+            sharding = types.of(self._value, self.ndim)
+            return intern_aval(self.shape, self.dtype, sharding, False, self.weak)
         return intern_host_aval(self.shape, self.dtype, self.weak)
+
+    @property
+    def sharding_type(self) -> NamedSharding | None:
+        """How it is divided, over a mesh with Explicit axes; None without one."""
+        types = self.trace.types
+        return None if types is None else types.of(self._value, self.ndim)
 
     @property
     def weak_type(self) -> bool:

@@ -53,7 +53,7 @@ def compile_ahead(
     if plan.is_trivial:
         # Imported here: StableHLO text is compiled ahead of time without jaxlib too.
         from plugrt.stablehlo.modules import portable_artifact
-        from plugrt.tracing.passthrough import passthrough_module
+        from plugrt.transforms.compiled_function import passthrough_module
 
         inputs = [staged.parameters[i].type for i in plan.passed]
         code = portable_artifact(passthrough_module(staged), version)

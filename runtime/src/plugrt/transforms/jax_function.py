@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, IntegerOverflow, NotAnArray
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
 from plugrt.execution.launches.flat_calls import FlatCall
@@ -201,16 +201,16 @@ class JaxFunction(JitFunction[P, R]):
             device = shardings[0].devices[0]
         return _jax_platform((device or default_device()).client)
 
-    def _widen(self, bound: FlatCall, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+    def _widen(self, bound: FlatCall, types: Sequence[TracedType]) -> Sequence[TracedType]:
         assert isinstance(bound, JaxBound)
         return [
-            (shape, canonical_dtype(dtype, True), weak) if i in bound.wide else (shape, dtype, weak)
-            for i, (shape, dtype, weak) in enumerate(types)
+            (kind[0], canonical_dtype(kind[1], True), *kind[2:]) if i in bound.wide else kind
+            for i, kind in enumerate(types)
         ]
 
-    def _donated(self, bound: FlatCall, types: Sequence[ParameterType]) -> frozenset[int]:
+    def _donated(self, bound: FlatCall, types: Sequence[TracedType]) -> frozenset[int]:
         assert isinstance(bound, JaxBound)
-        args, kwargs = bound.rebuild(describe_type(*each) for each in types)
+        args, kwargs = bound.rebuild(describe_type(*each[:3]) for each in types)
         flags = self._tracing.donated(args, kwargs, bound.platform)
         own = super()._donated(bound, types)
         if flags is None:

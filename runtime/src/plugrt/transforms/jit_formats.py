@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, StructureError
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.placement.launch_layouts import lay_out_results, make_concrete, part_type
@@ -15,7 +16,7 @@ from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
@@ -101,6 +102,19 @@ def ask_shardings(
     if not (before.shardings or after.shardings):
         return None
     return AskedShardings(tuple(asked), tuple(map(_sharding_of, outs)))
+
+
+def divide_types(
+    before: FormatPrefix, bound: FlatCall, types: Sequence[TracedType]
+) -> list[TracedType]:
+    """Returns types of arguments with those shardings of a prefix that are over Explicit axes."""
+    asked = spread_arguments(before.in_context(), bound, len(types))
+    return [
+        (*kind[:3], explicit_part(one.mesh, one.spec, len(kind[0])))
+        if isinstance(one, NamedSharding) and one.mesh.explicit_axes
+        else kind
+        for kind, one in zip(types, asked, strict=True)
+    ]
 
 
 def spread_arguments(before: FormatPrefix, bound: FlatCall, count: int) -> list[Sharding | None]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.programs import resolve_launch
@@ -31,6 +31,7 @@ from plugrt.transforms.jit_formats import (
     ask_shardings,
     constrain_arguments,
     constrain_results,
+    divide_types,
     place_formats,
     spread_arguments,
 )
@@ -128,10 +129,18 @@ class JitFunction(StagedFunction[P, R]):
                 self._pipeline.traces.keep(key, staged)
         return staged
 
-    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:
         if self._formats is not None:  # before the function's own errors
             spread_arguments(self._formats[0], bound, len(bound.leaves))
-        return super()._make_stager(bound)
+        stager = super()._make_stager(bound)
+        if self._formats is None:
+            return stager
+        before = self._formats[0]
+
+        def trace(types: Sequence[TracedType]) -> Staged:
+            return stager(divide_types(before, bound, types))
+
+        return trace
 
     _static_hint = ""
     """The end of the message about a leaf that is no array."""

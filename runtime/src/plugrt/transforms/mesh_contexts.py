@@ -112,6 +112,9 @@ def get_abstract_mesh() -> AbstractMesh:
     AbstractMesh()
     """
     trace = _current_trace()
+    if trace is not None and trace.types is not None:
+        typed: AbstractMesh = trace.types.mesh
+        return typed
     if trace is not None and trace.mesh is not None:
         mesh: AbstractMesh = trace.mesh
         bound = [name for name in mesh.axis_names if name in trace.axes]

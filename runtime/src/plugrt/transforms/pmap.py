@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentMismatch, InvalidArgument, Unimplemented
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
@@ -89,10 +89,10 @@ class PmapFunction(StagedFunction[P, R]):
     def _mapping(self, bound: FlatCall, types: Sequence[TensorType]) -> ReplicaMapping:
         return self._spec.mapping(self._rules.title, bound, self._rules.names(bound), types)
 
-    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:
         spec = self._spec
 
-        def trace(types: Sequence[ParameterType]) -> Staged:
+        def trace(types: Sequence[TracedType]) -> Staged:
             mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
             function = mapping.of_parts(self._make_flat(bound), spec.out_axes)
             axes, donated = bind_axis({}, spec.name, mapping.size), self._donated(bound, types)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import DeviceMismatch, InvalidArgument, ShapeError, Unimplemented
-from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.replica_launch import require_replicas
 from plugrt.execution.placement.placement import Launch, replica_launch
@@ -104,11 +104,11 @@ class ReplicaMapping:
     available: tuple[Device, ...]
     chosen: bool
 
-    def parts(self, types: Sequence[ParameterType]) -> list[ParameterType]:
+    def parts(self, types: Sequence[TracedType]) -> list[TracedType]:
         """Returns the types of one device's parts of arguments, which have these."""
         return [
-            (part_shape(axis, shape), dtype, weak)
-            for axis, (shape, dtype, weak) in zip(self.axes, types, strict=True)
+            (part_shape(axis, shape), dtype, weak, None)
+            for axis, (shape, dtype, weak, _) in zip(self.axes, types, strict=True)
         ]
 
     def of_parts(self, function: Callable[..., Any], out_axes: AxisPrefix) -> Callable[..., Any]:

@@ -64,7 +64,7 @@ def shard_map(
     /,
     *,
     mesh: AbstractMesh | None = ...,
-    in_specs: object,
+    in_specs: object = ...,
     out_specs: object,
     axis_names: Iterable[AxisName] = ...,
     check_vma: bool = ...,
@@ -73,7 +73,7 @@ def shard_map(
 def shard_map(
     *,
     mesh: AbstractMesh | None = ...,
-    in_specs: object,
+    in_specs: object = ...,
     out_specs: object,
     axis_names: Iterable[AxisName] = ...,
     check_vma: bool = ...,
@@ -84,7 +84,7 @@ def shard_map(
     /,
     *,
     mesh: AbstractMesh | None = None,
-    in_specs: object,
+    in_specs: object = _Omitted.OMITTED,
     out_specs: object,
     axis_names: Iterable[AxisName] = (),
     check_vma: bool = True,
@@ -202,7 +202,9 @@ class _Mapped:
             kind=("shard_map",), keep_unused=True, device=None, backend=None, inline=False,
         )  # fmt: skip
         self._has_others = False
-        self._ins = self._read_specs("in_specs", in_specs)
+        self._ins = in_specs
+        if in_specs is not _Omitted.OMITTED:
+            self._ins = self._read_specs("in_specs", in_specs)
         self._outs = self._read_specs("out_specs", out_specs)
 
     @property
@@ -277,8 +279,11 @@ class _Mapped:
         trace = active_trace()
         self._check_surroundings(trace)
         leaves, structure = pytrees.flatten(args)
-        specs = self._spread("in_specs", self._ins, args)
         operands = [as_tracer(x, f"an argument of shard_map of {self._title}") for x in leaves]
+        if self._ins is _Omitted.OMITTED:
+            specs = [self._spec_of(x) for x in operands]
+        else:
+            specs = self._spread("in_specs", self._ins, args)
         for i, (x, spec) in enumerate(zip(operands, specs, strict=True)):
             self._check_shape(f"argument {i}", spec, x.shape)
         site = describe_call_site()
@@ -300,6 +305,12 @@ class _Mapped:
             trace, self._mesh, self._names, operands, specs, body, claim,
             check if self._check else None,
         )  # fmt: skip
+
+    def _spec_of(self, x: Tracer) -> PartitionSpec:
+        """Returns the spec in the type of an argument, over the axes that are mapped."""
+        found = PartitionSpec() if x.sharding_type is None else x.sharding_type.spec
+        own = (tuple(n for n in found.axes_of(i) if n in self._names) for i in range(x.ndim))
+        return PartitionSpec(*own)
 
     def _result_parts(self, returned: object) -> tuple[Any, list[PartitionSpec]]:
         """Returns what the function returned, as tracers, and the spec of each leaf."""

@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from plugrt.base.weak_keys import WeakKeys
-from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import TracedType, read_arguments
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
@@ -164,7 +164,7 @@ class StagedFunction(Traceable[P, R]):
         place = functools.partial(self._launch, call)
         return self._pipeline.get_runner(key, head, avals, trace, place, self._what, rerun)
 
-    def _stager(self, bound: FlatCall, head: object) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _stager(self, bound: FlatCall, head: object) -> Callable[[Sequence[TracedType]], Staged]:
         """Returns `_make_stager`, which explains itself where that is asked for."""
         make = self._make_stager(bound)
         if not config.explain_cache_misses:
@@ -185,7 +185,7 @@ class StagedFunction(Traceable[P, R]):
         """Returns where the traced function runs for such a call."""
         raise NotImplementedError
 
-    def _widen(self, bound: FlatCall, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+    def _widen(self, bound: FlatCall, types: Sequence[TracedType]) -> Sequence[TracedType]:
         """Returns the types that one trace has for those of the arguments."""
         return types
 
@@ -197,7 +197,7 @@ class StagedFunction(Traceable[P, R]):
         """Returns the device that the options name, None where they name none."""
         return None
 
-    def _donated(self, bound: FlatCall, types: Sequence[ParameterType]) -> frozenset[int]:
+    def _donated(self, bound: FlatCall, types: Sequence[TracedType]) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
         return self._rules.donated(bound)
 
@@ -207,8 +207,8 @@ class StagedFunction(Traceable[P, R]):
 
     # --- what they share --------------------------------------------------------------------
 
-    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[ParameterType]], Staged]:
-        def trace(types: Sequence[ParameterType]) -> Staged:
+    def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:
+        def trace(types: Sequence[TracedType]) -> Staged:
             types = self._widen(bound, types)
             donated = self._donated(bound, types)
             return self._stage(self._make_flat(bound), bound, types, {}, donated=donated)
@@ -219,7 +219,7 @@ class StagedFunction(Traceable[P, R]):
         self,
         function: Callable[..., Any],
         bound: FlatCall,
-        types: Sequence[ParameterType],
+        types: Sequence[TracedType],
         axes: Mapping[AxisKey, int],
         mesh: AbstractMesh | None = None,
         donated: frozenset[int] = frozenset(),

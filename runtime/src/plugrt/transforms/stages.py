@@ -27,6 +27,7 @@ from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.selection.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
+from plugrt.stablehlo.passes import with_named_meshes
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.launch_attributes import entry_attributes, memory_attributes
 from plugrt.tracing.staged import Staged
@@ -216,6 +217,8 @@ class Lowered(StageInfo):
         if _read_dialect(dialect) == "hlo":
             computation = XlaComputation(module, debug_info=debug_info)
             return computation.text_with_lines() if debug_info else computation.as_hlo_text()
+        if "<mesh<" in str(module):
+            module = with_named_meshes(module)
         if not debug_info:
             return staged.text if module is staged.module else str(module)
         return str(module.operation.get_asm(enable_debug_info=True))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, overload
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError, UnknownPlatform
-from plugrt.execution.arrays.arguments import parameter_types
+from plugrt.execution.arrays.arguments import traced_types
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
@@ -150,7 +150,7 @@ def _stage(
         return fun(*args, **kwargs)
 
     names = rules.names(bound)
-    types = parameter_types(describe_avals(bound.leaves, lambda i: names[i]))
+    types = traced_types(describe_avals(bound.leaves, lambda i: names[i]))
     return stage(
         call,
         make_parameters(types, names, rules.donated(bound)),

@@ -7,11 +7,10 @@ import numpy as np
 from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binary, unary
 from plugrt.array_api.sorting import complex_parts
-from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, widen, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, is_weak_result
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import widen
 
 
 @operation

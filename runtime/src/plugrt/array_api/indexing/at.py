@@ -19,6 +19,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, kind_rank
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import OutSharding
 
 _COMBINE: dict[str, Callable[..., object]] = {
     "add": hlo.add,
@@ -53,8 +54,10 @@ def _update_method(how: str, says: str) -> Callable[..., object]:
         mode: str | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        out_sharding: OutSharding = None,
     ) -> Any:
-        return self._update(how, values, mode, indices_are_sorted, unique_indices)
+        flags = (mode, indices_are_sorted, unique_indices, out_sharding)
+        return self._update(how, values, *flags)
 
     method.__name__ = how
     method.__qualname__ = f"Update.{how}"
@@ -105,7 +108,7 @@ class IndexUpdateRef:
         """Returns ``x`` with ``function``, which works element by element, applied."""
         if not callable(function):
             raise ArgumentTypeError(f"x.at[key].apply takes a function; got {function!r:.60}")
-        flags = (mode, indices_are_sorted, unique_indices)
+        flags = (mode, indices_are_sorted, unique_indices, None)
         return self._update("apply", 0, *flags, function=function)
 
     @with_argument_errors
@@ -116,6 +119,7 @@ class IndexUpdateRef:
         fill_value: Any = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        out_sharding: OutSharding = None,
     ) -> Any:
         """Returns ``x[key]``; ``mode`` decides about positions in arrays that are out of bounds.
 
@@ -125,7 +129,9 @@ class IndexUpdateRef:
         """
         del indices_are_sorted, unique_indices  # hints without effect on a gather
         key = parse(self._array.shape, self._key, embed=current_trace() is not None)
-        return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value)
+        return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value,
+            out_sharding=out_sharding,
+        )  # fmt: skip
 
     def _update(
         self,
@@ -134,6 +140,7 @@ class IndexUpdateRef:
         mode: str | None,
         indices_are_sorted: bool,
         unique_indices: bool,
+        out_sharding: OutSharding,
         function: Callable[[Any], object] | None = None,
     ) -> object:
         x, mask = self._array, self._key
@@ -148,7 +155,9 @@ class IndexUpdateRef:
         if not isinstance(values, Array | np.ndarray | np.generic | bool | int | float | complex):
             values = np.asarray(values)
         if _is_mask(mask, x, values):
-            return update_where(x, mask, values, how=how, function=function)
+            return update_where(
+                x, mask, values, how=how, function=function, out_sharding=out_sharding
+            )
         key = parse(x.shape, mask, embed=current_trace() is not None)
         return update_at(
             x,
@@ -160,6 +169,7 @@ class IndexUpdateRef:
             mode=mode,
             sorted_=indices_are_sorted,
             unique=unique_indices,
+            out_sharding=out_sharding,
         )
 
 
@@ -174,7 +184,7 @@ def _is_mask(key: Any, x: Any, values: Any) -> bool:
     return len(shape) <= rest or (len(shape) == rest + 1 and shape[0] == 1)
 
 
-@operation(static=("spec", "mode", "fill_value"), weak_by=("x",))
+@operation(static=("spec", "mode", "fill_value"), weak_by=("x",), shards=True)
 def get_at(
     x: Tracer,
     operands: tuple[Tracer, ...],
@@ -187,7 +197,7 @@ def get_at(
     return read(x, Key(spec, operands), mode, fill_value)
 
 
-@operation(static=("how", "function"), weak_by=("x",))
+@operation(static=("how", "function"), weak_by=("x",), shards=True)
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], object] | None
 ) -> Tracer:
@@ -207,7 +217,10 @@ def update_where(
 
 
 @operation(
-    static=("spec", "how", "function", "mode", "sorted_", "unique"), weak_by=("x",), title="at"
+    static=("spec", "how", "function", "mode", "sorted_", "unique"),
+    weak_by=("x",),
+    title="at",
+    shards=True,
 )
 def update_at(
     x: Tracer,

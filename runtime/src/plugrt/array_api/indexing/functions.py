@@ -56,7 +56,7 @@ def read_at(x: Tracer, index: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
     return read(x, Key(spec, index))
 
 
-@operation(static=("axis", "mode", "fill_value"), weak_by=("x",))
+@operation(static=("axis", "mode", "fill_value"), weak_by=("x",), shards=True)
 def take(
     x: Tracer,
     indices: Tracer,

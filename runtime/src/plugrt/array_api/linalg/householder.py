@@ -26,11 +26,10 @@ from plugrt.execution.arrays.array import Array
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.slicing import dynamic_index_in_dim
-from plugrt.tracing.emit import broadcast_to, constant, convert
+from plugrt.tracing.emit import broadcast_to, constant, convert, widen
 from plugrt.tracing.operation import operation
 from plugrt.tracing.platform_operations import PlatformOperation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import widen
 from plugrt.typing import ArrayLike
 
 

@@ -14,10 +14,9 @@ from plugrt.array_api.linalg.singular_values import svdvals
 from plugrt.array_api.statistics import max, min, sum
 from plugrt.errors import ArgumentError
 from plugrt.tracing.argument_checks import normalize_axes
-from plugrt.tracing.emit import convert, reshape
+from plugrt.tracing.emit import convert, reshape, widen
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import widen
 from plugrt.typing import Axes
 
 

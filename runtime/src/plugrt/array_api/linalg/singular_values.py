@@ -39,12 +39,11 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.lax.shapes import pad
-from plugrt.tracing.emit import broadcast_to, concatenate, constant, convert
+from plugrt.tracing.emit import broadcast_to, concatenate, constant, convert, widen
 from plugrt.tracing.operation import operation
 from plugrt.tracing.platform_operations import PlatformOperation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import widen
 from plugrt.typing import ArrayLike
 
 Columns = tuple[Tracer, Tracer]

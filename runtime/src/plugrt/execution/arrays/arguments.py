@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.aval import Aval, intern_host_aval
+from plugrt.execution.arrays.aval import Aval, intern_host_aval, sharding_type
 from plugrt.execution.arrays.host_data import (
     accepted_dtypes,
     host_array,
@@ -18,13 +18,16 @@ from plugrt.execution.arrays.host_data import (
     scalar_dtype,
     scalar_dtypes,
 )
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.native.known_dtypes import KNOWN_DTYPES
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 ParameterType = tuple[tuple[int, ...], np.dtype[np.generic], bool]
-"""Shape, dtype and weakness of a parameter: what a function is traced for."""
+"""Shape, dtype and weakness of a parameter of a program."""
+TracedType = tuple[tuple[int, ...], np.dtype[np.generic], bool, NamedSharding | None]
+"""What a function is traced for: with the sharding over Explicit axes, where there are some."""
 
 
 def quick_avals(leaves: Sequence[Any], token: Token | None = None) -> list[Any] | None:
@@ -127,8 +130,14 @@ def _collect_plain_avals(
     return dtypes, scalars | {k: intern_host_aval((), d, True) for k, d in pythons.items()}
 
 
+def traced_types(avals: Sequence[Aval]) -> tuple[TracedType, ...]:
+    """Returns what a function is traced for when it is called with arguments of these avals."""
+    pairs = zip(parameter_types(avals), avals, strict=True)
+    return tuple([(*kind, sharding_type(aval)) for kind, aval in pairs])
+
+
 def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:
-    """Returns what a function is traced for when it is called with arguments of these avals.
+    """Returns the types that parameters have for arguments of these avals.
 
     A Python bool is as weak as any bool is: not at all.
     """

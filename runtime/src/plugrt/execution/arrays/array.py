@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray, Unimplemented
 from plugrt.execution.arrays.array_deletion import Deletable
 from plugrt.execution.arrays.array_repr import array_repr, array_str
-from plugrt.execution.arrays.aval import ArrayAval, Aval, intern_aval
+from plugrt.execution.arrays.aval import ArrayAval, Aval, intern_aval, sharding_type
 from plugrt.execution.compilation.buffer_copy import copy_in_place
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
@@ -124,8 +124,14 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def aval(self) -> Aval:
-        """Shape, dtype, weak type, sharding and layout, as one object. Equal ones are the same."""
-        return self._aval
+        """Shape, dtype, weak type, sharding and layout, as one object. Equal ones are the same.
+
+        Over a mesh of Explicit axes it is the type, without devices.
+        """
+        aval = self._aval
+        if (sharding := sharding_type(aval)) is not None:
+            return intern_aval(aval.shape, aval.dtype, sharding, False, aval.weak, aval.layout)
+        return aval
 
     @property
     def weak_type(self) -> bool:

@@ -22,6 +22,9 @@ from typing import (
 
 import numpy as np
 
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 
@@ -36,6 +39,7 @@ class UpdateMethod(Protocol[X_co]):
         mode: Mode | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> X_co: ...
 
 
@@ -68,6 +72,7 @@ class Update(Protocol[X]):
         fill_value: complex | np.generic | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> X: ...
 
 

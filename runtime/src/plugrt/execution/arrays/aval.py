@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Layout, Shards, TensorType
 from plugrt.native.native_core import core
@@ -153,6 +154,14 @@ def intern_host_aval(
     dtype, which `parameter_types` widens where the program computes in 64 bits.
     """
     return intern_aval(shape, dtype, None, False, weak)
+
+
+def sharding_type(aval: Aval) -> NamedSharding | None:
+    """Returns the sharding in the type of an argument; None without a mesh of Explicit axes."""
+    sharding = aval.sharding
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        return explicit_part(sharding.mesh, sharding.spec, aval.ndim)
+    return None
 
 
 def is_placed(aval: Aval) -> TypeGuard[ArrayAval]:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from plugrt import monitoring
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.arrays.arguments import ParameterType, as_arrays, parameter_types
+from plugrt.execution.arrays.arguments import TracedType, as_arrays, traced_types
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, is_transfer
 from plugrt.execution.executables.launch_log import LaunchLog
@@ -48,7 +48,7 @@ class Pipeline(Generic[T]):
         key: Hashable,
         head: Hashable,
         avals: Sequence[Aval],
-        trace: Callable[[Sequence[ParameterType]], T],
+        trace: Callable[[Sequence[TracedType]], T],
         place: Callable[[T, Sequence[Aval]], Launch],
         what: str,
         rerun: Rerun | None = None,
@@ -71,7 +71,7 @@ class Pipeline(Generic[T]):
     def trace_anew(
         self,
         avals: Sequence[Aval],
-        trace: Callable[[Sequence[ParameterType]], T],
+        trace: Callable[[Sequence[TracedType]], T],
         place: Callable[[T, Sequence[Aval]], Launch],
         what: str,
         rerun: Rerun | None = None,
@@ -81,7 +81,7 @@ class Pipeline(Generic[T]):
         As `get_runner`, but that the function is traced whatever was kept. A program that is equal
         to one of an earlier call is not compiled again.
         """
-        traced = trace(parameter_types(avals)).sharing_compiled(self.compiled)
+        traced = trace(traced_types(avals)).sharing_compiled(self.compiled)
         program = load(traced, place(traced, avals))
         return make_runner(program, traced.out_tree, avals, what, rerun)
 
@@ -89,10 +89,10 @@ class Pipeline(Generic[T]):
         self,
         head: Hashable,
         avals: Sequence[Aval],
-        trace: Callable[[Sequence[ParameterType]], T],
+        trace: Callable[[Sequence[TracedType]], T],
     ) -> T:
         """Returns the function traced for arguments of these avals."""
-        types = parameter_types(avals)
+        types = traced_types(avals)
         return self.traces.get_or_make((config.token().trace, head, *types), lambda: trace(types))
 
     def clear(self) -> None:

@@ -180,7 +180,7 @@ def resolve_launch(
     """
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
-    asked = asked or traced.asked
+    asked = asked.with_types(traced.asked) if asked and traced.asked else asked or traced.asked
     if asked is not None and not asked.from_program:
         asked.check_arguments(avals, needed, plan.describe)
     named = asked.claims(needed) if asked else []

@@ -223,7 +223,7 @@ def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
         if moved:
             entries[moved[0]].append((beside[moved[0]] - origin[moved[0]], name))
     spec = [tuple(name for _, name in sorted(own, key=lambda e: -e[0])) for own in entries]
-    while spec and not spec[-1]:
+    while spec and not spec[-1] and not mesh.explicit_axes:
         spec.pop()
     found = PartitionSpec(*spec)
     return found if NamedSharding(mesh, found).tiling(len(tiling.parts)) == tiling else None

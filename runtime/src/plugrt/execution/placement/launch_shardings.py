@@ -38,6 +38,11 @@ class AskedShardings:
     """Whether they were read from the program, over a mesh without devices: it takes arguments that
     lie otherwise, and divides them anew."""
 
+    def with_types(self, types: AskedShardings) -> AskedShardings:
+        """Returns them with the shardings in the types of results that nothing is asked of."""
+        pairs = zip(self.results, types.results, strict=True)
+        return replace(self, results=tuple([one or other for one, other in pairs]))
+
     @property
     def auto_mesh(self) -> tuple[int, ...]:
         """The shape of the mesh of `AUTO`, where any is that."""

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings.partition_spec import AxisName
 from plugrt.frames.argument_errors import with_argument_errors
 
@@ -18,8 +18,8 @@ class AxisType(Enum):
     """How programs divide arrays over an axis of a mesh, as ``jax.sharding.AxisType``.
 
     ``Auto``: the compiler decides where the program states nothing. ``Manual``: the function is
-    written for one device's part, as within `plugrt.shard_map`. JAX's ``Explicit``, where the
-    sharding is a part of an array's type, is refused: plugrt's types have none.
+    written for one device's part, as within `plugrt.shard_map`. ``Explicit``: the sharding is part
+    of an array's type, by a rule for each operation; `reshard` and ``out_sharding=`` change it.
     """
 
     Auto = auto()
@@ -35,7 +35,7 @@ class AbstractMesh:
 
     ``axis_types`` has an `AxisType` for each axis; without it all are ``Auto``. As
     ``jax.sharding.AbstractMesh``. Raises `InvalidArgument` for names or types that are not as many
-    as the sizes, and for a name or a size that cannot be; `Unimplemented` for ``Explicit``.
+    as the sizes, and for a name or a size that cannot be.
 
     >>> plugrt.sharding.AbstractMesh((2, 4), ("x", "y"))
     AbstractMesh('x': 2, 'y': 4)
@@ -98,8 +98,23 @@ class AbstractMesh:
 
     @property
     def explicit_axes(self) -> tuple[AxisName, ...]:
-        """The names of the axes whose type is ``Explicit``: none."""
-        return ()
+        """The names of the axes whose type is ``Explicit``."""
+        return self._axes_of(AxisType.Explicit)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether there is an axis, and each is ``Auto``."""
+        return {*self._types} == {AxisType.Auto}
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether there is an axis, and each is ``Explicit``."""
+        return {*self._types} == {AxisType.Explicit}
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether there is an axis, and each is ``Manual``."""
+        return {*self._types} == {AxisType.Manual}
 
     def _axes_of(self, kind: AxisType) -> tuple[AxisName, ...]:
         named = zip(self._names, self._types, strict=True)
@@ -121,6 +136,20 @@ class AbstractMesh:
         return self
 
     @with_argument_errors
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: AxisName | Sequence[AxisName] | None = None,
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
+    ) -> AbstractMesh:
+        """Returns the mesh without devices, with other sizes, names or types of its axes."""
+        return AbstractMesh(
+            self._sizes if axis_sizes is None else axis_sizes,
+            self._names if axis_names is None else axis_names,
+            self._types if axis_types is None else axis_types,
+        )
+
+    @with_argument_errors
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> AbstractMesh:
         """Returns the mesh without devices, with other types of the named axes.
 
@@ -134,7 +163,11 @@ class AbstractMesh:
 
     def as_auto(self) -> AbstractMesh:
         """Returns the mesh itself, or the one of ``Auto`` axes where some are ``Manual``."""
-        return AbstractMesh(self._sizes, self._names) if self.manual_axes else self
+        return (
+            self.update_axis_types(dict.fromkeys(self.manual_axes, AxisType.Auto))
+            if self.manual_axes
+            else self
+        )
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not AbstractMesh:
@@ -153,7 +186,7 @@ class AbstractMesh:
 
     def __repr__(self) -> str:
         axes = [f"{name!r}: {size}" for name, size in self.shape_tuple]
-        if self.manual_axes:
+        if set(self._types) - {AxisType.Auto}:
             axes.append(f"axis_types={self._types}")
         return f"{type(self).__name__}({', '.join(axes)})"
 
@@ -173,13 +206,6 @@ def _read_axis_types(given: object, names: tuple[AxisName, ...]) -> tuple[AxisTy
             f"{len(types)} axis types {types} and {len(names)} axis names {names}: a mesh has one "
             "type for each axis"
         )
-    for name, kind in zip(names, types, strict=True):
-        if kind is AxisType.Explicit:
-            raise Unimplemented(
-                f"the axis {name!r} of a mesh is Explicit: plugrt has no shardings in the types of "
-                "arrays. Take AxisType.Auto, and say how arrays are divided by in_shardings, "
-                "with_sharding_constraint or shard_map"
-            )
     return types
 
 

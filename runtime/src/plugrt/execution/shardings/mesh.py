@@ -71,8 +71,8 @@ class Mesh(AbstractMesh, Scope):
             )
         self._devices: DeviceArray = array
         self._flat: tuple[Device, ...] = () if empty else tuple(array.flat)
-        self._hash = hash((self._flat, array.shape, names))
         super().__init__(array.shape, names, axis_types)
+        self._hash = hash((self._flat, self._parts))
         if self.manual_axes:
             raise Unimplemented(
                 f"the axes {self.manual_axes} of a Mesh are Manual: axes are so within shard_map, "
@@ -133,11 +133,11 @@ class Mesh(AbstractMesh, Scope):
                 f"the devices of this process in {self!r} are no contiguous part of it: "
                 f"{self.local_devices}"
             )
-        return Mesh(self._devices[box], self._names)
+        return Mesh(self._devices[box], self._names, self._types)
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        return AbstractMesh(self._sizes, self._names)
+        return AbstractMesh(*self._parts)
 
     def _surround(self) -> Iterator[Self]:
         programs = mesh_context.current().programs
@@ -158,11 +158,7 @@ class Mesh(AbstractMesh, Scope):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
-        return self is other or (
-            self._flat == other._flat
-            and self._sizes == other._sizes
-            and self._names == other._names
-        )
+        return self is other or (self._flat == other._flat and self._parts == other._parts)
 
     def __hash__(self) -> int:
         return self._hash
@@ -170,7 +166,9 @@ class Mesh(AbstractMesh, Scope):
     def __reduce__(self) -> Any:
         if self.empty:
             return Mesh, (None, ())
-        return _find_mesh, (name_client(self.client), self.device_ids.tolist(), self._names)
+        return _find_mesh, (
+            name_client(self.client), self.device_ids.tolist(), self._names, self._types,
+        )  # fmt: skip
 
 
 @with_argument_errors
@@ -218,6 +216,11 @@ def _is_none(devices: object) -> bool:
     )
 
 
-def _find_mesh(backend: str, ids: Any, names: tuple[AxisName, ...]) -> Mesh:
+def _find_mesh(
+    backend: str,
+    ids: Any,
+    names: tuple[AxisName, ...],
+    types: tuple[AxisType, ...] | None = None,
+) -> Mesh:
     """Returns the mesh of a backend's devices with these ids, for a mesh that was pickled."""
-    return Mesh(find_devices(backend, ids, "Mesh"), names)
+    return Mesh(find_devices(backend, ids, "Mesh"), names, types)

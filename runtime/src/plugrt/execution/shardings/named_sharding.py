@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence, Set
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -113,6 +114,13 @@ class NamedSharding(TiledSharding):
         shown = self._spec if len(self._spec) <= ndim else PartitionSpec(*self._spec[:ndim])
         return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
 
+    def left_open(self) -> NamedSharding:
+        """Returns the sharding of an array's type as one that leaves other axes to the compiler."""
+        if len(self._mesh.explicit_axes) == len(self._mesh.axis_names):
+            return self
+        left = PartitionSpec.UNCONSTRAINED
+        return NamedSharding(self._mesh, PartitionSpec(*[e or left for e in self._spec]))
+
     @property
     def is_partial(self) -> bool:
         """Whether it leaves a dimension to the compiler: such a sharding places no array."""
@@ -187,6 +195,18 @@ def _check_sums(mesh: AbstractMesh, spec: PartitionSpec, what: str, axes: Set[st
         raise Unimplemented(f"{spec!r} has {what} axes: sums that are open are in no type here")
 
 
+def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
+    """Returns the sharding in an array's type: an entry a dimension, of Explicit axes alone."""
+    return _explicit_part(mesh.abstract_mesh, spec, ndim)
+
+
+@lru_cache(maxsize=4096)
+def _explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
+    explicit = mesh.explicit_axes
+    own = (tuple(n for n in spec.axes_of(i) if n in explicit) for i in range(ndim))
+    return NamedSharding(mesh, PartitionSpec(*own))
+
+
 def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:
     """Whether it is over an `AbstractMesh`, and so names no devices."""
     return isinstance(sharding, NamedSharding) and not isinstance(sharding.mesh, Mesh)
@@ -196,7 +216,7 @@ def over_devices(sharding: Sharding, devices: Sequence[Device]) -> Sharding:
     """Returns a sharding over an `AbstractMesh` over these devices, any other as it is."""
     if not is_abstract(sharding):
         return sharding
-    mesh = make_mesh(sharding.mesh.axis_sizes, sharding.mesh.axis_names, devices=devices)
+    mesh = make_mesh(*sharding.mesh._parts, devices=devices)
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 

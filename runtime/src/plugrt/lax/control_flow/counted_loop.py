@@ -126,7 +126,7 @@ class _LoopSteps:
             at = self.row_index(i)
             values, ys = self.add_step(i, values, at)
             if stacked is None:
-                stacked = [new_argument((self.length, *y.shape), y.dtype) for y in ys]
+                stacked = [new_argument(self.length, y) for y in ys]
             stacked = [_write_row(s, y, at) for s, y in zip(stacked, ys, strict=True)]
         return list(values), list(stacked or ())
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.errors import ArgumentTypeError, ConcretizationError, NotAnArray
-from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import TracedType, read_arguments
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
 from plugrt.execution.launches.pipeline import Pipeline
@@ -102,7 +102,7 @@ def launch(
     names = [f"{name}{path}" for name, part in parts for path in pytrees.paths(part)]
     values, avals = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
 
-    def trace(types: Sequence[ParameterType]) -> Staged:
+    def trace(types: Sequence[TracedType]) -> Staged:
         return stage(
             lambda *tracers: body(
                 **dict(zip(operands, pytrees.unflatten(spec, tracers), strict=True))

@@ -111,7 +111,7 @@ def _main(title: str, found: object) -> object:
 def _results(title: str, function: Function, given: object) -> object:
     """Returns the types that a function gives, without adding anything to the trace."""
     leaves, spec = pytrees.flatten(given)
-    types = [(x.shape, x.dtype, x.weak) for x in leaves]
+    types = [(x.shape, x.dtype, x.weak, x.sharding_type) for x in leaves]
     staged: Staged = stage(
         lambda *flat: function(pytrees.unflatten(spec, flat)),
         make_parameters(types, [f"x[{i}]" for i in range(len(types))]),

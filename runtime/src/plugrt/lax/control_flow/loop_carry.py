@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
+from plugrt.errors import DtypeError, NotAnArray, ShapeError, ShardingTypeError, StructureError
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
@@ -57,6 +57,8 @@ class Carry:
 
     def _check_leaf(self, i: int, found: Tracer) -> Tracer:
         expected = self.leaves[i]
+        if found.shape == expected.shape and found.sharding_type != expected.sharding_type:
+            raise ShardingTypeError(self._type_change_message(i, found))
         if found.shape == expected.shape and found.dtype == expected.dtype:
             if expected.weak and not found.weak:  # from now on strongly typed
                 self._wanted[i] = expected.dtype
@@ -73,12 +75,11 @@ class Carry:
         raise DtypeError(self._type_change_message(i, found))
 
     def _type_change_message(self, i: int, found: Tracer) -> str:
-        went_in = TensorType(self.leaves[i].shape, self.leaves[i].dtype)
-        came_out = TensorType(found.shape, found.dtype)
+        went_in, came_out = map(_describe_type, (self.leaves[i], found))
         return (
             f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as "
             f"{went_in} and comes out as {came_out}; convert one (lax.convert_element_type, "
-            "reshape) so that both are equal"
+            "reshape, reshard) so that both are equal"
         )
 
     def settle_dtypes(self) -> bool:
@@ -91,6 +92,12 @@ class Carry:
         is_settled = not self._wanted
         self._wanted = {}
         return is_settled
+
+
+def _describe_type(x: Tracer) -> str:
+    sharding = x.sharding_type
+    divided = f" divided as {sharding.spec!r}" if sharding and sharding.spec.axis_names else ""
+    return f"{TensorType(x.shape, x.dtype)}{divided}"
 
 
 def describe(spec: pytrees.PyTreeSpec) -> str:

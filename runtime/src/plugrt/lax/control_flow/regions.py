@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from plugrt.errors import TracingError
+from plugrt.execution.shardings.named_sharding import NamedSharding
+from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing.emit import active_trace
@@ -44,12 +45,16 @@ class Body:
         self.block.append_to(region)
 
 
-def new_argument(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tracer:
-    """Adds an argument of this type to the block that is being traced."""
+def new_argument(count: int, like: Tracer) -> Tracer:
+    """Adds an argument to the block that is being traced: so many arrays of a type, stacked."""
     trace = active_trace()
     assert trace.scope is not None
-    argument_type = trace.mlir_type(shape, dtype)
-    return Tracer(trace.scope.block.add_argument(argument_type, trace.location()), trace)
+    argument_type = trace.mlir_type((count, *like.shape), like.dtype)
+    argument = trace.scope.block.add_argument(argument_type, trace.location())
+    if (of_one := like.sharding_type) is not None and trace.types is not None:
+        stacked = NamedSharding(of_one.mesh, PartitionSpec(None, *of_one.spec))
+        trace.types.set(argument, stacked)
+    return Tracer(argument, trace)
 
 
 class RegionHolder:
@@ -67,6 +72,10 @@ class RegionHolder:
         types = [trace.mlir_type(x.shape, x.dtype) for x in like]
         where = [trace.location()] * len(types)
         block = ir.Block.create_at_start(self._free.pop(), types, where)
+
+        if trace.types is not None:
+            for argument, x in zip(block.arguments, like, strict=True):
+                trace.types.set(argument, x.sharding_type)
 
         def build(_: Scope) -> Body:
             arguments = [
@@ -113,4 +122,6 @@ def region_holder(bodies: int) -> Iterator[RegionHolder]:
     try:
         yield RegionHolder(operation)
     finally:
+        if trace.types is not None:
+            trace.types.forget(operation)
         operation.erase()

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from plugrt.execution.arrays.arguments import ParameterType, read_arguments
+from plugrt.execution.arrays.arguments import TracedType, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import static_key
@@ -75,7 +75,7 @@ def call_on_replicas(
         found.append(function(*given_args, **given_kwargs))
         return found[-1]
 
-    def trace(types: Sequence[ParameterType]) -> Staged:
+    def trace(types: Sequence[TracedType]) -> Staged:
         names = [f"x{i}" for i in range(len(types))]
         return stage(call, make_parameters(types, names), name=title, axes=replica_axes(here))
 

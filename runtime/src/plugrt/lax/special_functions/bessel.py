@@ -16,10 +16,9 @@ from plugrt.array_api.elementwise.float_properties import maximum, minimum
 from plugrt.array_api.searching import where
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.lax.special_functions.chebyshev import Real, evaluate, interpolate
-from plugrt.tracing.emit import strong
+from plugrt.tracing.emit import in_wide_floats, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import in_wide_floats
 
 _BORDER = 8.0
 _DEGREES = {4: (17, 7), 8: (29, 24)}

@@ -16,10 +16,9 @@ from plugrt.lax.special_functions.gamma_function import (
     stirling_remainder,
 )
 from plugrt.lax.special_functions.iterations import continued_fraction
-from plugrt.tracing.emit import full
+from plugrt.tracing.emit import full, in_wide_floats
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import in_wide_floats
 
 
 @operation

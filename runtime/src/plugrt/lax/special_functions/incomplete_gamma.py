@@ -23,10 +23,9 @@ from plugrt.lax.special_functions.gamma_function import (
 )
 from plugrt.lax.special_functions.iterations import continued_fraction, power_series
 from plugrt.lax.unary import erfc
-from plugrt.tracing.emit import full
+from plugrt.tracing.emit import full, in_wide_floats
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import in_wide_floats
 
 HUGE = 1e6
 """From here on the values come of Temme's expansion."""

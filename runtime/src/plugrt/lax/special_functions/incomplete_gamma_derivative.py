@@ -18,10 +18,9 @@ from plugrt.lax.special_functions.gamma_function import LARGE, log1p_minus, stir
 from plugrt.lax.special_functions.incomplete_gamma import HUGE, density, uniform_correction
 from plugrt.lax.special_functions.iterations import State, iterate, keep_from_zero
 from plugrt.lax.unary import digamma
-from plugrt.tracing.emit import full
+from plugrt.tracing.emit import full, in_wide_floats
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.tracing.wide_floats import in_wide_floats
 
 _NEAR = 0.1
 """How far x / a may be from 1 for Temme's expansion; beyond, the others converge fast."""
