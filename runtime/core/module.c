@@ -30,6 +30,8 @@ static PyMethodDef functions[] = {
      "set_aval_class(cls): of what arrays have that are read and waited for here."},
     {"make_array", (PyCFunction)(void (*)(void))make_array, METH_FASTCALL,
      "make_array(held, aval): an array of the class of these."},
+    {"replace_held", replace_held, METH_VARARGS,
+     "replace_held(array, held): replaces the buffers of an array, and forgets its host copy."},
     {"set_deletion_class", set_deletion_class, METH_VARARGS,
      "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,

@@ -1,10 +1,10 @@
 /* Made by generate.py from the other files here; do not edit. */
 static const char core_sources[] =
-    "arrays/array.c d697c7ca4d90\n"
+    "arrays/array.c b9b705d3eb85\n"
     "arrays/array_buffer.c 6f18977c9d47\n"
     "arrays/array_host.c e5503fa2c645\n"
     "arrays/array_wait.c 6614b74d2a21\n"
-    "arrays/arrays.h bef55f5eabd1\n"
+    "arrays/arrays.h 0baccdad1151\n"
     "arrays/aval.c 3a997ea8e693\n"
     "arrays/collect_held.c 5ae93b437e96\n"
     "arrays/copy.c f409a1479408\n"
@@ -68,7 +68,7 @@ static const char core_sources[] =
     "library/trampolines.cc e957865cc359\n"
     "library/view.c e913985007a1\n"
     "library/wait.c 4b9f7936e2ac\n"
-    "module.c 4f9aa94a9368\n"
+    "module.c 3cdf79832f4f\n"
     "pjrt.h 03d1cc12e76e\n"
     "sizes.h f0ce231aa8b3\n"
     "values/dtypes.c 2d079ba8b392\n"

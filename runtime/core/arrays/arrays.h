@@ -43,6 +43,8 @@ int add_shards_wait(PyObject *module);
 int add_aval(PyObject *module);
 int add_function_reader(PyObject *module);
 PyObject *make_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* replace_held(array, held): replaces the buffers of an array, and forgets its host copy. */
+PyObject *replace_held(PyObject *module, PyObject *args);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
 PyObject *set_aval_class(PyObject *module, PyObject *cls);
 PyObject *set_deletion_class(PyObject *module, PyObject *args);

@@ -257,7 +257,7 @@ AS_JAX = [
     "api.device_put(object())", "api.device_put(x, 'cpu')", "api.device_put(x, 3)",
     "api.devices('no_such_platform')", "api.local_devices(process_index=9)",
     "api.local_devices(process_index='a')", "xp.asarray(x)[9]", "xp.asarray(x)['a']",
-    "xp.asarray(x)[0, 0, 0]", "xp.asarray(x)[1.5]", "xp.asarray(x).__setitem__(0, 1)",
+    "xp.asarray(x)[0, 0, 0]", "xp.asarray(x)[1.5]",
     "xp.asarray(x).at[0].set('a')", "xp.asarray(x) + 'a'", "xp.asarray(x).reshape('a')",
     "xp.asarray(x).sum(axis=9)", "bool(xp.asarray(x))", "float(xp.asarray(x))",
     "xp.asarray(x).item()", "len(xp.asarray(1.0))", "list(xp.asarray(1.0))",

@@ -21,7 +21,7 @@ from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.elementwise import complex as elementwise_complex
 from plugrt.array_api.elementwise import float_properties, rounding
 from plugrt.array_api.indexing import functions
-from plugrt.array_api.indexing.at import IndexUpdateHelper
+from plugrt.array_api.indexing.at import IndexUpdateHelper, setitem
 from plugrt.array_api.reduction_methods import REDUCTION_METHODS, refuse_out
 from plugrt.errors import InvalidArgument
 from plugrt.tracing.promotion import default_int
@@ -162,7 +162,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "__round__": __round__,
     "__getitem__": functions.getitem,
     "__iter__": iterate,
-    "__setitem__": functions._setitem,
+    "__setitem__": setitem,
     "astype": astype,
     "clip": clip,
     "conj": conj,

@@ -4,11 +4,11 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 """
 
 SOURCES = """\
-arrays/array.c d697c7ca4d90
+arrays/array.c b9b705d3eb85
 arrays/array_buffer.c 6f18977c9d47
 arrays/array_host.c e5503fa2c645
 arrays/array_wait.c 6614b74d2a21
-arrays/arrays.h bef55f5eabd1
+arrays/arrays.h 0baccdad1151
 arrays/aval.c 3a997ea8e693
 arrays/collect_held.c 5ae93b437e96
 arrays/copy.c f409a1479408
@@ -72,7 +72,7 @@ library/references.c 4ef5ae791dfc
 library/trampolines.cc e957865cc359
 library/view.c e913985007a1
 library/wait.c 4b9f7936e2ac
-module.c 4f9aa94a9368
+module.c 3cdf79832f4f
 pjrt.h 03d1cc12e76e
 sizes.h f0ce231aa8b3
 values/dtypes.c 2d079ba8b392

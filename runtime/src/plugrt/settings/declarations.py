@@ -263,6 +263,10 @@ class Config(Options):
         "JAX_DISABLE_JIT", BOOLEAN, False,
         "Whether jitted functions run operation by operation.", traced=True,
     )  # fmt: skip
+    read_only_arrays = option(
+        "PLUGRT_READ_ONLY_ARRAYS", BOOLEAN, False,
+        "Whether x[key] = value raises, as in JAX.", traced=True,
+    )  # fmt: skip
     debug_nans = option(
         "JAX_DEBUG_NANS", BOOLEAN, False,
         "Whether results are checked for NaN, and the operation that made one is found.",

@@ -53,6 +53,7 @@ class OptionValues(TypedDict, total=False):
         Literal["default", "bfloat16", "high", "tensorfloat32", "highest", "float32"] | None
     )
     disable_jit: bool
+    read_only_arrays: bool
     debug_nans: bool
     debug_infs: bool
     transfer_guard: Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
@@ -170,6 +171,7 @@ class TypedOptions(Options):
             "jax_force_tpu_init",
             "disable_jit",
             "jax_disable_jit",
+            "read_only_arrays",
             "debug_nans",
             "jax_debug_nans",
             "debug_infs",

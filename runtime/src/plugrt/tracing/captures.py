@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_making import snapshot
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.arrays.aval import sharding_type
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
@@ -68,10 +69,11 @@ set_lift(_lift)
 
 
 def _capture(array: Array) -> Tracer:
-    found = active_trace().captured.get(id(array))
+    held = array._held()
+    key = (id(held), id(array._aval))
+    found = active_trace().captured.get(key)
     if found is None:
-        array._live()
-        return _add_parameter(array, array)
+        return _add_parameter(held, snapshot(array), key)
     tracer: Tracer = found.tracer
     return tracer
 
@@ -101,7 +103,7 @@ def _capture_constant(constant: HostConstant) -> Tracer:
     return tracer
 
 
-def _add_parameter(source: object, data: Array | HostConstant) -> Tracer:
+def _add_parameter(source: object, data: Array | HostConstant, key: object = None) -> Tracer:
     trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
@@ -109,7 +111,7 @@ def _add_parameter(source: object, data: Array | HostConstant) -> Tracer:
         trace.typed_over(sharding.mesh).set(value, sharding)
     tracer = Tracer(value, trace, weak=type(data) is Array and data._aval.weak)
     tracer.scope = root
-    trace.captured[id(source)] = Captured(source, data, value, tracer)
+    trace.captured[key or id(source)] = Captured(source, data, value, tracer)
     return tracer
 
 

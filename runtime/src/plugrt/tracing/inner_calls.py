@@ -22,7 +22,7 @@ from plugrt.tracing.emit import constant, strong
 from plugrt.tracing.operation_claims import AnyClaim
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
-from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.tracer import Tracer, with_own_tracers
 
 
 def types_in_trace(tracers: Sequence[Tracer]) -> tuple[TracedType, ...]:
@@ -74,8 +74,9 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
         "constant": closed_over,
         "literal": literals,
     }
+    given = [*arguments, *closed_over]
     outputs = [
-        _restore_weakness(sources[origin][i], t.dtype, weak)
+        with_own_tracers(_restore_weakness(sources[origin][i], t.dtype, weak), given)
         for (origin, i), t, weak in zip(
             plan.sources, staged.output_types, staged.weak_outputs, strict=True
         )

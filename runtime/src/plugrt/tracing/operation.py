@@ -37,7 +37,7 @@ from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.trace_function import make_parameters, stage
 from plugrt.tracing.traceable import P, R, Traceable, public_signature
-from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.tracer import Tracer, with_own_tracers
 
 X = TypeVar("X")
 _ONE_ARRAY = ("Tracer", "Array")
@@ -229,6 +229,7 @@ class Operation(Traceable[P, R]):
             result: R = self._body(*args, **kwargs)
         except _FROM_INSIDE as error:
             self._refuse(error, *given)
+        result = with_own_tracers(result, (*args, *kwargs.values()) if kwargs else args)
         if self._eager_only or self._body_decides:
             return result
         return in_weakness(result, self._is_weak(args, kwargs))

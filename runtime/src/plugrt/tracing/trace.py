@@ -119,8 +119,9 @@ class Trace(MappedAxes):
         self.scope: Scope | None = None
         self.root: Scope
         """The body of ``main``."""
-        self.captured: dict[int, Captured] = {}
-        """What the function closed over and is a trailing parameter of the program, by id."""
+        self.captured: dict[object, Captured] = {}
+        """What the function closed over and is a trailing parameter of the program: by id, an array
+        by the ids of its buffers and of its aval."""
         self.aliases: dict[int, Captured] = {}
         """Other objects that are the same as one of these, by id."""
         self.callbacks: dict[int, HostCallback] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from plugrt.execution.placement.device_claims import sharding_claim
 from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
+from plugrt.execution.trees import pytrees
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.diagnostics import file_and_line, name_at
@@ -111,6 +112,13 @@ class Tracer(Methods):
         tracer.origin = ""
         return tracer
 
+    def duplicate(self) -> Tracer:
+        """Returns another tracer of the same value: assigning to one leaves the other."""
+        made = object.__new__(Tracer)
+        for name in _SLOTS:
+            setattr(made, name, getattr(self, name))
+        return made
+
     @property
     def value(self) -> ir.Value:
         """The MLIR value as seen from where the trace is now; raises `LeakedTracer`."""
@@ -121,10 +129,8 @@ class Tracer(Methods):
 
     def in_memory(self, kind: str | None) -> Tracer:
         """Returns the value as one that is in a kind of memory once it is a result."""
-        if kind == self.memory_kind:
-            return self
-        placed = Tracer(self.value, self.trace, weak=self.weak, origin=self.origin)
-        placed.scalar, placed.memory_kind = self.scalar, kind
+        placed = self.duplicate()
+        placed.memory_kind = kind
         return placed
 
     def constrained(self, sharding: Sharding, what: str) -> Tracer:
@@ -152,7 +158,7 @@ class Tracer(Methods):
             value = trace.claims.add_to_value(self.value, claim, trace.location())
         else:  # it stays a number, which adapts to the dtype of others
             trace.claims.add(claim)
-            return self
+            return self.duplicate()
         return Tracer(value, trace, weak=self.weak, origin=self.origin)
 
     @property
@@ -278,10 +284,10 @@ class Tracer(Methods):
         return self._scalar("formatted number") if spec else str(self)
 
     def __copy__(self) -> Tracer:
-        return self  # unlike an array it is never deleted
+        return self.duplicate()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Tracer:
-        return self
+        return self.duplicate()
 
     def __reduce__(self) -> Any:
         self._refuse("a pickle was asked for", "leave this part outside")
@@ -292,8 +298,29 @@ class Tracer(Methods):
 
 
 Array.tracer_class = Tracer
+_SLOTS = [name for name in Tracer.__slots__ if name != "__weakref__"]
 
 
+def with_own_tracers(result: Any, given: Sequence[Any]) -> Any:
+    """Returns the results of a function with other tracers in the place of its arguments.
+
+    Either may be assigned to. ``given`` are the arguments, whose containers hold tracers as well.
+    """
+    if type(result) is Tracer:
+        return result.duplicate() if _is_among(result, given) else result
+    if type(result) in _CONTAINERS and any(_is_among(x, given) for x in pytrees.leaves(result)):
+        return pytrees.map(lambda x: with_own_tracers(x, given), result)
+    return result
+
+
+def _is_among(x: object, given: Any) -> bool:
+    for one in given:
+        if one is x or (type(one) in _CONTAINERS and any(x is y for y in pytrees.leaves(one))):
+            return True
+    return False
+
+
+_CONTAINERS = (tuple, list, dict)
 _FAR = 1000
 """The number of operations after which the search for arguments stops."""
 

@@ -10,6 +10,7 @@ from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
+from plugrt.execution.launches.pipeline import count_assignments
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
@@ -24,7 +25,7 @@ from plugrt.tracing.inner_calls import call_in_trace, types_in_trace
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.traceable import P, R
-from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.tracer import Tracer, with_own_tracers
 from plugrt.transforms.call_arguments import ArgumentRules
 from plugrt.transforms.jit_formats import (
     FormatPrefix,
@@ -105,7 +106,8 @@ class JitFunction(StagedFunction[P, R]):
         if self._formats is not None:
             tracers = constrain_arguments(self._formats[0], bound, tracers, title)
         if self._inline:
-            results = self._make_flat(bound)(*tracers)
+            given = [tracer.duplicate() for tracer in tracers]  # which the function may assign to
+            results = with_own_tracers(self._make_flat(bound)(*given), given)
         else:
             results = call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
         if self._formats is not None:
@@ -123,10 +125,11 @@ class JitFunction(StagedFunction[P, R]):
         key = (_token().trace, head, *types)
         staged = self._pipeline.traces.get(key)
         if staged is None:
-            function = self._make_flat(bound)
+            before, function = count_assignments(), self._make_flat(bound)
             staged = self._stage(function, bound, types, trace.axes, trace.mesh)
             if not any(type(constant) is Tracer for constant in staged.plan.constants):
-                self._pipeline.traces.keep(key, staged)
+                self._pipeline.traces.keep(key, self._pipeline.remember_captured(staged))
+                self._pipeline.forget_since(before)
         return staged
 
     def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.execution.arrays.arguments import TracedType, read_arguments
+from plugrt.execution.arrays.array_making import with_own_arrays
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
@@ -178,7 +179,11 @@ class StagedFunction(Traceable[P, R]):
     """Whether ``config.disable_jit`` has the function run operation by operation."""
 
     def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function operation by operation, under ``config.disable_jit``."""
+        """Calls the function operation by operation, under ``config.disable_jit``.
+
+        It gets arrays of its own, since it may assign to them, as it may to traced ones.
+        """
+        args, kwargs = with_own_arrays((args, kwargs))
         return self._function(*args, **kwargs)
 
     def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:

@@ -1,4 +1,4 @@
-"""``x.at[key].set(values)`` and the other functional updates of immutable arrays."""
+"""``x.at[key].set(values)`` and other updates that return a new array; ``x[key] = values``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.launches.pipeline import forget_traces_of
+from plugrt.execution.shardings.format import Format
+from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.settings.declarations import config
 from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, kind_rank
@@ -171,6 +175,53 @@ class IndexUpdateRef:
             unique=unique_indices,
             out_sharding=out_sharding,
         )
+
+
+def setitem(x: Any, key: object, value: object, /) -> None:
+    """Assigns ``value`` to the elements that ``key`` picks; `docs/arrays.md` has the rules.
+
+    The array gets new buffers, with the result of ``x.at[key].set(values)``. Its shape, dtype and
+    sharding stay. A traced array stands for the result from here on.
+    """
+    if config.read_only_arrays:
+        raise ArgumentTypeError(
+            "x[key] = value with config.read_only_arrays (PLUGRT_READ_ONLY_ARRAYS) set; "
+            "x.at[key].set(value) returns a new array"
+        )
+    if type(x) is Tracer:
+        _assign_in_trace(x, key, value)
+        return
+    if (trace := current_trace()) is not None:
+        raise ArgumentTypeError(
+            f"x[key] = value to {x._aval} while {trace.name!r} is traced: the array is "
+            "not one of that function. Write y = x.at[key].set(value), and return it"
+        )
+    while True:  # again where another thread has assigned meanwhile
+        held = x._held()
+        lives = getattr(x, "_lives", None)
+        new = x.at[key].set(value)
+        old = x._aval
+        if new._aval.sharding is not old.sharding or new._aval.layout is not old.layout:
+            place = old.sharding if old.layout is None else Format(old.layout, old.sharding)
+            new = device_put(new, place)
+        if x._replace(held, new):
+            break
+    if lives is not None:
+        forget_traces_of(lives)
+
+
+def _assign_in_trace(x: Tracer, key: Any, value: Any) -> None:
+    x._live()
+    trace = x.trace
+    captured = any(found.tracer is x for found in trace.captured.values())
+    if captured or x.scope is not trace.scope or current_trace() is not trace:
+        raise ArgumentTypeError(
+            f"x[key] = value to {x!r}, which is of a function around the one that runs (a loop, a "
+            "branch or a nested function): the assignment would not be seen there. Write "
+            "y = x.at[key].set(value), and return it"
+        )
+    new = x.at[key].set(value)
+    x._value, x.scalar, x.origin = new._value, new.scalar, new.origin
 
 
 def _is_mask(key: Any, x: Any, values: Any) -> bool:

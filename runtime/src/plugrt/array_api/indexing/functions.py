@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
 from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, gather, is_filled_out_of_bounds, read
-from plugrt.errors import ArgumentTypeError, AxisError, InvalidIndex, ShapeError
+from plugrt.errors import AxisError, InvalidIndex, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.frames.traceback_filter import filter_traceback
@@ -156,14 +156,6 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
             f"{function} from axis {axis} of x of shape {shape}, which is empty there"
         )
     return False
-
-
-def _setitem(x: object, key: object, value: object, /) -> NoReturn:
-    """Refuses ``x[key] = value`` with a `TypeError` that names the alternative."""
-    raise ArgumentTypeError(
-        "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
-        "array with the elements replaced; .add, .multiply, .min, .max and others work alike"
-    )
 
 
 __all__ = ["getitem", "take", "take_along_axis"]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
+from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array_conversions import Conversions
 from plugrt.execution.arrays.aval import ArrayAval
 from plugrt.execution.arrays.transfer_guard import check_transfer
@@ -87,7 +88,9 @@ class Contents(Conversions):
                 raise
             except DeletedBuffer as error:
                 self._raise_deleted(error)
-            self._extra = host
+            with sharers.lock:
+                if self._shards is held:  # another thread may have assigned to it, or deleted it
+                    self._extra = host
             if start:
                 record_event_duration_secs(
                     monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
@@ -156,9 +159,9 @@ class Contents(Conversions):
     def block_until_ready(self) -> Self:
         """Waits until the contents are there and returns the array; raises if making it failed."""
         start = time.perf_counter() if listening else 0.0
-        shards = self._shards  # not by functions: after a launch each costs a microsecond
+        held = shards = self._shards  # not by functions: after a launch each costs a microsecond
         if not _is_sequence(type(shards)):
-            shards = self._live()
+            shards = self._open_shards(held) if held is not None else self._live()
         wait = getattr(shards, "block_until_ready", None)
         try:
             if wait is not None:
@@ -172,7 +175,8 @@ class Contents(Conversions):
         except DeletedBuffer as error:
             self._raise_deleted(error)
         if core is not None:
-            self._is_there = True
+            with sharers.lock:
+                self._is_there = self._shards is held
             _keep_waiter(self._aval)
         if start:
             record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)

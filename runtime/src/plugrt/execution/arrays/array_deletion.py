@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, NoReturn
 
 from plugrt.errors import DeletedBuffer
+from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array_contents import Contents
-from plugrt.execution.arrays.sharers import find_sharers, keep_ended, tie_parts
+from plugrt.execution.arrays.sharers import (
+    find_sharers,
+    keep_ended,
+    keep_sharer,
+    leave_sharers,
+    tie_parts,
+)
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import our_files, user_frame
-from plugrt.lifetime.forks import call_in_child
 from plugrt.native.native_core import core
-
-# Process-wide: arrays of all clients share buffers by the same steps.
-sharers_lock = threading.RLock()
-"""Held while buffers become another array's too, and to take them: who looks finds who has them.
-
-A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
-"""
-
-
-@call_in_child  # a thread that it lacks may have the lock
-def _renew_lock() -> None:
-    global sharers_lock
-    sharers_lock = threading.RLock()
 
 
 @with_checked_methods
@@ -48,7 +40,7 @@ class Deletable(Contents):
         ``make_array_from_single_device_arrays``; it ends with each of them. A second call does
         nothing; use afterwards raises.
         """
-        with sharers_lock:
+        with sharers.lock:
             held, self._shards = self._shards, None
             if held is None:
                 if isinstance(loss := self._extra, Deletion):
@@ -67,7 +59,7 @@ class Deletable(Contents):
         return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
 
     def _deleted_message(self) -> str:
-        with sharers_lock:  # who deletes or takes it right now says why before the end
+        with sharers.lock:  # who deletes or takes it right now says why before the end
             held, loss = self._shards, self._extra
         if isinstance(loss, Deletion):
             return f"{self._what()} was {loss}; it cannot be used again"
@@ -98,7 +90,7 @@ class Deletable(Contents):
 
     def _lose(self, loss: Deletion) -> bool:
         """Marks it as lost, and all that end with it; returns whether another has its buffers."""
-        with sharers_lock:
+        with sharers.lock:
             tied, shared = find_sharers(self)
             for other in tied:
                 other._mark_lost(loss)
@@ -107,13 +99,36 @@ class Deletable(Contents):
 
     def _keep_parts(self, parts: Sequence[object], held: object) -> None:
         """Has parts, made of what this array had when asked, ``held``, end with it."""
-        with sharers_lock:
+        with sharers.lock:
             tie_parts(self, parts)
         if self._shards is not held:  # another thread has ended it, which did not know of these
             raise DeletedBuffer(self._deleted_message())
 
+    def _replace(self, held: object, new: Deletable) -> bool:
+        """Gives the array what another of the same aval has, in place of ``held``.
+
+        Returns whether it had that; it has not where another thread assigned or deleted meanwhile.
+        """
+        with sharers.lock:
+            if self._shards is not held or new._shards is None:
+                return False
+            leave_sharers(self)
+            replace_held(self, new._shards)
+            if getattr(new, "_sharers", None) is not None:  # as where no element was picked
+                keep_sharer(new, self)
+        return True
+
     def _mark_lost(self, loss: Deletion) -> None:
         self._shards, self._extra = None, loss
+
+
+def replace_held(array: Deletable, held: object) -> None:
+    """Replaces the buffers of an array, and forgets its host copy; in the core in one step."""
+    array._shards, array._extra = held, None
+
+
+if core is not None and not TYPE_CHECKING:
+    replace_held = core.replace_held
 
 
 class PythonDeletion:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from plugrt.errors import DeletedBuffer, Unimplemented
-from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array import Array, array_holding, new_array
 from plugrt.execution.arrays.aval import ArrayAval, intern_aval
-from plugrt.execution.arrays.sharers import keep_sharer, tie_whole
+from plugrt.execution.arrays.sharers import keep_sharer, tie_copy, tie_whole
 from plugrt.execution.compilation.buffer_copy import relayout
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
+from plugrt.execution.trees import pytrees
 from plugrt.interface import Buffer, Layout, Shards
 
 
@@ -25,10 +27,31 @@ def share_buffers(array: Array, aval: ArrayAval) -> Array:
     Raises:
         DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
     """
-    with array_deletion.sharers_lock:
+    with sharers.lock:
         held = array._held()
         made = array_holding(held, aval)
         keep_sharer(array, made)
+    _require_held(array, held)
+    return made
+
+
+def with_own_arrays(tree: Any) -> Any:
+    """Returns a pytree with other arrays of the same buffers: assigning to them leaves these."""
+    return pytrees.map(lambda x: share_buffers(x, x._aval) if type(x) is Array else x, tree)
+
+
+def snapshot(array: Array) -> Array:
+    """Returns another array of the same buffers, which keeps them when this one is assigned to.
+
+    Until then deleting or donating one ends the other.
+
+    Raises:
+        DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
+    """
+    with sharers.lock:
+        held = array._held()
+        made = array_holding(held, array._aval)
+        tie_copy(array, made)
     _require_held(array, held)
     return made
 
@@ -42,7 +65,7 @@ def share_parts(made: Array, array: Array, held: object) -> Array:
     Raises:
         DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
     """
-    with array_deletion.sharers_lock:
+    with sharers.lock:
         keep_sharer(array, made)
     _require_held(array, held)
     return made
@@ -54,7 +77,7 @@ def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> A
     Raises:
         DeletedBuffer: one of them was deleted or donated since, perhaps by another thread.
     """
-    with array_deletion.sharers_lock:
+    with sharers.lock:
         tie_whole(made, parts)
     for part, had in zip(parts, held, strict=True):
         _require_held(part, had)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType, ModuleType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Literal,
-    NoReturn,
     Protocol,
     Self,
     SupportsIndex,
@@ -212,10 +210,8 @@ class Operators:
     def __getitem__(self, key: Key, /) -> Self:
         raise NotImplementedError
 
-    if not TYPE_CHECKING:  # to a type checker, arrays cannot be written to
-
-        def __setitem__(self, key: Key, value: Values, /) -> NoReturn:
-            raise NotImplementedError
+    def __setitem__(self, key: Key, value: Values, /) -> None:
+        raise NotImplementedError
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         raise NotImplementedError

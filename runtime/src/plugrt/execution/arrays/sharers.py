@@ -3,17 +3,34 @@
 Each array refers to the list of those that it may share with, by weak references, and to its lives,
 one for each part, where a part of it is an array as well. Those that have a life in common end
 together, as in JAX: an array and a part of it, or what was made of that. Others outlive each other:
-what a program passed on, what was put or sliced. Callers hold `array_deletion.sharers_lock`.
+what a program passed on, what was put or sliced. Callers hold `lock`. An array that is assigned to
+has other buffers, and shares no more.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from plugrt.lifetime.forks import call_in_child
+
 Array = Any
 """An `Array`, whose class is above this module."""
+
+# Process-wide: arrays of all clients share buffers by the same steps.
+lock = threading.RLock()
+"""Held while an array gets, loses or shares buffers: who looks finds who has them.
+
+A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
+"""
+
+
+@call_in_child  # a thread that it lacks may have the lock
+def _renew_lock() -> None:
+    global lock
+    lock = threading.RLock()
 
 
 def keep_sharer(array: Array, made: Array) -> None:
@@ -44,6 +61,32 @@ def tie_parts(whole: Array, parts: Sequence[Array]) -> None:
     for part, life in zip(parts, lives, strict=True):
         part._lives = (life,)
         keep_sharer(whole, part)
+
+
+def tie_copy(array: Array, made: Array) -> None:
+    """Has an array of the same buffers end with another."""
+    lives = getattr(array, "_lives", None)
+    if lives is None:
+        devices = array._aval.sharding.addressable_devices
+        lives = array._lives = tuple([object() for _ in devices])
+    made._lives = lives
+    keep_sharer(array, made)
+
+
+def ends_with(array: Array, other: Array) -> bool:
+    """Whether two arrays are the same, or one was tied to the other by `tie_copy`."""
+    lives = getattr(array, "_lives", None)
+    return array is other or (lives is not None and lives is getattr(other, "_lives", None))
+
+
+def leave_sharers(array: Array) -> None:
+    """Has an array share nothing any more; those that did still share with each other."""
+    sharers = getattr(array, "_sharers", None)
+    if sharers is not None:
+        sharers[:] = [sharer for sharer in sharers if sharer() is not array]
+        del array._sharers
+    if getattr(array, "_lives", None) is not None:
+        del array._lives
 
 
 def tie_whole(whole: Array, parts: Sequence[Array]) -> None:

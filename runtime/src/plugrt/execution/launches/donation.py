@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.array import Array, array_holding, duplicate
 from plugrt.execution.arrays.array_deletion import Deletion
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.arrays.sharers import find_sharers
+from plugrt.execution.arrays.sharers import ends_with, find_sharers
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.sharding_base import Sharding
@@ -128,7 +128,7 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
 
     By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
     """
-    with array_deletion.sharers_lock:
+    with sharers.lock:
         held = array._shards
         if held is None:
             raise DeletedBuffer(array._deleted_message())
@@ -169,7 +169,7 @@ def _are_used(tied: Taken) -> bool:
 
 def give_back(taken: Taken) -> None:
     """Gives arrays back what was taken, where they were not deleted meanwhile."""
-    with array_deletion.sharers_lock:
+    with sharers.lock:
         for array, held, extra, loss in reversed(taken):
             if array._extra is loss:
                 array._extra, array._shards = extra, held
@@ -193,7 +193,7 @@ def raise_explained(
     _refuse_deleted(error, values, plan, constants)
     _refuse_given_back(error, values, given, plan)
     for i in plan.donated:
-        if any(values[i] is constant for constant in constants):
+        if any(ends_with(values[i], constant) for constant in constants):
             raise InvalidArgument(
                 f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
                 "the same array, which it then has no more; pass a copy, or use the argument"

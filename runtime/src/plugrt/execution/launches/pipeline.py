@@ -8,7 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from plugrt import monitoring
 from plugrt.base.bounded_cache import BoundedCache
+from plugrt.base.weak_keys import WeakKeys
 from plugrt.execution.arrays.arguments import TracedType, as_arrays, traced_types
+from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, is_transfer
 from plugrt.execution.executables.launch_log import LaunchLog
@@ -66,7 +68,10 @@ class Pipeline(Generic[T]):
             program = load(traced, place(traced, avals))
             return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
 
-        return self.calls.get_or_make(key, make)
+        before = count_assignments()
+        runner = self.calls.get_or_make(key, make)
+        self.forget_since(before)
+        return runner
 
     def trace_anew(
         self,
@@ -93,13 +98,51 @@ class Pipeline(Generic[T]):
     ) -> T:
         """Returns the function traced for arguments of these avals."""
         types = traced_types(avals)
-        return self.traces.get_or_make((config.token().trace, head, *types), lambda: trace(types))
+        before = count_assignments()
+
+        key = (config.token().trace, head, *types)
+        traced = self.traces.get_or_make(key, lambda: self.remember_captured(trace(types)))
+        self.forget_since(before)
+        return traced
+
+    def remember_captured(self, traced: T) -> T:
+        """Returns a traced function that is to be kept until an array it captured changes."""
+        lives = [c._lives for c in traced.plan.constants if type(c) is Array]
+        if lives:
+            _capturing.keep(self, set()).update(lives)
+        return traced
+
+    def forget_since(self, before: int) -> None:
+        """Empties all caches if an array was assigned to that a trace meanwhile may have read."""
+        if _assigned[0] != before and _capturing.find(self):
+            self.clear()
 
     def clear(self) -> None:
         """Empties all caches."""
         self.calls.clear()
         self.traces.clear()
         self.compiled.clear()
+
+
+# Process-wide: functions of all modules close over arrays, whose lives say which arrays these are.
+_capturing: WeakKeys[Pipeline[Any], set[tuple[object, ...]]] = WeakKeys()
+# Process-wide: by threads that trace while another assigns.
+_assigned = [0]
+
+
+def count_assignments() -> int:
+    """Returns how often an array was assigned to that a function had closed over."""
+    return _assigned[0]
+
+
+def forget_traces_of(lives: tuple[object, ...]) -> None:
+    """Drops the traces of functions that closed over the array with these lives: it has changed."""
+    _assigned[0] += 1
+    for reference, known in [*_capturing.items()]:
+        pipeline = reference()
+        if pipeline is not None and lives in known:
+            known.clear()
+            pipeline.clear()
 
 
 def make_runner(

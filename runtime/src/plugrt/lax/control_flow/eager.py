@@ -18,6 +18,7 @@ from typing import Any
 from plugrt.base.weak_keys import WeakKeys
 from plugrt.errors import ArgumentTypeError, ConcretizationError, NotAnArray
 from plugrt.execution.arrays.arguments import TracedType, read_arguments
+from plugrt.execution.arrays.array_making import with_own_arrays
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.float_checks import Rerun, put_host_arrays
 from plugrt.execution.launches.pipeline import Pipeline
@@ -32,6 +33,7 @@ from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.trace_function import make_parameters, stage
+from plugrt.tracing.tracer import with_own_tracers
 
 InPython = Callable[..., Any]
 """Takes the functions and, by name, the operands; it must not hold the functions itself."""
@@ -88,11 +90,12 @@ def launch(
         if not callable(function):
             raise ArgumentTypeError(f"{title} takes functions; got {function!r:.60}")
     if current_trace() is not None:
-        return body(**{name: _trace_leaves(title, name, x) for name, x in operands.items()})
+        given = {name: _trace_leaves(title, name, x) for name, x in operands.items()}
+        return with_own_tracers(body(**given), [*given.values()])
     here = current_replicas()
     if in_python is not None and config.disable_jit:
         try:
-            return in_python(functions, **operands)
+            return in_python(functions, **with_own_arrays(operands))
         except ConcretizationError:
             if here is None:
                 raise

@@ -1,0 +1,389 @@
+"""Assignments to arrays, ``x[key] = value``: aliases see them, other arrays keep the old values.
+
+Differs from JAX: `x[key] = value` | a TypeError | assigns, as in NumPy; the buffers stay as they
+are, and the array gets others. `config.read_only_arrays` makes it a TypeError.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax
+from plugrt.sharding import NamedSharding, PartitionSpec
+from support.effort import seeds
+
+DTYPES = (np.float32, np.int32, np.uint8, np.bool_, np.complex64, np.float64, np.float16)
+
+
+def random_array(shape: tuple[int, ...], dtype: type, seed: int) -> Any:
+    """Returns numbers from 0 to 9."""
+    return np.asarray(np.random.RandomState(seed).rand(*shape) * 10).astype(dtype)
+
+
+def random_part(rng: random.Random, n: int, arrays: bool) -> Any:
+    """Returns a key for an axis of n elements."""
+    kind = rng.choice(["slice", "slice", "index", "array"])
+    if kind == "array" and arrays:
+        return np.array(rng.sample(range(n), rng.randint(0, n)), rng.choice([np.int32, np.int64]))
+    if kind == "index" and n:
+        return rng.randrange(-n, n)
+    ends = [None, *range(-n - 2, n + 2)]
+    return slice(rng.choice(ends), rng.choice(ends), rng.choice([None, 1, 2, -1, -2]))
+
+
+def random_key(rng: random.Random, shape: tuple[int, ...]) -> Any:
+    """Returns a mask of the first axes, or keys for some axes, one of them by an array at most."""
+    if shape and rng.random() < 0.2:
+        masked = shape[: rng.randint(1, len(shape))]
+        return np.asarray(np.random.RandomState(rng.randrange(10**6)).rand(*masked) < 0.5)
+    parts: list[Any] = []
+    arrays = rng.random() < 0.5
+    for n in shape[: rng.randint(0, len(shape))]:
+        part = random_part(rng, n, arrays)
+        arrays = arrays and not isinstance(part, np.ndarray)
+        parts.append(part)
+    if rng.random() < 0.3:
+        parts.insert(rng.randint(0, len(parts)), None)
+    if rng.random() < 0.2:
+        parts.append(...)
+    return parts[0] if len(parts) == 1 and parts[0] is not None else tuple(parts)
+
+
+def random_values(rng: random.Random, shape: tuple[int, ...], dtype: type, seed: int) -> Any:
+    """Returns values that broadcast to a shape."""
+    if rng.random() < 0.3:
+        return dtype(3)
+    start = rng.randint(0, len(shape)) if rng.random() < 0.4 else 0
+    return random_array(shape[start:], dtype, seed)
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_assignments_as_numpy(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def assign(x: Any, values: Any, key: Any) -> Any:
+        x[key] = values
+        return x
+
+    for i in range(25):
+        shape = tuple(rng.randint(0, 4) for _ in range(rng.randint(0, 4)))
+        dtype, key = rng.choice(DTYPES), random_key(rng, shape)
+        expected = random_array(shape, dtype, i)
+        values = random_values(rng, expected[key].shape, dtype, i + 1)
+        old, x = expected.copy(), xp.asarray(expected.copy())
+        jitted = plugrt.jit(lambda x, v, key=key: assign(x, v, key))(x, values)
+        view, host = x[...], np.asarray(x)
+        expected[key] = values
+        x[key] = xp.asarray(values) if rng.random() < 0.5 else values
+        np.testing.assert_array_equal(x, expected, err_msg=f"{shape} {dtype} {key}")
+        np.testing.assert_array_equal(jitted, expected, err_msg=f"jitted {shape} {dtype} {key}")
+        np.testing.assert_array_equal(view, old)
+        np.testing.assert_array_equal(host, old)
+        assert (x.shape, x.dtype) == (shape, dtype)
+
+
+def test_an_alias_sees_it() -> None:
+    x = xp.arange(4.0)
+    y = x
+    x[1] = 9
+    assert y is x
+    assert y.tolist() == [0, 9, 2, 3]
+
+
+def test_an_operator_makes_a_new_array() -> None:
+    x = y = xp.arange(4.0)
+    x += 1
+    assert (x.tolist(), y.tolist()) == ([1, 2, 3, 4], [0, 1, 2, 3])
+    x[0] += 5
+    assert x.tolist() == [6, 2, 3, 4]
+
+
+MADE: dict[str, Callable[[Any], Any]] = {
+    "slice": lambda x: x[...],
+    "numpy": np.asarray,
+    "memory": lambda x: np.from_dlpack(x),
+    "operator": lambda x: +x,
+    "copy": lambda x: xp.asarray(x, copy=True),
+    "reshape": lambda x: x.reshape(4),
+    "program": lambda x: plugrt.jit(lambda v: v)(x),
+    "put": lambda x: plugrt.device_put(x, x.device),
+    "part": lambda x: x.addressable_shards[0].data,
+    "branch": lambda x: lax.cond(True, lambda v: v, lambda v: v, x),
+    "loop": lambda x: lax.fori_loop(0, 0, lambda i, v: v, x),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_was_made_of_it_keeps_the_old_values(made: str, traced: bool) -> None:
+    def f(x: Any) -> tuple[Any, Any]:
+        y = MADE[made](x)
+        x[0] = 9
+        return x, y
+
+    if traced and made in ("numpy", "memory", "put", "part"):
+        pytest.skip("no tracer has it")
+    x, y = (plugrt.jit(f) if traced else f)(xp.arange(4.0))
+    assert ([*map(float, x)], [*map(float, y)]) == ([9, 1, 2, 3], [0, 1, 2, 3])
+
+
+def test_assigning_to_what_was_made_leaves_the_whole() -> None:
+    x = xp.arange(4.0)
+    part = x.addressable_shards[0].data
+    part[0] = 9
+    assert (x.tolist(), part.tolist()) == ([0, 1, 2, 3], [9, 1, 2, 3])
+    x.delete()
+    assert part.tolist() == [9, 1, 2, 3]
+
+
+def test_values_of_a_higher_kind_are_refused() -> None:
+    x = xp.arange(4)
+    with pytest.raises(TypeError, match="float32"):
+        x[0] = xp.asarray(1.5)
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_the_place_stays() -> None:
+    devices = plugrt.devices()
+    if len(devices) < 2:
+        pytest.skip("no second device here")
+    mesh = plugrt.make_mesh((2,), ("x",))
+    divided = NamedSharding(mesh, PartitionSpec("x"))
+    x = plugrt.device_put(np.arange(8.0, dtype=np.float32), divided)
+    aval = x.aval
+    x[1:3] = 7
+    assert x.aval is aval
+    assert [part.data.tolist() for part in x.addressable_shards] == [[0, 7, 7, 3], [4, 5, 6, 7]]
+    one = xp.arange(4.0)
+    one[0] = plugrt.device_put(np.float32(5), devices[1])
+    assert one.devices() == {devices[0]}
+    assert not one.committed
+
+
+def test_an_array_that_is_gone() -> None:
+    x = xp.arange(4.0)
+    x.delete()
+    with pytest.raises(plugrt.errors.DeletedBuffer):
+        x[0] = 1
+
+
+def test_deleting_it_afterwards_leaves_what_had_its_buffers() -> None:
+    x = xp.arange(4.0)
+    y = plugrt.jit(lambda v: v)(x)
+    x[0] = 1
+    x.delete()
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_an_empty_assignment_shares_and_goes_on_sharing() -> None:
+    x = xp.arange(4.0)
+    x[2:2] = 1
+    y = plugrt.jit(lambda v: v)(x)
+    x[1] = 5
+    assert (x.tolist(), y.tolist()) == ([0, 5, 2, 3], [0, 1, 2, 3])
+
+
+# --- functions that close over an array -------------------------------------------------------
+
+
+def test_a_captured_array_is_traced_again() -> None:
+    x, traces = xp.arange(3.0), []
+
+    @plugrt.jit
+    def f(a: Any) -> Any:
+        traces.append(a)
+        return a + x
+
+    assert f(1.0).tolist() == f(1.0).tolist() == [1, 2, 3]
+    compiled = f.lower(1.0).compile()
+    x[0] = 10
+    assert f(1.0).tolist() == [11, 2, 3]
+    assert len(traces) == 2
+    assert compiled(1.0).tolist() == [1, 2, 3]
+    assert f.lower(1.0).compile()(1.0).tolist() == [11, 2, 3]
+
+
+def test_a_function_within_another_is_traced_again() -> None:
+    x = xp.arange(3.0)
+    inner = plugrt.jit(lambda a: a + x)
+    outer = plugrt.jit(lambda a: inner(a) * 2)
+    loop = plugrt.jit(lambda a: lax.fori_loop(0, 2, lambda i, c: c + x, a))
+    for value in (1.0, 5.0):
+        x[0] = value
+        assert outer(1.0).tolist() == [2 * (1 + value), 4, 6]
+        assert inner(1.0).tolist() == [1 + value, 2, 3]
+        assert loop(xp.zeros(3)).tolist() == [2 * value, 2, 4]
+        assert lax.map(lambda a: a + x[0], xp.zeros(1)).tolist() == [value]
+
+
+def test_other_functions_are_not_traced_again() -> None:
+    x, y, traces = xp.arange(3.0), xp.arange(3.0), []
+
+    @plugrt.jit
+    def f(a: Any) -> Any:
+        traces.append(a)
+        return a + y
+
+    plugrt.jit(lambda a: a + x)(1.0)
+    f(1.0)
+    x[0] = 10
+    f(1.0)
+    assert len(traces) == 1
+
+
+def test_a_returned_capture_is_another_array() -> None:
+    x = xp.arange(3.0)
+    f = plugrt.jit(lambda: x)
+    f()[0] = 9
+    assert (f().tolist(), x.tolist()) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_a_captured_array_that_is_deleted() -> None:
+    x = xp.arange(3.0)
+    f = plugrt.jit(lambda a: a + x)
+    f(1.0)
+    x.delete()
+    with pytest.raises(plugrt.errors.DeletedBuffer):
+        f(1.0)
+
+
+def test_traces_do_not_keep_an_array() -> None:
+    x = xp.arange(3.0)
+    f = plugrt.jit(lambda a, x=x: a + x)
+    f(1.0)
+    x[0] = 4
+    gone = weakref.ref(x)
+    del x, f
+    gc.collect()
+    assert gone() is None
+
+
+# --- within a trace ---------------------------------------------------------------------------
+
+
+def test_a_jitted_function_assigns_to_its_arguments_alone() -> None:
+    def f(x: Any) -> Any:
+        y = x
+        x[0] = x[1] * 2
+        return y
+
+    x = xp.arange(3.0)
+    for run in (plugrt.jit(f), plugrt.jit(plugrt.jit(f))):
+        assert run(x).tolist() == [2, 1, 2]
+    for inline in (False, True):
+        inner = plugrt.jit(f, inline=inline)
+        both = plugrt.jit(lambda x, inner=inner: (inner(x), x))
+        assert [part.tolist() for part in both(x)] == [[2, 1, 2], [0, 1, 2]]
+    with plugrt.disable_jit():
+        assert plugrt.jit(f)(x).tolist() == [2, 1, 2]
+    assert x.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+def test_bodies_of_loops_assign_to_what_they_carry(disabled: bool) -> None:
+    def body(i: Any, carry: Any) -> Any:
+        carry[i] = i * 10.0
+        return carry
+
+    x = xp.zeros(4)
+    with plugrt.disable_jit(disabled):
+        assert lax.fori_loop(0, 3, body, x).tolist() == [0, 10, 20, 0]
+    assert plugrt.jit(lambda x: lax.fori_loop(0, 3, body, x))(x).tolist() == [0, 10, 20, 0]
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def _in_loop(x: Any) -> Any:
+    def body(i: Any, carry: Any) -> Any:
+        x[0] = i
+        return carry
+
+    return lax.fori_loop(0, 3, body, x)
+
+
+def _in_branch(x: Any) -> Any:
+    return lax.cond(x[0] > 0, lambda: x.__setitem__(0, 1), lambda: None)
+
+
+def _in_function(x: Any) -> Any:
+    return plugrt.jit(lambda v: x.__setitem__(0, v))(x[1])
+
+
+@pytest.mark.parametrize("f", [_in_loop, _in_branch, _in_function])
+def test_assignments_to_a_tracer_from_within_are_refused(f: Any) -> None:
+    with pytest.raises(TypeError, match=r"x\.at\[key\]\.set"):
+        plugrt.jit(f)(xp.zeros(3))
+
+
+def test_assignments_to_an_array_from_a_trace_are_refused() -> None:
+    x = xp.zeros(3)
+    for assign in (lambda v: x.__setitem__(0, v), lambda v: xp.asarray(x).__setitem__(0, v)):
+        with pytest.raises(TypeError, match=r"x\.at\[key\]\.set"):
+            plugrt.jit(assign)(1.0)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_a_tracer_of_an_ended_trace() -> None:
+    kept: list[Any] = []
+    plugrt.jit(lambda x: kept.append(x))(xp.zeros(3))
+    with pytest.raises(plugrt.errors.LeakedTracer):
+        kept[0][0] = 1
+
+
+# --- settings and threads ---------------------------------------------------------------------
+
+
+def test_read_only_arrays() -> None:
+    x = xp.zeros(3)
+    with plugrt.config.override(read_only_arrays=True):
+        with pytest.raises(TypeError, match="read_only_arrays"):
+            x[0] = 1
+        with pytest.raises(TypeError, match="read_only_arrays"):
+            plugrt.jit(lambda x: x.__setitem__(0, 1))(x)
+    x[0] = 1
+    assert x.tolist() == [1, 0, 0]
+
+
+def test_threads_see_whole_assignments_and_lose_none() -> None:
+    x = xp.zeros(64)
+    f = plugrt.jit(lambda v: v + 0)
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            for values in (np.asarray(x), np.asarray(f(x)), np.asarray(x.block_until_ready())):
+                if len({*values[32:].tolist()}) != 1:
+                    wrong.append(values)
+
+    def assign(i: int) -> None:
+        for n in range(20):
+            x[i] = n
+            x[32:] = n
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    writers = [threading.Thread(target=assign, args=(i,)) for i in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in (*readers, *writers):
+            thread.start()
+        for thread in writers:
+            thread.join()
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+    for thread in readers:
+        thread.join()
+    assert not wrong
+    assert x[:4].tolist() == [19] * 4
