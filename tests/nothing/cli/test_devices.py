@@ -18,7 +18,7 @@ def test_json_lists_each_device(tmp_path: Path) -> None:
     assert [row["id"] for row in rows] == [0, 1, 2, 3]
     assert rows[0] == {
         "id": 0, "platform": "a", "kind": "fake", "process_index": 0, "local_hardware_id": 0,
-        "addressable": True, "memories": ["device"], "backend": "a", "default": True,
+        "addressable": True, "memories": ["device", "host"], "backend": "a", "default": True,
     }  # fmt: skip
     assert [row["default"] for row in rows] == [True, False, False, False]
 

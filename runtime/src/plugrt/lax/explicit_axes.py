@@ -106,6 +106,7 @@ def explicit_axes(
     return _retyped(f, axes, AxisType.Explicit, "in_sharding", in_sharding)
 
 
+@with_argument_errors
 @contextmanager
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
     """Context manager: sets the mesh of the calls within it, by its shape alone.

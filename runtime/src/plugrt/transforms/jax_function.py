@@ -139,12 +139,11 @@ class JaxFunction(JitFunction[P, R]):
                 filter_traceback(error)
             raise
 
-    def trace(self, *args: object, **kwargs: object) -> Traced:
-        """Returns the function traced for these arguments, under JAX's settings of now."""
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         settings = read_settings()
         if settings != self._settings:
-            return self._under(settings).trace(*args, **kwargs)
-        return super().trace(*args, **kwargs)
+            return self._under(settings)._trace(args, kwargs)
+        return super()._trace(args, kwargs)
 
     def clear_cache(self) -> None:
         """Forgets the programs compiled for this function, under all settings of JAX."""
