@@ -271,11 +271,6 @@ def test_bounds_of_slices_may_be_arrays() -> None:
     identical(X[np.int64(1), np.int8(1) : 3], A[1, 1:3])
 
 
-def test_assignment_tells_what_works() -> None:
-    with pytest.raises(TypeError, match=r"x\.at\[key\]\.set"):
-        X[0] = 1
-
-
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_take(axis: int) -> None:
     for indices in ([0, 2, -1], [[1, 1], [0, 2]], []):

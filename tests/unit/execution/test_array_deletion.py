@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.execution.arrays import array_deletion
+from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.launches.donation import give_back
 from support.fake_client import FakeClient
@@ -24,7 +24,7 @@ def test_a_forked_child_takes_what_another_thread_was_taking() -> None:
     x = plugrt.device_put(np.zeros(2, np.float32), FakeClient().devices()[0])
 
     def take() -> None:
-        with array_deletion.sharers_lock:
+        with sharers.lock:
             taking.set()
             waited.append(over.wait(20))
 
@@ -38,7 +38,7 @@ def test_a_forked_child_takes_what_another_thread_was_taking() -> None:
         made = share_buffers(x, x._aval)
         give_back([])
         x.delete()
-        with array_deletion.sharers_lock:
+        with sharers.lock:
             os._exit(3 if x.is_deleted() and not made.is_deleted() else 4)
     over.set()
     thread.join()

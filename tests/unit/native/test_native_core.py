@@ -36,7 +36,8 @@ for n in range(10_000):
         pass
     finally:
         _testcapi.remove_mem_hooks()
-print(n > 20, module.Client.__name__)
+# Python drops some of these errors, as where a cache of its own would grow.
+print(n > 4, module.Client.__name__)
 spec.loader.exec_module(module_from_spec(spec))
 """
 
