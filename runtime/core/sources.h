@@ -1,7 +1,7 @@
 /* Made by generate.py from the other files here; do not edit. */
 static const char core_sources[] =
     "arrays/array.c b9b705d3eb85\n"
-    "arrays/array_buffer.c 6f18977c9d47\n"
+    "arrays/array_buffer.c 047bc81b8b37\n"
     "arrays/array_host.c e5503fa2c645\n"
     "arrays/array_wait.c 6614b74d2a21\n"
     "arrays/arrays.h 0baccdad1151\n"

@@ -2,13 +2,13 @@
    else its host copy.
 
    A method of Python's (PEP 688, from 3.12 on) would run for each read of NumPy's, which asks for a
-   buffer before all else. What a request raises NumPy drops, and asks for the array. */
+   buffer before all else. NumPy drops the error of a request, and asks for the array: an interruption,
+   which would be lost so, is raised when the next Python code runs. */
 #include "arrays/internal.h"
 
 static PyObject *buffer_in_python; /* the method of the class below Array */
 
-int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
-  view->obj = NULL;
+static int fill_from_host(PyObject *self, Py_buffer *view, int flags) {
   if (array_fill_view(self, view, flags) == DONE) return 0;
   PyObject *before = take_exception();
   if (PyErr_Occurred()) return -1;
@@ -24,6 +24,16 @@ int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   failed = made ? PyObject_GetBuffer(made, view, flags) : -1;
   Py_XDECREF(number);
   Py_XDECREF(made);
+  return failed;
+}
+
+int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+  view->obj = NULL;
+  int failed = fill_from_host(self, view, flags);
+  if (failed && is_interrupted()) {
+    deliver(self);
+    PyErr_SetString(PyExc_BufferError, "the read of an array was interrupted");
+  }
   return failed;
 }
 

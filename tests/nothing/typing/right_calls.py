@@ -285,7 +285,7 @@ def transforms() -> None:
     jitted: Callable[[Array], Array] = plugrt.jit(square)
     assert_type(jitted(x), Array)
     one = SingleDeviceSharding(device)
-    for shardings in (one, (one,), [one], {"v": one}, (None, [one]), device, None):
+    for shardings in (one, (one,), [one], {"v": one}, (None, [one]), None):
         plugrt.jit(square, in_shardings=shardings, out_shardings=one)
     plugrt.jit(square, in_shardings=(one,), out_shardings={"out": [one, None]})
     plugrt.jit(square, in_shardings=[one])

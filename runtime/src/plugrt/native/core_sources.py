@@ -5,7 +5,7 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 
 SOURCES = """\
 arrays/array.c b9b705d3eb85
-arrays/array_buffer.c 6f18977c9d47
+arrays/array_buffer.c 047bc81b8b37
 arrays/array_host.c e5503fa2c645
 arrays/array_wait.c 6614b74d2a21
 arrays/arrays.h 0baccdad1151
