@@ -78,7 +78,7 @@ less = x < "a"  # wrong: operator
 x["first"]  # wrong: index
 x[1.5]  # wrong: index
 x[0, "first"]  # wrong: index
-x[0] = 1.0  # wrong: index
+x["first"] = 1.0  # wrong: index
 x.at[0].put(1)  # wrong: attr-defined
 x.at[0].set("one")  # wrong: arg-type
 x.at["a"].set(1)  # wrong: index

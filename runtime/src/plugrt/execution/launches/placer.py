@@ -58,7 +58,7 @@ def make_placer(
         elif not is_placed(aval):
             if aval.is_number and layout is None and not exclusive:
                 steps.append((position, i, _make_scalar_step(target, dtype)))
-            elif aval.weak or layout is not None or target.plain_device is None:
+            elif aval.weak or layout is not None or _plain_device(launch, i) is None:
                 steps.append((position, i, _make_host_step(target, dtype, layout)))
             else:
                 hosts.append((position, i))
@@ -68,7 +68,8 @@ def make_placer(
         elif aval.layout is not None or layout is not None:
             steps.append((position, i, _make_layout_step(target, layout)))
         else:
-            steps.append((position, i, _make_move_step(aval.sharding, target, exclusive)))
+            device = _plain_device(launch, i)
+            steps.append((position, i, _make_move_step(aval.sharding, target, device, exclusive)))
     if not hosts and not steps:
         return None
     if not hosts and [*needed] == [*range(len(avals))]:
@@ -79,9 +80,16 @@ def make_placer(
 def can_put_host_value(launch: Launch, i: int) -> bool:
     """Whether an argument is put as it is: on one device, in its default memory and layout."""
     return launch.is_plain or (
-        launch.in_shardings[i].plain_device is not None
-        and require_chosen(launch.in_layout(i)) is None
+        _plain_device(launch, i) is not None and require_chosen(launch.in_layout(i)) is None
     )
+
+
+def _plain_device(launch: Launch, i: int) -> Device | None:
+    """Returns the one device of a launch where argument i is whole, in the default memory.
+
+    None where the launch has others: this process may have one of the devices of several.
+    """
+    return launch.in_shardings[i].plain_device if len(launch.devices) == 1 else None
 
 
 def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
@@ -174,9 +182,9 @@ def _make_layout_step(target: Sharding, layout: Layout | None) -> Callable[[Arra
 
 
 def _make_move_step(
-    source: Sharding, target: Sharding, exclusive: bool
+    source: Sharding, target: Sharding, device: Device | None, exclusive: bool
 ) -> Callable[[Array], Shards]:
-    if (device := target.plain_device) is not None:
+    if device is not None:
         if isinstance(source, SingleDeviceSharding):
             return _make_copy_step(source.device, device)
         if not exclusive:
