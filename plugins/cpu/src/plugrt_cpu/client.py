@@ -93,7 +93,9 @@ class CpuClient(PuttingClient):
 
         return capabilities(self._asynchronous, self._processes, self._copies is not None)
 
-    @property
+    # Kept, since each compilation reads it: where a signal handler raises AttributeError within a
+    # property, Python calls `__getattr__`, whose error replaces it.
+    @cached_property
     def attributes(self) -> Mapping[str, OptionValue]:
         stated = self.capabilities
         return {
