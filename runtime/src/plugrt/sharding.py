@@ -9,6 +9,8 @@ devices without names, `GSPMDSharding` as a compiler's message says; `PmapShardi
 `get_abstract_mesh` say which it is.
 """
 
+from typing import TYPE_CHECKING
+
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
@@ -22,8 +24,14 @@ from plugrt.execution.shardings.sharding_base import (
     SingleDeviceSharding,
     make_single_device_sharding,
 )
-from plugrt.lax.explicit_axes import auto_axes, explicit_axes, reshard, use_abstract_mesh
+from plugrt.lifetime.uninterrupted_imports import names_from
 from plugrt.transforms.mesh_contexts import get_abstract_mesh, get_mesh, set_mesh, use_mesh
+
+if TYPE_CHECKING:
+    from plugrt.lax.explicit_axes import auto_axes, explicit_axes, reshard, use_abstract_mesh
+else:  # these trace, which needs jaxlib
+    _TRACE = ("auto_axes", "explicit_axes", "reshard", "use_abstract_mesh")
+    __getattr__ = names_from(__name__, dict.fromkeys(_TRACE, "plugrt.lax.explicit_axes"))
 
 __all__ = [
     "AUTO",
