@@ -249,7 +249,9 @@ TRACED = "it is put into programs that are traced here"
 NEEDS_JAXLIB = {
     **dict.fromkeys(
         ("plugrt.array_api", "plugrt.lax", "plugrt.random", "plugrt.from_jax", "plugrt.jit",
-         "plugrt.pmap", "plugrt.shard_map", "plugrt.xla_computation"),
+         "plugrt.pmap", "plugrt.shard_map", "plugrt.xla_computation", "plugrt.sharding.reshard",
+         "plugrt.sharding.auto_axes", "plugrt.sharding.explicit_axes",
+         "plugrt.sharding.use_abstract_mesh"),
         "it traces functions",
     ),
     **dict.fromkeys(
