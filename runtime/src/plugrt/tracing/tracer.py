@@ -302,9 +302,10 @@ _SLOTS = [name for name in Tracer.__slots__ if name != "__weakref__"]
 
 
 def with_own_tracers(result: Any, given: Sequence[Any]) -> Any:
-    """Returns the results of a function with other tracers in the place of its arguments.
+    """Returns the results of a function, with new tracers for those that are its arguments.
 
-    Either may be assigned to. ``given`` are the arguments, whose containers hold tracers as well.
+    So assigning to a result does not change an argument. ``given`` are the arguments: tracers, and
+    containers of them.
     """
     if type(result) is Tracer:
         return result.duplicate() if _is_among(result, given) else result

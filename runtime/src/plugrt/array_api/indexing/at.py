@@ -212,9 +212,7 @@ def setitem(x: Any, key: object, value: object, /) -> None:
 
 def _assign_in_trace(x: Tracer, key: Any, value: Any) -> None:
     x._live()
-    trace = x.trace
-    captured = any(found.tracer is x for found in trace.captured.values())
-    if captured or x.scope is not trace.scope or current_trace() is not trace:
+    if x.scope is not x.trace.scope or current_trace() is not x.trace:
         raise ArgumentTypeError(
             f"x[key] = value to {x!r}, which is of a function around the one that runs (a loop, a "
             "branch or a nested function): the assignment would not be seen there. Write "

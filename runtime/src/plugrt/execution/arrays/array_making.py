@@ -36,7 +36,7 @@ def share_buffers(array: Array, aval: ArrayAval) -> Array:
 
 
 def with_own_arrays(tree: Any) -> Any:
-    """Returns a pytree with other arrays of the same buffers: assigning to them leaves these."""
+    """Returns a pytree with new arrays of the same buffers; assigning to one changes no other."""
     return pytrees.map(lambda x: share_buffers(x, x._aval) if type(x) is Array else x, tree)
 
 

@@ -64,7 +64,7 @@ def tie_parts(whole: Array, parts: Sequence[Array]) -> None:
 
 
 def tie_copy(array: Array, made: Array) -> None:
-    """Has an array of the same buffers end with another."""
+    """Ties an array to another one of the same buffers: they end together."""
     lives = getattr(array, "_lives", None)
     if lives is None:
         devices = array._aval.sharding.addressable_devices
@@ -80,7 +80,7 @@ def ends_with(array: Array, other: Array) -> bool:
 
 
 def leave_sharers(array: Array) -> None:
-    """Has an array share nothing any more; those that did still share with each other."""
+    """Removes an array from those that share its buffers."""
     sharers = getattr(array, "_sharers", None)
     if sharers is not None:
         sharers[:] = [sharer for sharer in sharers if sharer() is not array]

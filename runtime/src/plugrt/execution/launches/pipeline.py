@@ -113,8 +113,11 @@ class Pipeline(Generic[T]):
         return traced
 
     def forget_since(self, before: int) -> None:
-        """Empties all caches if an array was assigned to that a trace meanwhile may have read."""
-        if _assigned[0] != before and _capturing.find(self):
+        """Empties all caches if a captured array was assigned to since `count_assignments` said so.
+
+        A trace may have read it before, and be kept after its earlier ones were dropped.
+        """
+        if count_assignments() != before and _capturing.find(self) is not None:
             self.clear()
 
     def clear(self) -> None:
@@ -126,7 +129,7 @@ class Pipeline(Generic[T]):
 
 # Process-wide: functions of all modules close over arrays, whose lives say which arrays these are.
 _capturing: WeakKeys[Pipeline[Any], set[tuple[object, ...]]] = WeakKeys()
-# Process-wide: by threads that trace while another assigns.
+# Process-wide: read by threads that trace while another assigns.
 _assigned = [0]
 
 
@@ -136,12 +139,12 @@ def count_assignments() -> int:
 
 
 def forget_traces_of(lives: tuple[object, ...]) -> None:
-    """Drops the traces of functions that closed over the array with these lives: it has changed."""
+    """Drops the traces of functions that closed over the array with these lives."""
     _assigned[0] += 1
     for reference, known in [*_capturing.items()]:
         pipeline = reference()
         if pipeline is not None and lives in known:
-            known.clear()
+            known.discard(lives)  # the others stay: another thread may be tracing for them
             pipeline.clear()
 
 
