@@ -40,6 +40,9 @@ def test_the_axes_of_a_mesh_are_auto() -> None:
 
     Same as JAX: `AxisType` of meshes, `Manual` within `shard_map`; empty meshes, and meshes as
     decorators.
+
+    Differs from JAX: axes of `make_mesh` | `AxisType.Explicit` in 0.10, unless `axis_types` says
+    otherwise | `AxisType.Auto`, unless `axis_types` says otherwise.
     """
     assert repr([*AxisType]) == "[Auto, Explicit, Manual]"
     for mesh in (MESH, plugrt.make_mesh((2, 2), ("x", "y"), (Auto, Auto)), MESH.abstract_mesh):
@@ -70,11 +73,6 @@ def test_an_abstract_mesh_tells_types_apart() -> None:
     ],
 )
 def test_other_types_are_refused_by_name(types: Any, error: Any, message: str) -> None:
-    """Axes are Auto where nobody says otherwise.
-
-    Differs from JAX: axes of `make_mesh` | `AxisType.Explicit` in 0.10, unless `axis_types` says
-    otherwise | `AxisType.Auto`, unless `axis_types` says otherwise.
-    """
     for make in (
         plugrt.make_mesh,
         lambda n, names, kinds: Mesh(plugrt.devices()[:2], names, kinds),
