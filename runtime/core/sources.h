@@ -1,7 +1,7 @@
 /* Made by generate.py from the other files here; do not edit. */
 static const char core_sources[] =
     "arrays/array.c b9b705d3eb85\n"
-    "arrays/array_buffer.c 047bc81b8b37\n"
+    "arrays/array_buffer.c 26adb4b550ce\n"
     "arrays/array_host.c e5503fa2c645\n"
     "arrays/array_wait.c 6614b74d2a21\n"
     "arrays/arrays.h 0baccdad1151\n"
@@ -13,9 +13,9 @@ static const char core_sources[] =
     "arrays/internal.h 8b237a8a0320\n"
     "arrays/quick_put.c 20be804aba94\n"
     "arrays/shards_wait.c 60d4f06f4412\n"
-    "base/base.h db14af321347\n"
+    "base/base.h e2374736fa96\n"
     "base/exceptions.c 5cd1798f4702\n"
-    "base/finalizers.c 340ff4e912c7\n"
+    "base/finalizers.c f2b56ca4191f\n"
     "base/internal.h 2cf99daf9ced\n"
     "base/lock.c cea67c959d38\n"
     "base/objects.c 1f13d668553e\n"

@@ -2,8 +2,9 @@
    else its host copy.
 
    A method of Python's (PEP 688, from 3.12 on) would run for each read of NumPy's, which asks for a
-   buffer before all else. NumPy drops the error of a request, and asks for the array: an interruption,
-   which would be lost so, is raised when the next Python code runs. */
+   buffer before all else. NumPy drops the error of a request, and asks for the array: an interruption
+   of the main thread, which would be lost so, is raised when the next Python code runs. What ends
+   another thread `__array__` raises again. */
 #include "arrays/internal.h"
 
 static PyObject *buffer_in_python; /* the method of the class below Array */
@@ -30,7 +31,7 @@ static int fill_from_host(PyObject *self, Py_buffer *view, int flags) {
 int array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   view->obj = NULL;
   int failed = fill_from_host(self, view, flags);
-  if (failed && is_interrupted()) {
+  if (failed && is_main() && is_interrupted()) {
     deliver(self);
     PyErr_SetString(PyExc_BufferError, "the read of an array was interrupted");
   }

@@ -47,6 +47,7 @@ PyObject *catching(PyObject *module, PyObject *pair);
 /* Takes the exception that is set, in a finalizer: one of a signal handler is raised in the main thread
    after it, any other is reported as of that object. Whether it is one of a signal handler. */
 int deliver(PyObject *where);
+int is_main(void); /* whether this is the main thread, where signal handlers run */
 /* Calls a function that may be called again, as it is where a signal handler raised in it. In a garbage
    collection or a callback of a library, or without room for calls, it is put off, and `keep` kept until
    then. Arguments and `keep` may be NULL. */

@@ -25,7 +25,7 @@ static unsigned long main_thread;
 static int under_way; /* finalizers in the main thread, one within the other */
 static int is_scheduled, has_stopped;
 
-static int is_main(void) { return PyThread_get_thread_ident() == main_thread; }
+int is_main(void) { return PyThread_get_thread_ident() == main_thread; }
 
 static int is_so_here(PyObject *name) {
   PyObject *value = PyObject_GetAttr(here, name);

@@ -5,7 +5,7 @@ Made by ``runtime/core/generate.py`` from the files there; do not edit.
 
 SOURCES = """\
 arrays/array.c b9b705d3eb85
-arrays/array_buffer.c 047bc81b8b37
+arrays/array_buffer.c 26adb4b550ce
 arrays/array_host.c e5503fa2c645
 arrays/array_wait.c 6614b74d2a21
 arrays/arrays.h 0baccdad1151
@@ -17,9 +17,9 @@ arrays/function_reader.c bc8246d2292d
 arrays/internal.h 8b237a8a0320
 arrays/quick_put.c 20be804aba94
 arrays/shards_wait.c 60d4f06f4412
-base/base.h db14af321347
+base/base.h e2374736fa96
 base/exceptions.c 5cd1798f4702
-base/finalizers.c 340ff4e912c7
+base/finalizers.c f2b56ca4191f
 base/internal.h 2cf99daf9ced
 base/lock.c cea67c959d38
 base/objects.c 1f13d668553e
